@@ -1,0 +1,37 @@
+# Two targets do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test bench lint lock peers clean
+
+demo: $(READY)
+	$(BIN)/sallyport demo $(if $(ONCE),--once)
+
+test: $(READY) peers lint
+	$(BIN)/pytest $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(READY) peers
+	$(BIN)/python -m tests.bench $(ARGS)
+
+# The real programs of the other end: installed by root, named and skipped for anyone else.
+peers:
+	@tests/peers/install
+
+$(READY): requirements.lock pyproject.toml tests/setup
+	@tests/setup $(PYTHON)
+	@touch $@
+
+# Pins every version with hashes; needs uv on the path.
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate --upgrade --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv sallyport-data

@@ -1,0 +1,1 @@
+"""RADIUS-aware network device inventory and login policy service."""

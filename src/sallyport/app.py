@@ -1,0 +1,151 @@
+"""The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together."""
+
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+import trio
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.clock import now_us
+from sallyport.base.command import Command, Commands
+from sallyport.base.config import Settings
+from sallyport.base.errors import ConfigError, SecretError
+from sallyport.domains import commands as domain_commands
+from sallyport.domains.service import Domains
+from sallyport.endpoints import commands as user_commands
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.inventory.clients import commands as client_commands
+from sallyport.inventory.clients.service import Clients
+from sallyport.inventory.devices import commands as device_commands
+from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.listen import commands as listen_commands
+from sallyport.listen.senders import Senders
+from sallyport.login import commands as login_commands
+from sallyport.login.journal import Journal
+from sallyport.login.pipeline import Pipeline
+from sallyport.login.service import Events
+from sallyport.metrics import (
+    DomainMetrics,
+    HttpMetrics,
+    InventoryMetrics,
+    LoginMetrics,
+    ProcessMetrics,
+    RadiusMetrics,
+    StoreMetrics,
+)
+from sallyport.store import commands as store_commands
+from sallyport.store.copies import SqliteCopies
+from sallyport.store.directory import Reserve, open_data_directory
+from sallyport.store.snapshot import Configuration
+from sallyport.store.sqlite import SqliteStore
+from sallyport.store.vault import Vault, load_master_key
+from sallyport.tenancy import commands as token_commands
+from sallyport.tenancy.service import Tenancy
+
+FIRST_DOMAIN = "default"
+TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
+
+log = structlog.get_logger()
+
+
+class App:
+    """The service's areas, wired, over an open store. `prepare` reads what is held in memory."""
+
+    def __init__(self, settings: Settings, store: SqliteStore, vault: Vault, registry: CollectorRegistry) -> None:
+        self.settings = settings
+        self.store = store
+        self.registry = registry
+        self.version = version("sallyport")
+        self.process_metrics = ProcessMetrics(registry, self.version)
+        self.http_metrics = HttpMetrics(registry)
+        self.radius_metrics = RadiusMetrics(registry)
+        self.login_metrics = LoginMetrics(registry)
+
+        self.configuration = Configuration(store)
+        self.tenancy = Tenancy(store, now_us)
+        self.domains = Domains(self.configuration, DomainMetrics(registry))
+        self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
+        self.devices = Devices(store, Sightings(), InventoryMetrics(registry))
+        self.users = EndpointUsers(store, vault)
+        self.events = Events(store)
+        self.senders = Senders()
+        self.pipeline = Pipeline(self.domains, self.users)
+        self.journal = Journal(
+            store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s
+        )
+        self.commands = Commands(self._commands())
+        for forget in (self.tenancy.forget, self.users.forget, self.devices.sightings.forget_all):
+            self.configuration.on_foreign_change(forget)
+
+    def _commands(self) -> list[dict[str, Command]]:
+        copies = SqliteCopies(
+            self.store,
+            replaced=self.configuration.restored,
+            backed_up=lambda: self.process_metrics.backed_up.set(time.time()),
+        )
+        return [
+            token_commands.commands(self.tenancy, now_us),
+            domain_commands.commands(self.domains, self.tenancy),
+            client_commands.commands(
+                self.clients, self.tenancy, lambda tenant_id, name: self.domains.named(tenant_id, name).id
+            ),
+            device_commands.commands(self.devices),
+            user_commands.commands(self.users, lambda name: self.domains.anywhere(name).id),
+            login_commands.commands(self.events, now_us),
+            listen_commands.commands(self.senders),
+            store_commands.commands(copies),
+        ]
+
+    async def prepare(self) -> None:
+        """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
+        try:
+            await self.configuration.reload()
+        except SecretError as error:
+            raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
+        self.process_metrics.reloaded.set(time.time())
+        token = await self.tenancy.first_start()
+        if token is not None:
+            path = self.settings.data_dir / TOKEN_FILE
+            _write_private(path, token + "\n")
+            log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
+        if not self.domains.table.by_id:
+            await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
+    """The wired service over its store, which is open, and takes writes, until the block is left.
+
+    Raises Locked, ConfigError, SchemaError, StoreError.
+    """
+    lock = open_data_directory(settings.data_dir)
+    try:
+        registry = CollectorRegistry()
+        metrics = StoreMetrics(registry)
+        path = settings.database_path
+        reserve = Reserve(path.with_name("reserve"), settings.disk_reserve_mib << 20)
+        vault = Vault(load_master_key(settings.data_dir, environ))
+        with closing(SqliteStore(path, metrics, reserve)) as store:
+            metrics.watch_files(path)
+            async with trio.open_nursery() as nursery:
+                await nursery.start(store.run)
+                app = App(settings, store, vault, registry)
+                await app.prepare()
+                yield app
+                nursery.cancel_scope.cancel()
+    finally:
+        os.close(lock)

@@ -1,0 +1,150 @@
+"""Settings: `sallyport.toml` first, then the environment; what neither names has a default.
+
+    data_dir = "/var/lib/sallyport"
+    radius_auth_bind = "0.0.0.0:1812,[::]:1812"
+
+A key is the setting's name here; its environment variable is the same in capitals behind SALLYPORT_.
+"""
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from sallyport.base.errors import ConfigError
+
+PREFIX = "SALLYPORT_"
+DEFAULT_FILE = "sallyport.toml"
+
+MASTER_KEY = "SALLYPORT_MASTER_KEY"
+"""Read from the environment alone: a secret has no place in a file of settings."""
+
+
+class Address(NamedTuple):
+    """An IP address (text, without brackets) and a port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """`192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError when it is neither."""
+    host, _, port = text.strip().rpartition(":")
+    if host == "localhost":
+        host = "127.0.0.1"
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError("an IPv6 address stands in brackets")
+    ipaddress.ip_address(host)
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError("the port is a number up to 65535")
+    return Address(host, int(port))
+
+
+def _addresses(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(parse_address(part) for part in value.split(",") if part.strip())
+
+
+def _address(value: object) -> object:
+    return parse_address(value) if isinstance(value, str) and value else value or None
+
+
+Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _networks(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip()) or None
+
+
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
+OneAddress = Annotated[Address, BeforeValidator(_address)]
+
+
+class Settings(BaseModel):
+    """All settings of the service; every field has a line in the README."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    data_dir: Path = Path("./sallyport-data")
+    database: str = ""
+    http_bind: OneAddress = Address("127.0.0.1", 8080)
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    metrics_bind: Annotated[Address | None, BeforeValidator(_address)] = None
+    egress: Networks | None = None
+    radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
+    radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
+    dictionaries: Path | None = None
+    duplicate_window_s: Annotated[int, Field(ge=5, le=30)] = 15
+    reject_delay_s: Annotated[float, Field(ge=0, le=10)] = 1.0
+    max_waiting_requests: Annotated[int, Field(ge=1)] = 16384
+    disk_reserve_mib: Annotated[int, Field(ge=0)] = 32
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "text"] = "auto"
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> "Settings":
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key go together")
+        return self
+
+    @property
+    def database_path(self) -> Path:
+        """Where the embedded database lies."""
+        return Path(self.database) if self.database else self.data_dir / "sallyport.db"
+
+    @property
+    def control_path(self) -> Path:
+        """The socket through which the command line talks to the running service."""
+        return self.data_dir / "control.sock"
+
+
+def environment_name(setting: str) -> str:
+    """The environment variable of a setting: data_dir is SALLYPORT_DATA_DIR."""
+    return PREFIX + setting.upper()
+
+
+def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Settings from a file (or ./sallyport.toml where there is one), then from the environment.
+
+    Raises ConfigError: a file that cannot be read, an unknown key, a malformed value; values are not repeated.
+    """
+    values: dict[str, object] = dict(_read(file))
+    known = {environment_name(name): name for name in Settings.model_fields}
+    values |= {name: environ[key] for key, name in known.items() if key in environ}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_told(item["loc"], item["msg"]) for item in error.errors())) from None
+
+
+def unknown_environment(environ: Mapping[str, str]) -> list[str]:
+    """Variables that begin like settings and are none: a warning, since other programs may use the prefix too."""
+    known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
+    return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
+
+
+def _told(where: tuple[int | str, ...], message: str) -> str:
+    return f"setting {'.'.join(map(str, where)) or 'tls'}: {message}"
+
+
+def _read(file: Path | None) -> dict[str, object]:
+    path = file or Path(DEFAULT_FILE)
+    if file is None and not path.exists():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error

@@ -1,0 +1,119 @@
+"""Every error that Sallyport raises on purpose.
+
+    SallyportError
+    ├── PacketError            octets from the network that are no valid packet; dropped and counted
+    ├── StartError             the service or a command cannot begin; told in one line, exit code 1
+    │   ├── ConfigError        a setting is missing, unknown or malformed
+    │   ├── DictionaryError    a RADIUS dictionary file, with its line
+    │   ├── ClientsFileError   a clients.conf to import, with its line
+    │   └── Locked             another process owns the data directory
+    ├── StoreError             the store did not do it; nobody is answered
+    │   ├── StoreFull          no space is left on the disk of the store
+    │   └── SchemaError        the database is newer than the program, or no database
+    ├── SecretError            a sealed value that does not open: wrong key, or altered
+    └── Refused                the caller's mistake; `status` is the HTTP status it is told with
+        ├── Invalid            400, with the fields that are wrong
+        ├── Unauthenticated    401
+        ├── Forbidden          403
+        ├── NotFound           404
+        └── Conflict           409
+
+`web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class SallyportError(Exception):
+    """The root; the message is for a person and never holds a secret."""
+
+
+class PacketError(SallyportError):
+    """Octets that are dropped. `reason` is a label of sallyport_radius_discards_total."""
+
+    def __init__(self, message: str, reason: str = "malformed") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class StartError(SallyportError):
+    """The service or a command cannot begin."""
+
+
+class ConfigError(StartError):
+    """A setting is missing, unknown or malformed."""
+
+
+class DictionaryError(StartError):
+    """A RADIUS dictionary file cannot be used; the message names file and line."""
+
+
+class ClientsFileError(StartError):
+    """A clients.conf cannot be read; the message names file and line."""
+
+
+class Locked(StartError):
+    """Another process owns the data directory."""
+
+
+class StoreError(SallyportError):
+    """The store did not do what it was asked; nothing of it is kept."""
+
+
+class StoreFull(StoreError):
+    """No space is left where the store writes."""
+
+
+class SchemaError(StoreError):
+    """The database is newer than this program, or is none of ours."""
+
+
+class SecretError(SallyportError):
+    """A sealed value does not open under the keys at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field of a body: its name as sent (a path with dots) and what is wrong, without the value."""
+
+    field: str
+    message: str
+
+
+class Refused(SallyportError):
+    """The caller's mistake."""
+
+    status: ClassVar[int] = 400
+
+
+class Invalid(Refused):
+    """A value that the operation does not take."""
+
+    def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
+class Unauthenticated(Refused):
+    """No token, or one that is unknown, expired or revoked."""
+
+    status = 401
+
+
+class Forbidden(Refused):
+    """A role or a scope that the token does not have."""
+
+    status = 403
+
+
+class NotFound(Refused):
+    """An identifier that names nothing in the caller's tenant."""
+
+    status = 404
+
+
+class Conflict(Refused):
+    """What is asked for contradicts what is there."""
+
+    status = 409

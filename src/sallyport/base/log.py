@@ -1,0 +1,34 @@
+"""The log: one event a line on standard error, JSON, or coloured text on a terminal.
+
+Areas log through `structlog.get_logger()`; this module only says how it looks.
+"""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(*, level: str = "info", json: bool | None = None) -> None:
+    """Set up structlog for the process. json: None means JSON unless standard error is a terminal."""
+    readable = sys.stderr.isatty() if json is None else not json
+    renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(sort_keys=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.StackInfoRenderer(),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def logger() -> structlog.typing.FilteringBoundLogger:
+    """A logger for the command line; areas take theirs from structlog."""
+    bound: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+    return bound

@@ -1,0 +1,83 @@
+"""The rules of endpoint users."""
+
+from enum import Enum
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.endpoints import repo
+from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD, User, UserRow, name_key
+from sallyport.store.model import Store
+from sallyport.store.vault import Vault
+
+MAX_CACHED = 65_536
+
+
+class Missing(Enum):
+    """Not in memory: ask `load`."""
+
+    MISSING = "missing"
+
+
+class EndpointUsers:
+    """The users of all domains."""
+
+    def __init__(self, store: Store, vault: Vault, clock: Clock = now_us, *, max_cached: int = MAX_CACHED) -> None:
+        self._store = store
+        self._vault = vault
+        self._clock = clock
+        self._max_cached = max_cached
+        self._cache: dict[tuple[int, str], User | None] = {}
+        self._changes = 0
+
+    def cached(self, domain_id: int, name: str) -> User | None | Missing:
+        """A user, None where the domain has no such user, or MISSING. Never waits."""
+        return self._cache.get((domain_id, name.casefold()), Missing.MISSING)
+
+    async def load(self, domain_id: int, name: str) -> User | None:
+        """A user from the store, kept in memory unless it changed meanwhile. StoreError, SecretError."""
+        key, changes = name_key(name), self._changes
+        user = await self._store.read(lambda tx: repo.find(tx, self._vault, domain_id, key))
+        if changes == self._changes:
+            if len(self._cache) >= self._max_cached:
+                self._cache.clear()
+            self._cache[domain_id, key] = user
+        return user
+
+    async def add(self, domain_id: int, name: str, password: bytes) -> int:
+        """The new user's id; it can log in at once. Invalid, Conflict."""
+        _check(name, password)
+        try:
+            return await self._store.write(
+                lambda tx: repo.add(tx, self._vault, domain_id, name, password, self._clock())
+            )
+        finally:
+            self._drop(domain_id, name)
+
+    async def remove(self, domain_id: int, name: str) -> None:
+        """Delete a user; its next login fails. NotFound."""
+        try:
+            removed = await self._store.write(lambda tx: repo.remove(tx, domain_id, name))
+        finally:
+            self._drop(domain_id, name)
+        if not removed:
+            raise NotFound(f"the domain has no user {name}")
+
+    async def page(self, domain_id: int, *, offset: int = 0, limit: int = 1000) -> list[UserRow]:
+        """A domain's users, ordered by id."""
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, offset=offset, limit=limit))
+
+    def forget(self) -> None:
+        """Drop all users from memory: the store was replaced."""
+        self._changes += 1
+        self._cache.clear()
+
+    def _drop(self, domain_id: int, name: str) -> None:
+        self._changes += 1
+        self._cache.pop((domain_id, name_key(name)), None)
+
+
+def _check(name: str, password: bytes) -> None:
+    if not 1 <= len(name.encode()) <= MAX_NAME or not name.isprintable():
+        raise Invalid(f"a user name has 1 to {MAX_NAME} octets, all of them printable")
+    if not 1 <= len(password) <= MAX_PASSWORD or b"\0" in password:
+        raise Invalid(f"a password has 1 to {MAX_PASSWORD} octets without NUL, as RADIUS carries it")

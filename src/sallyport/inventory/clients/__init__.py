@@ -1,0 +1,1 @@
+"""RADIUS clients: who may speak to the listeners, with which secret, for which domains."""

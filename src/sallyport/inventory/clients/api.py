@@ -1,0 +1,95 @@
+"""The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
+
+from sallyport.inventory.clients.model import (
+    AddClient,
+    Client,
+    ClientAdded,
+    ClientEntry,
+    ClientList,
+    DeleteClient,
+    Done,
+    ListClients,
+    UpdateClient,
+)
+from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.store.model import Value
+from sallyport.web.operation import Operations
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: Clients, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    clients = Operations("RADIUS clients", gate)
+
+    @clients.post("/network_device/AddClient", roles=ADMINS)
+    async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
+        """Let an address, or a range, speak to the RADIUS listeners. The secret is in this answer only."""
+        client_id, secret = await service.add(
+            caller.tenant_id,
+            NewClient(
+                name=body.name,
+                network=body.address,
+                secret=None if body.secret is None else body.secret.encode(),
+                domain_ids=tuple(body.domainIds or ()),
+                product=body.product,
+                require_message_authenticator=body.requireMessageAuthenticator,
+                limit_proxy_state=body.limitProxyState,
+                password_verified=body.passwordVerified,
+            ),
+        )
+        return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
+
+    @clients.post("/network_device/ListClients", roles=READERS)
+    async def list_clients(body: ListClients, caller: Caller) -> ClientList:
+        """The RADIUS clients of the tenant, ordered by id, without their secrets."""
+        found, page = service.of_tenant(caller.tenant_id, body.search), body.page()
+        return ClientList(
+            clients=[_entry(client) for client in found[page.offset : page.offset + page.size]], totalCount=len(found)
+        )
+
+    @clients.post("/network_device/UpdateClient", roles=ADMINS)
+    async def update_client(body: UpdateClient, caller: Caller) -> Done:
+        """Change a RADIUS client. It holds for the next request."""
+        await service.update(
+            caller.tenant_id,
+            body.clientId,
+            _changes(body),
+            secret=None if body.secret is None else body.secret.encode(),
+            domain_ids=body.domainIds,
+        )
+        return Done(message="client updated")
+
+    @clients.post("/network_device/DeleteClient", roles=ADMINS)
+    async def delete_client(body: DeleteClient, caller: Caller) -> Done:
+        """Remove a RADIUS client: its next request is not answered. Its devices stay in the inventory."""
+        await service.delete(caller.tenant_id, body.clientId)
+        return Done(message="client deleted")
+
+    return clients
+
+
+def _changes(body: UpdateClient) -> dict[str, Value]:
+    changes: dict[str, Value] = {
+        "name": body.name,
+        "network": body.address,
+        "product": body.product,
+        "require_message_authenticator": body.requireMessageAuthenticator,
+        "limit_proxy_state": body.limitProxyState,
+        "password_verified": None if body.passwordVerified is None else int(body.passwordVerified),
+    }
+    return {column: value for column, value in changes.items() if value is not None}
+
+
+def _entry(client: Client) -> ClientEntry:
+    return ClientEntry(
+        clientId=client.id,
+        name=client.name,
+        address=client.address,
+        domainIds=list(client.domain_ids),
+        product=client.product,
+        requireMessageAuthenticator=client.require_message_authenticator,
+        limitProxyState=client.limit_proxy_state,
+        passwordVerified=client.password_verified,
+        signatureRequired=client.signature_required,
+        proxyStateLimited=client.proxy_state_limited,
+    )

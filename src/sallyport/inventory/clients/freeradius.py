@@ -1,0 +1,339 @@
+"""The RADIUS clients of a FreeRADIUS 3 clients.conf, for the import; nothing is stored and no name is resolved.
+
+`freeradius_syntax` reads lines and tokens, `freeradius_tree` makes sections of them, this module knows what a
+`client` section means (FreeRADIUS 3.2, raddb/clients.conf and what the server does with it). A file that is no
+configuration is an error; a client that cannot be imported is set aside with its reason, and the others go on.
+
+The reader is stricter than the server where the server's reading surprises its admin: it takes `ipaddr = 192.0.2.1/`
+for everybody, `netmask = 255.255.255.0` for a single address and `010.0.0.1` for 8.0.0.1; those are set aside.
+A client without signature settings is `auto`, as FreeRADIUS has it since 3.2.5.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal
+
+from sallyport.base.secret import Secret
+from sallyport.inventory.clients.freeradius_tree import Parser, Section
+
+Network = IPv4Network | IPv6Network
+Setting = Literal["yes", "no", "auto"]
+
+EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
+SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
+WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers
+
+# The types that checkrad knows; `dot1x` and `other` are no products.
+PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ascend": "Lucent MAX",
+        "bay": "Bay Networks",
+        "cisco": "Cisco IOS",
+        "cisco_l2tp": "Cisco IOS",
+        "computone": "Computone IntelliServer",
+        "cvx": "Nortel CVX",
+        "digitro": "Digitro NXC",
+        "juniper": "Juniper Junos",
+        "livingston": "Livingston PortMaster",
+        "max40xx": "Lucent MAX",
+        "max40xx_snmp": "Lucent MAX",
+        "mikrotik": "MikroTik RouterOS",
+        "mikrotik_snmp": "MikroTik RouterOS",
+        "multitech": "MultiTech CommPlete",
+        "netserver": "USRobotics NETServer",
+        "pathras": "Cyclades PathRAS",
+        "patton": "Patton RAS",
+        "portslave": "Portslave",
+        "pr3000": "Cyclades PR3000",
+        "pr4000": "Cyclades PR4000",
+        "redback": "Redback SmartEdge",
+        "tc": "USRobotics Total Control",
+        "usrhiper": "USRobotics HiPer ARC",
+        "versanet": "VersaNet",
+    }
+)
+_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # where several are given, FreeRADIUS takes the first of these
+_SIGNATURES: Final = ("require_message_authenticator", "limit_proxy_state")
+_KNOWN: Final = frozenset({*_ADDRESSES, *_SIGNATURES, "netmask", "secret", "shortname", "nas_type", "proto"})
+_IGNORED: Final = frozenset(
+    {"virtual_server", "coa_server", "src_ipaddr", "response_window", "rate_limit", "login", "password", "lifetime"}
+)
+_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
+    {"yes": "yes", "true": "yes", "on": "yes", "no": "no", "false": "no", "off": "no", "auto": "auto"}
+)
+_FAMOUS: Final = (b"testing123", b"secret", b"sharedsecret", b"radius", b"password", b"cisco", b"changeme", b"radsec")
+_PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A client to import.
+
+    addresses: a single address is a /32 or /128. product: what nas_type says the NAS is, None where it says nothing.
+    where: `file:line` of its section. notes: what was ignored, and what deserves a warning.
+    """
+
+    name: str
+    addresses: Network
+    secret: Secret
+    product: str | None
+    require_message_authenticator: Setting
+    limit_proxy_state: Setting
+    where: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A client that cannot be imported, and why."""
+
+    name: str
+    where: str
+    reason: str
+
+
+class Entries(list[Entry]):
+    """The clients of a file in their order; `unusable` are those that cannot be imported."""
+
+    def __init__(self, entries: Iterable[Entry] = (), unusable: Iterable[Unusable] = ()) -> None:
+        super().__init__(entries)
+        self.unusable = tuple(unusable)
+
+
+class _UnusableError(Exception):
+    """Why a client section cannot be imported."""
+
+
+def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
+    """The clients that a clients.conf (or a radiusd.conf) and the files it includes define.
+
+    environ: what `$ENV{NAME}` stands for.
+    Raises ClientsFileError, as `file:line: what`, for what is no configuration, for a reference to nothing in a
+    section's name or an include, and beyond the limits of `freeradius_tree`.
+    """
+    top = Parser(environ).parse(path)
+    entries: list[Entry] = []
+    unusable: list[Unusable] = []
+    for section, notes in _clients(top):
+        try:
+            entries.append(_entry(section, top, notes))
+        except _UnusableError as reason:
+            unusable.append(Unusable(_decoded(section.label or ""), section.where, str(reason)))
+    return Entries(entries, unusable)
+
+
+def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
+    """Each client section with its first notes; those of a list or a virtual server serve only its listeners."""
+    for section in top.sections:
+        if section.kind == "client":
+            yield section, []
+        elif section.kind in ("clients", "server"):
+            note = f"FreeRADIUS knows it only in {section.kind} {_decoded(section.label or '')!r}"
+            yield from ((inner, [note]) for inner in section.sections if inner.kind == "client")
+
+
+def _entry(section: Section, top: Section, notes: list[str]) -> Entry:
+    if section.label is None:
+        raise _UnusableError("a client section without a name")
+    if "dynamic_clients" in section.items:
+        raise _UnusableError("dynamic clients have no secret of their own")
+    name = _decoded(_value(section, "shortname") or section.label)
+    if not name:
+        raise _UnusableError("the name is empty")
+    addresses = _addresses(section, notes)
+    secret = _secret(section, notes)
+    product = _product(section, notes)
+    _note_ignored(section, notes)
+    message_authenticator = _setting(section, top, "require_message_authenticator")
+    proxy_state = _setting(section, top, "limit_proxy_state")
+    return Entry(name, addresses, secret, product, message_authenticator, proxy_state, section.where, tuple(notes))
+
+
+def _value(section: Section, name: str) -> str:
+    """An item's octets as Latin-1 text, empty where it is missing."""
+    item = section.items.get(name)
+    if item is None:
+        return ""
+    if item.problem:
+        raise _UnusableError(f"{name}: {item.problem}")
+    return item.value
+
+
+def _decoded(text: str) -> str:
+    octets = text.encode("latin-1")
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _addresses(section: Section, notes: list[str]) -> Network:
+    given = [name for name in _ADDRESSES if _value(section, name)]
+    notes.extend(f"{name} is ignored beside {given[0]}" for name in given[1:])
+    netmask = _value(section, "netmask")
+    if not given:  # the style of FreeRADIUS 1: the name is the address
+        if netmask:
+            notes.append("netmask is ignored where the name is the address")
+        return _network(section.label or "", "ipaddr", notes)
+    network = _network(_value(section, given[0]), given[0], notes)
+    return _masked(network, _value(section, given[0]), netmask, notes) if netmask else network
+
+
+def _network(text: str, kind: str, notes: list[str]) -> Network:
+    """What ipaddr, ipv4addr or ipv6addr mean: an address, a prefix, or all: `*`, and 0.0.0.0 and :: as single ones."""
+    found = _PREFIX.fullmatch(text)
+    if found is None or "%" in text:  # a zone of IPv6: FreeRADIUS refuses it too
+        raise _UnusableError(f"{_decoded(text)!r} is no address")
+    address, length = found["address"], found["length"]
+    if address == "*" and length is None:
+        address, length = ("::" if kind == "ipv6addr" else "0.0.0.0"), "0"
+    elif length and re.fullmatch(r"[0-9]+(\.[0-9]+){0,2}", address):
+        address += ".0" * (3 - address.count("."))  # FreeRADIUS takes 10/8 for 10.0.0.0/8
+    try:
+        written = ip_network(address)
+        network = written.supernet(new_prefix=int(length)) if length else written
+    except ValueError:
+        raise _UnusableError(f"{_decoded(text)!r} is no address; host names are not resolved") from None
+    if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
+        raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
+    if network == written and written.network_address.is_unspecified:
+        network = written.supernet(new_prefix=0)
+    if network.network_address != written.network_address or (network.prefixlen == 0 and text != "*"):
+        notes.append(f"{_decoded(text)!r} is the network {network}")
+    return network
+
+
+def _masked(network: Network, text: str, netmask: str, notes: list[str]) -> Network:
+    if network.prefixlen != network.max_prefixlen:
+        raise _UnusableError("a prefix and a netmask at the same time")
+    if not re.fullmatch(r"[0-9]{1,3}", netmask) or int(netmask) > network.max_prefixlen:
+        raise _UnusableError(f"netmask must be a prefix length, 0 to {network.max_prefixlen}")
+    return _network(f"{text.partition('/')[0]}/{netmask}", "ipaddr", notes)
+
+
+def _secret(section: Section, notes: list[str]) -> Secret:
+    octets = _value(section, "secret").encode("latin-1")
+    if not octets:
+        raise _UnusableError("no secret")
+    if b"\\" in octets:
+        notes.append("the secret holds a backslash as it is, as in FreeRADIUS 3: it begins no escape")
+    weakness = _weakness(octets)
+    if weakness:
+        notes.append(f"the secret {weakness}")
+    return Secret(octets)
+
+
+def _weakness(secret: bytes) -> str:
+    """What is wrong with a secret, in words that do not show it; empty for nothing."""
+    if secret.lower() in _FAMOUS or secret.startswith(b"testing123"):
+        return "is one that everybody knows"
+    if len(secret) < SHORT_SECRET:
+        return f"is shorter than {SHORT_SECRET} octets"
+    if len(set(secret)) < SHORT_SECRET // 2:
+        return "repeats a few octets"
+    return ""
+
+
+def _product(section: Section, notes: list[str]) -> str | None:
+    nas_type = _value(section, "nas_type")
+    product = PRODUCTS.get(nas_type.lower())
+    if nas_type and product is None:
+        notes.append(f"nas_type {_decoded(nas_type)!r} names no product")
+    return product
+
+
+def _setting(section: Section, top: Section, name: str) -> Setting:
+    """yes, no or auto; where the client says nothing, what the `security` section says for all."""
+    value = _value(section, name)
+    if value:
+        setting = _SETTINGS.get(value.lower())
+        if setting is None:
+            raise _UnusableError(f"{name} must be yes, no or auto")
+        return setting
+    security = top.first("security")
+    return _SETTINGS.get(_value(security, name).lower(), "auto") if security else "auto"
+
+
+def _note_ignored(section: Section, notes: list[str]) -> None:
+    """A name is shown only if it is a known one: `secret = a,b` makes `b` an item."""
+    proto = _value(section, "proto")
+    if proto not in ("", "udp", "tcp", "tls", "*"):
+        raise _UnusableError("proto must be udp, tcp, tls or *")
+    if proto in ("tcp", "tls"):
+        notes.append(f"proto {proto} is ignored: the client is imported for UDP")
+    for name, item in section.items.items():
+        if name in _IGNORED:
+            notes.append(f"{name} is ignored")
+        elif name not in _KNOWN:
+            notes.append(f"an unknown item is ignored ({item.where})")
+    notes.extend(f"{name} is given twice: the first counts" for name in section.repeated if name in _KNOWN)
+    notes.extend(f"a section is ignored ({inner.where})" for inner in section.sections if inner.kind != "limit")
+
+
+def findings(entries: Iterable[Entry]) -> list[str]:
+    """What an admin should look at before importing, a line each; no secret is shown.
+
+    Weak secrets, names and networks that are used twice, networks within others, ranges that can never latch
+    require_message_authenticator, and very wide ones.
+    """
+    clients = list(entries)
+    return [*_weak(clients), *_twice(clients), *_overlaps(clients), *_ranges(clients)]
+
+
+def _shown(entry: Entry) -> str:
+    return f"{entry.name!r} {entry.addresses} ({entry.where})"
+
+
+def _listed(entries: list[Entry]) -> str:
+    more = f" and {len(entries) - 5} more" if len(entries) > 5 else ""
+    return ", ".join(_shown(entry) for entry in entries[:5]) + more
+
+
+def _weak(clients: list[Entry]) -> Iterator[str]:
+    for entry in clients:
+        weakness = _weakness(entry.secret.reveal())
+        if weakness:
+            yield f"{_shown(entry)}: the secret {weakness}"
+
+
+def _twice(clients: list[Entry]) -> Iterator[str]:
+    names: dict[str, list[Entry]] = {}
+    networks: dict[Network, list[Entry]] = {}
+    for entry in clients:
+        names.setdefault(entry.name, []).append(entry)
+        networks.setdefault(entry.addresses, []).append(entry)
+    yield from (f"the name {name!r} is used twice: {_listed(same)}" for name, same in names.items() if same[1:])
+    yield from (
+        f"the network {network} is used twice: {_listed(same)}" for network, same in networks.items() if same[1:]
+    )
+
+
+def _overlaps(clients: list[Entry]) -> Iterator[str]:
+    """A line for each network that is the closest one around others."""
+    first: dict[Network, Entry] = {}
+    for entry in clients:
+        first.setdefault(entry.addresses, entry)
+    inner: dict[Network, list[Entry]] = {}
+    lengths = sorted({network.prefixlen for network in first}, reverse=True)
+    for network, entry in first.items():
+        around = (network.supernet(new_prefix=length) for length in lengths if length < network.prefixlen)
+        closest = next((other for other in around if other in first), None)
+        if closest is not None:
+            inner.setdefault(closest, []).append(entry)
+    for network, within in inner.items():
+        yield f"{_shown(first[network])} contains {_listed(within)}: the longest prefix wins"
+
+
+def _ranges(clients: list[Entry]) -> Iterator[str]:
+    for entry in clients:
+        length = entry.addresses.prefixlen
+        if length < entry.addresses.max_prefixlen and entry.require_message_authenticator == "auto":
+            yield f"{_shown(entry)}: require_message_authenticator auto never becomes yes for a range; say yes or no"
+        if length == 0:
+            yield f"{_shown(entry)}: admits every address there is"
+        elif length <= WIDE[entry.addresses.version]:
+            yield f"{_shown(entry)}: a very wide range"

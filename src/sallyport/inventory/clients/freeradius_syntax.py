@@ -1,0 +1,152 @@
+"""The lines and tokens of FreeRADIUS 3 configuration files, as its server reads them.
+
+FreeRADIUS documents its syntax loosely and its comments are wrong about escapes, so the rules here are those that
+FreeRADIUS 3.2 shows when it runs (tests/peers). Octets travel as Latin-1 text, one character an octet: a secret
+comes out as it went in. What surprises: in a value a backslash escapes only the quote around it, `"a\\\\b"` has two
+backslashes; an unquoted value ends at white space, a comma or an octet above 127, but not at `#` or `}`; in names
+and paths `\\n` and `\\101` are escapes; `=*` and `=~` are operators, so `ipaddr =*` is an error.
+
+No message holds a value: it might be a secret.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sallyport.base.errors import ClientsFileError
+
+MAX_LINE: Final = 8190  # FreeRADIUS's own, continuations and line ends included
+
+_SPACE: Final = " \t\n\v\f\r"  # isspace() of the C locale: no octet above 127
+_OPERATOR: Final = r"=~|!~|[{}(),#;]|\+\+|\+=|-=|\^=|:=|=\*|!\*|==|!=|>=|<=|[=<>]"
+_GAP: Final = re.compile(rf"[{_SPACE}]*")
+_TOKEN: Final = re.compile(
+    rf"(?P<operator>{_OPERATOR})"
+    r"|(?P<quote>[\"'`])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"
+    rf"|(?P<bare>(?![\"'`])(?:(?!{_OPERATOR})[^{_SPACE}])+)",
+    re.DOTALL,
+)
+_BARE: Final = re.compile(r"[!-+\--\x7f]*")
+_WORD: Final = re.compile(rf"[^,{_SPACE}]*")
+_CONDITION: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[=!]~\s*/(?:\\.|[^/\\])*/|[(){]")
+
+
+class Token(NamedTuple):
+    """kind: operator, bare, end, or the quote that surrounded the text."""
+
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class Line:
+    """A line with its continuations, and how far it is read. number: of the first line of the file that it holds."""
+
+    text: str
+    file: str
+    number: int
+    at: int = 0
+
+    @property
+    def where(self) -> str:
+        """`file:line`, as it stands in messages."""
+        return f"{self.file}:{self.number}"
+
+    def error(self, what: str) -> ClientsFileError:
+        """The error to raise for what is wrong here."""
+        return ClientsFileError(f"{self.where}: {what}")
+
+    def peek(self) -> str:
+        """The next octet that is no white space, or an empty string; the white space is passed."""
+        self._take(_GAP)
+        return self.text[self.at : self.at + 1]
+
+    def end(self) -> None:
+        """Pass whatever is left."""
+        self.at = len(self.text)
+
+    def at_expansion(self) -> bool:
+        """Whether an expansion follows that a policy runs for its own sake."""
+        return self.text.startswith(("%{", "`"), self.at)
+
+    def pull_token(self, *, name: bool) -> Token:
+        """The next operator, word or string; `name` chooses the escapes. ClientsFileError for an open quote."""
+        if not self.peek():
+            return Token("end", "")
+        found = self._take(_TOKEN)
+        if found["quote"]:
+            return Token(found["quote"], _unquoted(found["quoted"], found["quote"], name=name))
+        return Token("operator" if found["operator"] else "bare", found[0])
+
+    def pull_word(self) -> str:
+        """A path or a template's name: quoted, or up to white space or a comma."""
+        if self.peek() in ('"', "'", "`"):
+            return self.pull_token(name=True).text
+        return self._take(_WORD)[0]
+
+    def pull_value(self) -> Token:
+        """What follows `=`; nothing at all is a value too."""
+        first = self.peek()
+        if first in ("", "#"):
+            return Token("end", "")
+        if first in "\"'`":
+            return self.pull_token(name=False)
+        return Token("bare", self._take(_WORD if first == "/" else _BARE)[0])
+
+    def pull_condition(self) -> None:
+        """Pass the head of an `if` section with its brace: strings and regular expressions may hold braces too."""
+        depth = 0
+        for found in _CONDITION.finditer(self.text, self.at):
+            depth += {"(": 1, ")": -1}.get(found[0], 0)
+            if found[0] == "{" and depth <= 0:
+                self.at = found.end()
+                return
+        raise self.error("a condition without its section")
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self.text, self.at)
+        if found is None:  # only a quote can keep a token from being one
+            raise self.error("a quote is not closed")
+        self.at = found.end()
+        return found
+
+
+def _unquoted(text: str, quote: str, *, name: bool) -> str:
+    if "\\" not in text:
+        return text
+    if name:
+        return re.sub(r"\\([0-7]{3}|.)", _escaped, text, flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda found: found[1] if found[1] == quote else found[0], text, flags=re.DOTALL)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    text = found[1]
+    if len(text) == 3:
+        return chr(int(text, 8) & 0xFF)
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(text, text)
+
+
+def lines(text: str, file: str) -> Iterator[Line]:
+    """The lines of a file that say something, each with its continuations (a backslash as its last octet).
+
+    A comment that fills its line is not continued. After `"\\` the white space that begins the next line goes.
+    Raises ClientsFileError for a line that is too long, or continued at the end of the file.
+    """
+    held, begun, tight = "", 0, False
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        part = line.rstrip("\r").lstrip(_SPACE if tight else "")
+        if not held:
+            begun, tight = number, False
+            if part.lstrip(_SPACE)[:1] in ("", "#"):
+                continue
+        if len(held) + len(line) + 1 > MAX_LINE:
+            raise ClientsFileError(f"{file}:{number}: the line is too long")
+        more = part.endswith("\\")
+        tight = more and (tight or part[1:].endswith('"\\'))
+        held += part[:-1] if more else part
+        if not more:
+            yield Line(held, file, begun)
+            held = ""
+    if held:
+        raise ClientsFileError(f"{file}:{begun}: a line is continued at the end of the file")

@@ -1,0 +1,235 @@
+"""What a RADIUS client is, in the service and in the interface."""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field
+
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.web.paging import Paged
+from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+MAX_SECRET = 128
+_MEMO = 65_536
+
+
+class Signatures(StrEnum):
+    """A BlastRADIUS setting (CVE-2024-3596): yes, no, or auto, which learns from what the client sends."""
+
+    YES = "yes"
+    NO = "no"
+    AUTO = "auto"
+
+
+class Client:
+    """A RADIUS client as the login path sees it.
+
+    signature_required and proxy_state_limited are what holds now: set by the admin, or learned (`auto`) by a client
+    that is a single address. They become true here at once, and in the store right after.
+    """
+
+    __slots__ = (
+        "all_domains",
+        "domain_ids",
+        "id",
+        "learns_limit",
+        "learns_signature",
+        "limit_proxy_state",
+        "name",
+        "network",
+        "password_verified",
+        "product",
+        "proxy_state_limited",
+        "require_message_authenticator",
+        "secret",
+        "signature_required",
+        "tenant_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: int,
+        tenant_id: int,
+        name: str,
+        network: str,
+        secret: bytes,
+        all_domains: int,
+        domain_ids: tuple[int, ...],
+        product: str,
+        require_message_authenticator: str,
+        limit_proxy_state: str,
+        password_verified: int,
+        signed_since: int | None,
+        proxy_state_limited_since: int | None,
+    ) -> None:
+        self.id = id
+        self.tenant_id = tenant_id
+        self.name = name
+        self.network: Network = ipaddress.ip_network(network)
+        self.secret = SharedSecret(secret)
+        self.all_domains = bool(all_domains)
+        self.domain_ids = domain_ids
+        self.product = product
+        self.password_verified = bool(password_verified)
+        self.require_message_authenticator = Signatures(require_message_authenticator)
+        self.limit_proxy_state = Signatures(limit_proxy_state)
+        single = self.network.num_addresses == 1
+        signature, limit = self.require_message_authenticator, self.limit_proxy_state
+        learned = signed_since is not None
+        limited = proxy_state_limited_since is not None
+        self.signature_required = signature is Signatures.YES or (signature is Signatures.AUTO and learned)
+        self.proxy_state_limited = limit is Signatures.YES or (limit is Signatures.AUTO and limited)
+        self.learns_signature = signature is Signatures.AUTO and not learned and single
+        self.learns_limit = limit is Signatures.AUTO and not limited and single
+
+    @property
+    def address(self) -> str:
+        """The network as people write it: a single address without its prefix length."""
+        return str(self.network.network_address if self.network.num_addresses == 1 else self.network)
+
+
+class ClientTable:
+    """All RADIUS clients, found by a packet's source address: the longest prefix wins."""
+
+    def __init__(self, clients: Iterable[Client] = ()) -> None:
+        self.by_id = {client.id: client for client in clients}
+        self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}
+        for client in self.by_id.values():
+            network = client.network
+            prefix = self._by_prefix.setdefault((network.version, network.prefixlen), {})
+            prefix[int(network.network_address)] = client
+        self._lengths = sorted(self._by_prefix, reverse=True)
+        self._found: dict[str, Client | None] = {}
+
+    def find(self, host: str) -> Client | None:
+        """The client of a source address in text, or None."""
+        try:
+            return self._found[host]
+        except KeyError:
+            client = self._look(host)
+            if len(self._found) >= _MEMO:
+                self._found.clear()
+            self._found[host] = client
+            return client
+
+    def _look(self, host: str) -> Client | None:
+        address = ipaddress.ip_address(host.partition("%")[0])
+        number, bits = int(address), address.max_prefixlen
+        for version, length in self._lengths:
+            if version == address.version:
+                client = self._by_prefix[version, length].get(number >> (bits - length) << (bits - length))
+                if client is not None:
+                    return client
+        return None
+
+
+def _network(value: str) -> str:
+    try:
+        return str(ipaddress.ip_network(value.strip(), strict=False))
+    except ValueError:
+        raise ValueError("an IP address or a network such as 192.0.2.0/24") from None
+
+
+def _lower(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _secret(value: str) -> str:
+    if not 1 <= len(value.encode()) <= MAX_SECRET:
+        raise ValueError(f"a secret has 1 to {MAX_SECRET} octets")
+    return value
+
+
+NetworkText = Annotated[Text, AfterValidator(_network)]
+AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
+SecretText = Annotated[PlainText, AfterValidator(_secret)]
+
+
+class _ClientFields(Scoped):
+    domainIds: Many[Id] | None = Field(default=None, validation_alias=AliasChoices("domainIds", "domainId"))
+    secret: SecretText | None = None
+
+    def claimed_domains(self) -> Sequence[int]:
+        return self.domainIds or ()
+
+
+class AddClient(_ClientFields):
+    """Body of AddClient. Without a secret one is made; without a domain the client has all of the tenant's."""
+
+    name: Name
+    address: NetworkText
+    product: Text = ""
+    requireMessageAuthenticator: AnySignatures = Signatures.AUTO
+    limitProxyState: AnySignatures = Signatures.AUTO
+    passwordVerified: Flag = False
+
+
+class ClientAdded(BaseModel):
+    """Answer of AddClient: the only time that the secret is shown."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+    clientId: int
+    secret: str
+
+
+class UpdateClient(_ClientFields):
+    """Body of UpdateClient: absent fields keep their value, an empty product clears it."""
+
+    clientId: Id
+    name: Name | None = None
+    address: NetworkText | None = None
+    product: Text | None = None
+    requireMessageAuthenticator: AnySignatures | None = None
+    limitProxyState: AnySignatures | None = None
+    passwordVerified: Flag | None = None
+
+
+class DeleteClient(Scoped):
+    """Body of DeleteClient."""
+
+    clientId: Id
+
+
+class ListClients(Scoped, Paged):
+    """Body of ListClients."""
+
+    search: Text = ""
+
+
+class ClientEntry(BaseModel):
+    """A RADIUS client without its secret. signatureRequired and proxyStateLimited are what holds now."""
+
+    clientId: int
+    name: str
+    address: str
+    domainIds: list[int]
+    product: str
+    requireMessageAuthenticator: Signatures
+    limitProxyState: Signatures
+    passwordVerified: bool
+    signatureRequired: bool
+    proxyStateLimited: bool
+
+
+class ClientList(BaseModel):
+    """Answer of ListClients."""
+
+    clients: list[ClientEntry]
+    totalCount: int
+
+
+class Done(BaseModel):
+    """Answer of UpdateClient and DeleteClient."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+

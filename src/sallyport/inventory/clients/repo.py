@@ -1,0 +1,167 @@
+"""The SQL of RADIUS clients. A secret is sealed under the identity `radius_clients/ID/secret`."""
+
+from dataclasses import dataclass
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.store.model import Tx, Value
+from sallyport.store.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: int
+    tenant_id: int
+    name: str
+    network: str
+    secret: bytes
+    all_domains: int
+    product: str
+    require_message_authenticator: str
+    limit_proxy_state: str
+    password_verified: int
+    signed_since: int | None
+    proxy_state_limited_since: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _DomainOf:
+    client_id: int
+    domain_id: int
+
+
+_COLUMNS = (
+    "id, tenant_id, name, network, secret, all_domains, product, require_message_authenticator, limit_proxy_state, "
+    "password_verified, signed_since, proxy_state_limited_since"
+)
+
+
+class Opened:
+    """Opens sealed secrets once: a reload of thousands of clients costs no decryption of what has not changed."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._clear: dict[tuple[int, bytes], bytes] = {}
+
+    def secret(self, client_id: int, sealed: bytes) -> bytes:
+        """The client's secret. SecretError."""
+        key = (client_id, sealed)
+        clear = self._clear.get(key)
+        if clear is None:
+            clear = self._clear[key] = self._vault.open(sealed, _identity(client_id))
+        return clear
+
+
+def _identity(client_id: int) -> str:
+    return f"radius_clients/{client_id}/secret"
+
+
+def load(tx: Tx, opened: Opened) -> ClientTable:
+    """All RADIUS clients of the installation. SecretError: the master key is not the one they were sealed under."""
+    domains: dict[int, list[int]] = {}
+    for each in tx.all(_DomainOf, "select client_id, domain_id from radius_client_domains order by client_id, position"):
+        domains.setdefault(each.client_id, []).append(each.domain_id)
+    rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")  # noqa: S608
+    return ClientTable(
+        Client(
+            id=row.id,
+            tenant_id=row.tenant_id,
+            name=row.name,
+            network=row.network,
+            secret=opened.secret(row.id, row.secret),
+            all_domains=row.all_domains,
+            domain_ids=tuple(domains.get(row.id, ())),
+            product=row.product,
+            require_message_authenticator=row.require_message_authenticator,
+            limit_proxy_state=row.limit_proxy_state,
+            password_verified=row.password_verified,
+            signed_since=row.signed_since,
+            proxy_state_limited_since=row.proxy_state_limited_since,
+        )
+        for row in rows
+    )
+
+
+def add(tx: Tx, vault: Vault, *, tenant_id: int, name: str, network: str, secret: bytes, at: int) -> int:
+    """A new client with the settings' defaults; its id. Conflict: the name or the network is taken."""
+    _must_be_free(tx, 0, tenant_id, name, network)
+    client_id = tx.value(
+        int,
+        "insert into radius_clients (tenant_id, name, name_key, network, secret, all_domains, product, "
+        "require_message_authenticator, limit_proxy_state, password_verified, created_at) "
+        "values (:tenant_id, :name, :name_key, :network, :blank, 1, '', 'auto', 'auto', 0, :at) returning id",
+        tenant_id=tenant_id,
+        name=name,
+        name_key=name.casefold(),
+        network=network,
+        blank=b"",
+        at=at,
+    )
+    assert client_id is not None  # noqa: S101  an insert returns its row
+    set_secret(tx, vault, client_id, secret)
+    return client_id
+
+
+def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) -> None:
+    """Set columns of a tenant's client. NotFound, Conflict.
+
+    Another address or another setting of signatures forgets what was learned under the old one.
+    """
+    row = tx.one(_Row, f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t",  # noqa: S608
+                 id=client_id, t=tenant_id)
+    if row is None:
+        raise NotFound("client not found")
+    name, network = str(changes.get("name", row.name)), str(changes.get("network", row.network))
+    _must_be_free(tx, client_id, tenant_id, name, network)
+    changes = {**changes, "name_key": name.casefold()}
+    if changes.keys() & {"network", "require_message_authenticator"}:
+        changes["signed_since"] = None
+    if changes.keys() & {"network", "limit_proxy_state"}:
+        changes["proxy_state_limited_since"] = None
+    columns = ", ".join(f"{column} = :{column}" for column in changes)
+    tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)  # noqa: S608
+
+
+def _must_be_free(tx: Tx, client_id: int, tenant_id: int, name: str, network: str) -> None:
+    if tx.value(int, "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id",
+                t=tenant_id, key=name.casefold(), id=client_id):
+        raise Conflict(f"a RADIUS client {name} exists")
+    if tx.value(int, "select 1 from radius_clients where network = :network and id <> :id",
+                network=network, id=client_id):
+        raise Conflict(f"a RADIUS client with the address {network} exists")
+
+
+def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:
+    """Seal and keep a client's secret."""
+    tx.execute("update radius_clients set secret = :secret where id = :id",
+               secret=vault.seal(secret, _identity(client_id)), id=client_id)
+
+
+def set_domains(tx: Tx, client_id: int, domain_ids: list[int]) -> None:
+    """The client's domains, the first being its default; none means all of its tenant's."""
+    tx.execute("delete from radius_client_domains where client_id = :id", id=client_id)
+    for position, domain_id in enumerate(dict.fromkeys(domain_ids)):
+        tx.execute("insert into radius_client_domains (client_id, position, domain_id) values (:id, :position, :d)",
+                   id=client_id, position=position, d=domain_id)
+    tx.execute("update radius_clients set all_domains = :all where id = :id", all=int(not domain_ids), id=client_id)
+
+
+def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
+    """Remove a tenant's client. NotFound."""
+    if not tx.execute("delete from radius_clients where id = :id and tenant_id = :t", id=client_id, t=tenant_id):
+        raise NotFound("client not found")
+
+
+def learn(tx: Tx, client_id: int, column: str, at: int | None) -> None:
+    """Keep since when a client is known to sign (`signed_since`), or to need no unsigned Proxy-State
+    (`proxy_state_limited_since`); None forgets it. Each change is in the client's history."""
+    tx.execute(f"update radius_clients set {column} = :at where id = :id", at=at, id=client_id)  # noqa: S608
+
+
+def remember(tx: Tx, client: Client, event: str, at: int) -> None:
+    """Write a line of the client's history."""
+    tx.execute("insert into radius_client_history (tenant_id, client_id, name, event, at) "
+               "values (:t, :id, :name, :event, :at)",
+               t=client.tenant_id, id=client.id, name=client.name, event=event, at=at)
+
+

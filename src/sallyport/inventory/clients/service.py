@@ -1,0 +1,176 @@
+"""The rules of RADIUS clients."""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
+from sallyport.base.ids import new_shared_secret
+from sallyport.inventory.clients import repo
+from sallyport.inventory.clients.model import Client, ClientTable, Network
+from sallyport.store.model import Tx, Value
+from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class NewClient:
+    """A RADIUS client to add. domain_ids: the first is the default; none means all of the tenant's."""
+
+    name: str
+    network: str
+    secret: bytes | None = None
+    domain_ids: tuple[int, ...] = ()
+    product: str = ""
+    require_message_authenticator: str = "auto"
+    limit_proxy_state: str = "auto"
+    password_verified: bool = False
+
+
+class Clients:
+    """RADIUS clients of all tenants; finding never waits, changing returns once it holds."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        vault: Vault,
+        tenant_of_domain: Callable[[int], int | None],
+        clock: Clock = now_us,
+    ) -> None:
+        self._configuration = configuration
+        self._vault = vault
+        self._tenant_of_domain = tenant_of_domain
+        self._clock = clock
+        opened = repo.Opened(vault)
+        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable())
+
+    @property
+    def table(self) -> ClientTable:
+        """All clients, as they are now."""
+        return self._table.value
+
+    def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
+        """A tenant's clients, ordered by id; those whose name, address or product holds `search`."""
+        needle = search.casefold()
+        return [
+            client
+            for client in self.table.by_id.values()
+            if client.tenant_id == tenant_id
+            and needle in f"{client.name}\n{client.network}\n{client.product}".casefold()
+        ]
+
+    def named(self, tenant_id: int, name: str) -> Client:
+        """A tenant's client by its name. NotFound."""
+        for client in self.of_tenant(tenant_id):
+            if client.name.casefold() == name.casefold():
+                return client
+        raise NotFound(f"no RADIUS client {name}")
+
+    async def add(self, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
+        """The new client's id and its secret, made here when none was given.
+
+        Conflict: the name or address is taken, or the range touches another tenant's. Forbidden: a foreign domain.
+        """
+        (added,) = await self.add_all(tenant_id, [new])
+        return added
+
+    async def add_all(self, tenant_id: int, clients: Sequence[NewClient]) -> list[tuple[int, bytes]]:
+        """Add several clients, all or none."""
+        for new in clients:
+            self._check_domains(tenant_id, new.domain_ids)
+            self._check_range(tenant_id, new.network)
+
+        def work(tx: Tx) -> list[tuple[int, bytes]]:
+            return [self._add(tx, tenant_id, new) for new in clients]
+
+        return await self._configuration.change(work)
+
+    def _add(self, tx: Tx, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
+        secret = new.secret or new_shared_secret().encode()
+        client_id = repo.add(
+            tx, self._vault, tenant_id=tenant_id, name=new.name, network=new.network, secret=secret, at=self._clock()
+        )
+        repo.set_domains(tx, client_id, list(new.domain_ids))
+        settings: dict[str, Value] = {
+            "product": new.product,
+            "require_message_authenticator": new.require_message_authenticator,
+            "limit_proxy_state": new.limit_proxy_state,
+            "password_verified": int(new.password_verified),
+        }
+        repo.update(tx, tenant_id, client_id, settings)
+        return client_id, secret
+
+    async def update(
+        self,
+        tenant_id: int,
+        client_id: int,
+        changes: dict[str, Value],
+        *,
+        secret: bytes | None = None,
+        domain_ids: Sequence[int] | None = None,
+    ) -> None:
+        """Change a client; what is not given keeps its value. NotFound, Conflict, Forbidden."""
+        self._check_domains(tenant_id, domain_ids or ())
+        if "network" in changes:
+            self._check_range(tenant_id, str(changes["network"]))
+
+        def work(tx: Tx) -> None:
+            repo.update(tx, tenant_id, client_id, changes)
+            if secret is not None:
+                repo.set_secret(tx, self._vault, client_id, secret)
+            if domain_ids is not None:
+                repo.set_domains(tx, client_id, list(domain_ids))
+
+        await self._configuration.change(work)
+
+    async def delete(self, tenant_id: int, client_id: int) -> None:
+        """Remove a client; its next request is not answered. NotFound."""
+        await self._configuration.change(lambda tx: repo.delete(tx, tenant_id, client_id))
+
+    async def learned(self, client: Client, column: str) -> None:
+        """Keep what a client's authentic requests have shown: `signed_since` or `proxy_state_limited_since`.
+
+        It already holds in memory; where the store fails, the next request shows it again.
+        """
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            repo.learn(tx, client.id, column, at)
+            repo.remember(tx, client, column, at)
+
+        try:
+            await self._configuration.change(work)
+        except StoreError as error:
+            log.warning("not kept what a RADIUS client has shown", client=client.name, error=str(error))
+        else:
+            log.info("RADIUS client latched", client=client.name, what=column)
+
+    async def unlatch(self, tenant_id: int, name: str) -> None:
+        """Forget that a client signs and limits Proxy-State; it may learn both again. NotFound."""
+        client = self.named(tenant_id, name)
+
+        def work(tx: Tx) -> None:
+            repo.learn(tx, client.id, "signed_since", None)
+            repo.learn(tx, client.id, "proxy_state_limited_since", None)
+            repo.remember(tx, client, "unlatched", self._clock())
+
+        await self._configuration.change(work)
+
+    def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
+        if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
+            raise Forbidden("domain not in tenant")
+
+    def _check_range(self, tenant_id: int, network: str) -> None:
+        wanted: Network = ipaddress.ip_network(network)
+        for client in self.table.by_id.values():
+            if client.tenant_id != tenant_id and _overlap(wanted, client.network):
+                raise Conflict(f"the address {network} touches a range of another tenant")
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)

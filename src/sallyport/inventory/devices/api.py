@@ -1,0 +1,123 @@
+"""The HTTP operations of the inventory: /network_device/...Device(s), ListStations."""
+
+from sallyport.base.clock import iso
+from sallyport.inventory.devices.model import (
+    DeleteDevice,
+    DeviceEntry,
+    DeviceHistory,
+    DeviceList,
+    DeviceQuery,
+    Done,
+    Filter,
+    HistoryEntry,
+    HistoryList,
+    ListDevices,
+    ListStations,
+    StationEntry,
+    StationList,
+)
+from sallyport.inventory.devices.repo import DeviceRow
+from sallyport.inventory.devices.service import Devices, filter_column
+from sallyport.web.operation import Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+RADIUS = "radius"
+
+
+def operations(service: Devices, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    devices = Operations("Network devices", gate)
+
+    @devices.post("/network_device/ListDevices", roles=READERS)
+    async def list_devices(body: ListDevices, caller: Caller) -> DeviceList:
+        """The network devices of a domain, ordered by id; found by themselves when they forward a request."""
+        query = _query(body)
+        if body.MachineType.lower() not in {"", RADIUS}:  # no other class of machine registers itself yet
+            return DeviceList(network_devices=[], totalCount=0)
+        rows, total = await service.page(query)
+        return DeviceList(network_devices=[entry(row) for row in rows], totalCount=total)
+
+    @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
+    async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
+        """Remove devices from the inventory; one that still forwards requests registers again."""
+        deleted = await service.delete(
+            body.domainId,
+            device_ids=body.deviceId,
+            addresses=(body.ip_address, body.client_ip) if body.ip_address and body.client_ip else None,
+            actor=caller.name,
+        )
+        return Done(message=f"{deleted} device(s) deleted")
+
+    @devices.post("/network_device/ListStations", roles=READERS)
+    async def list_stations(body: ListStations, caller: Caller) -> StationList:
+        """The stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
+        page = body.page()
+        rows, total = await service.stations(
+            body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
+        )
+        stations = [
+            StationEntry(
+                station=row.station,
+                device_id=row.device_id,
+                user=row.user_name,
+                first_seen=iso(row.first_seen),
+                last_seen=iso(row.last_seen),
+                request_count=row.request_count,
+            )
+            for row in rows
+        ]
+        return StationList(stations=stations, totalCount=total)
+
+    @devices.post("/network_device/DeviceHistory", roles=READERS)
+    async def device_history(body: DeviceHistory, caller: Caller) -> HistoryList:
+        """When devices were registered and deleted, newest first."""
+        page = body.page()
+        rows, total = await service.history(body.domainId, body.deviceId, offset=page.offset, limit=page.size)
+        history = [
+            HistoryEntry(
+                device_id=row.device_id,
+                ip_address=row.ip_address,
+                client_ip=row.client_ip,
+                nas_identifier=row.nas_identifier,
+                event=row.event,
+                time=iso(row.at),
+                actor=row.actor,
+            )
+            for row in rows
+        ]
+        return HistoryList(history=history, totalCount=total)
+
+    return devices
+
+
+def _query(body: ListDevices) -> DeviceQuery:
+    """What is asked for. Invalid: `invalid filterBy`."""
+    page, chosen = body.page(), body.filter or Filter()
+    column = filter_column(chosen.filterBy)
+    return DeviceQuery(
+        domain_id=body.domainId,
+        search=body.search,
+        column=column if chosen.value else "",
+        value=chosen.value,
+        offset=page.offset,
+        limit=page.size,
+    )
+
+
+def entry(row: DeviceRow) -> DeviceEntry:
+    """A row as the interface shows it."""
+    return DeviceEntry(
+        ip_address=row.ip_address,
+        client_ip=row.client_ip,
+        device_type=row.device_type,
+        nas_port_type=row.nas_port_type,
+        device_id=row.id,
+        device_name=row.device_name,
+        nas_identifier=row.nas_identifier,
+        device_type_certainty=row.device_type_certainty,
+        nas_device_type=row.nas_device_type,
+        first_seen=iso(row.first_seen),
+        last_seen=iso(row.last_seen),
+        request_count=row.request_count,
+        registrations=row.registrations,
+    )

@@ -1,0 +1,72 @@
+"""What the command line asks: device.list, device.show."""
+
+import json
+
+from pydantic import Field
+
+from sallyport.base.clock import iso
+from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.inventory.devices.model import DeviceQuery
+from sallyport.inventory.devices.repo import DeviceRow
+from sallyport.inventory.devices.service import Devices
+
+PAGE = 1000
+
+
+class ListDevices(Arguments):
+    """after: the number of devices to pass over, since a command reads page by page."""
+
+    domain_id: int
+    search: str = ""
+    after: int = Field(default=0, ge=0)
+
+
+class ShowDevice(Arguments):
+    """One device of a domain."""
+
+    domain_id: int
+    device_id: int
+
+
+def commands(service: Devices) -> dict[str, Command]:
+    """The commands of this slice by name."""
+
+    async def listing(wanted: ListDevices) -> JSON:
+        query = DeviceQuery(wanted.domain_id, search=wanted.search, offset=wanted.after, limit=PAGE)
+        rows, total = await service.page(query)
+        return {"devices": [_row(row) for row in rows], "total": total}
+
+    async def show(wanted: ShowDevice) -> JSON:
+        row = await service.one(wanted.domain_id, wanted.device_id)
+        stations, behind = await service.stations(wanted.domain_id, row.id, "", offset=0, limit=PAGE)
+        history, _ = await service.history(wanted.domain_id, row.id, offset=0, limit=PAGE)
+        return {
+            **_row(row),
+            "evidence": json.loads(row.evidence),
+            "station_count": behind,
+            "stations": [
+                {"station": each.station, "user": each.user_name, "last_seen": iso(each.last_seen)}
+                for each in stations
+            ],
+            "history": [{"time": iso(each.at), "event": each.event, "actor": each.actor} for each in history],
+        }
+
+    return {"device.list": command(ListDevices, listing), "device.show": command(ShowDevice, show)}
+
+
+def _row(row: DeviceRow) -> dict[str, JSON]:
+    return {
+        "device_id": row.id,
+        "device_name": row.device_name,
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "device_type": row.device_type,
+        "device_type_certainty": row.device_type_certainty,
+        "nas_device_type": row.nas_device_type,
+        "nas_port_type": row.nas_port_type,
+        "nas_identifier": row.nas_identifier,
+        "first_seen": iso(row.first_seen),
+        "last_seen": iso(row.last_seen),
+        "request_count": row.request_count,
+        "registrations": row.registrations,
+    }

@@ -1,0 +1,195 @@
+"""What a device is, in the service and in the interface."""
+
+from dataclasses import dataclass
+from pydantic import AliasChoices, BaseModel, Field, model_validator
+
+from sallyport.web.paging import Paged, ShortPaged
+from sallyport.web.scope import Body, Id, InDomain, Many, Text
+
+UNKNOWN = "Unknown"
+
+
+class Device:
+    """A device in memory. id is None until its row is written; `requests` counts those not yet in the store."""
+
+    __slots__ = (
+        "certainty",
+        "client",
+        "client_ip",
+        "device_name",
+        "device_type",
+        "domain_id",
+        "evidence",
+        "first_seen",
+        "id",
+        "ip_address",
+        "last_seen",
+        "look_again_at",
+        "nas_device_type",
+        "nas_identifier",
+        "nas_port_type",
+        "port_type",
+        "requests",
+    )
+
+    def __init__(
+        self, domain_id: int, ip_address: str, client_ip: str, nas_identifier: str, *, at: int
+    ) -> None:
+        self.id: int | None = None
+        self.domain_id = domain_id
+        self.ip_address = ip_address
+        self.client_ip = client_ip
+        self.nas_identifier = nas_identifier
+        self.device_name = nas_identifier or UNKNOWN
+        self.device_type = UNKNOWN
+        self.certainty = ""
+        self.nas_device_type = UNKNOWN
+        self.evidence = "{}"
+        self.nas_port_type = UNKNOWN
+        self.port_type: bytes | None = None
+        self.first_seen = at
+        self.last_seen = at
+        self.requests = 0
+        self.look_again_at = 0
+        self.client: object = None
+
+
+class Station:
+    """A station in memory: what stands behind a device (Calling-Station-Id)."""
+
+    __slots__ = ("device", "first_seen", "last_seen", "name", "requests", "stored", "user")
+
+    def __init__(self, device: Device, name: str, user: str, at: int) -> None:
+        self.device = device
+        self.name = name
+        self.user = user
+        self.first_seen = at
+        self.last_seen = at
+        self.requests = 0
+        self.stored = False
+
+
+class Filter(Body):
+    """filter of ListDevices; an empty filterBy or value is no filter."""
+
+    filterBy: Text = ""
+    value: Text = ""
+
+
+class ListDevices(InDomain, ShortPaged):
+    """Body of ListDevices."""
+
+    search: Text = ""
+    filter: Filter | None = None
+    MachineType: Text = ""
+
+
+class DeviceEntry(BaseModel):
+    """A device in the list; the fields after `nas_port_type` are additions to the interface. Times: ISO 8601 UTC."""
+
+    ip_address: str
+    client_ip: str
+    device_type: str
+    nas_port_type: str
+    device_id: int
+    device_name: str
+    nas_identifier: str
+    device_type_certainty: str
+    nas_device_type: str
+    first_seen: str
+    last_seen: str
+    request_count: int
+    registrations: int
+
+
+class DeviceList(BaseModel):
+    """Answer of ListDevices."""
+
+    network_devices: list[DeviceEntry]
+    totalCount: int
+
+
+class DeleteDevice(InDomain):
+    """Body of DeleteDevice: ids, or ip_address with client_ip, which may name several."""
+
+    deviceId: Many[Id] = Field(
+        default_factory=list, validation_alias=AliasChoices("deviceId", "device_id", "deviceIds")
+    )
+    ip_address: Text = ""
+    client_ip: Text = ""
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "DeleteDevice":
+        if not self.deviceId and not (self.ip_address and self.client_ip):
+            raise ValueError("deviceId, or ip_address with client_ip, is required")
+        return self
+
+
+class Done(BaseModel):
+    """Answer of DeleteDevice."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+
+
+class ListStations(InDomain, Paged):
+    """Body of ListStations; deviceId 0 means every device of the domain."""
+
+    deviceId: Id = 0
+    search: Text = ""
+
+
+class StationEntry(BaseModel):
+    """A station behind a device."""
+
+    station: str
+    device_id: int
+    user: str
+    first_seen: str
+    last_seen: str
+    request_count: int
+
+
+class StationList(BaseModel):
+    """Answer of ListStations."""
+
+    stations: list[StationEntry]
+    totalCount: int
+
+
+class DeviceHistory(InDomain, Paged):
+    """Body of DeviceHistory; deviceId 0 means every device of the domain."""
+
+    deviceId: Id = 0
+
+
+class HistoryEntry(BaseModel):
+    """One line of a device's history. event: registered or deleted; actor: who deleted it, empty for the device."""
+
+    device_id: int
+    ip_address: str
+    client_ip: str
+    nas_identifier: str
+    event: str
+    time: str
+    actor: str
+
+
+class HistoryList(BaseModel):
+    """Answer of DeviceHistory."""
+
+    history: list[HistoryEntry]
+    totalCount: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceQuery:
+    """Which devices of a domain: `column` equals `value` without case, `search` is part of a name or address."""
+
+    domain_id: int
+    search: str = ""
+    column: str = ""
+    value: str = ""
+    offset: int = 0
+    limit: int = 10

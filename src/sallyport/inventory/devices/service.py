@@ -1,0 +1,190 @@
+"""The rules of the inventory."""
+
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Invalid, NotFound, StoreError
+from sallyport.inventory.devices import repo
+from sallyport.inventory.devices.model import Device, DeviceQuery, Station
+from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
+from sallyport.inventory.devices.sightings import Changes, Sightings
+from sallyport.metrics import InventoryMetrics
+from sallyport.store.model import Store, Tx
+
+FLUSH_S = 1.0
+FILTERS = {
+    "DEVICE_NAME": "device_name",
+    "DEVICE_TYPE": "device_type",
+    "IP_ADDRESS": "ip_address",
+    "CLIENT_IP": "client_ip",
+    "NAS_PORT_TYPE": "nas_port_type",
+    "NAS_IDENTIFIER": "nas_identifier",
+}
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A device that got its row: whether it had been there before."""
+
+    device: Device
+    again: bool
+
+
+class Devices:
+    """The inventory of all domains."""
+
+    def __init__(self, store: Store, sightings: Sightings, metrics: InventoryMetrics, clock: Clock = now_us) -> None:
+        self._store = store
+        self.sightings = sightings
+        self._metrics = metrics
+        self._clock = clock
+        self._changing = trio.Lock()
+        self._counts: dict[tuple[str, ...], float] = {}
+        metrics.watch(lambda: self._counts)
+
+    async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
+        """One page of a domain's devices and how many match in all."""
+        await self.flush()
+        return await self._store.read(lambda tx: repo.page(tx, query))
+
+    async def one(self, domain_id: int, device_id: int) -> DeviceRow:
+        """A domain's device. NotFound."""
+        await self.flush()
+        rows = await self._store.read(lambda tx: repo.by_ids(tx, domain_id, [device_id]))
+        if not rows:
+            raise NotFound("device not found")
+        return rows[0]
+
+    async def stations(
+        self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
+    ) -> tuple[list[StationRow], int]:
+        """One page of stations and how many match."""
+        await self.flush()
+        return await self._store.read(
+            lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
+        )
+
+    async def history(
+        self, domain_id: int, device_id: int, *, offset: int, limit: int
+    ) -> tuple[list[HistoryRow], int]:
+        """One page of the history and how much there is."""
+        return await self._store.read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
+
+    async def delete(
+        self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
+    ) -> int:
+        """Remove devices, all or none; how many. Their next request registers them again. NotFound."""
+
+        def work(tx: Tx) -> set[int]:
+            rows = repo.by_ids(tx, domain_id, device_ids)
+            if len(rows) < len(set(device_ids)):
+                raise NotFound("device not found")
+            if addresses is not None:
+                known = {row.id for row in rows}
+                rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
+            if not rows:
+                raise NotFound("device not found")
+            for row in rows:
+                repo.delete(tx, row, actor, self._clock())
+            return {row.id for row in rows}
+
+        async with self._changing:  # a flush between the two would bring the deleted device back
+            deleted = await self._store.write(work)
+            self.sightings.forget(domain_id, deleted)
+        self._metrics.deleted.labels(str(domain_id)).inc(len(deleted))
+        return len(deleted)
+
+    async def flush(self) -> None:
+        """Write what was counted since the last flush. A device that another node deleted comes back. StoreError."""
+        async with self._changing:
+            changes = self.sightings.take_changes()
+            if not changes.devices and not changes.stations:
+                return
+            try:
+                self.count_registered(await self._store.write(lambda tx: _write_counts(tx, changes)))
+            except StoreError:
+                self.sightings.put_back(changes)
+                raise
+
+    def count_registered(self, registered: list[Registered]) -> None:
+        """Tell metrics and log about devices that got their row."""
+        for each in registered:
+            counter = self._metrics.reregistered if each.again else self._metrics.registered
+            counter.labels(str(each.device.domain_id)).inc()
+            log.info(
+                "device registered",
+                device=each.device.device_name,
+                ip_address=each.device.ip_address,
+                client_ip=each.device.client_ip,
+                product=each.device.device_type,
+                again=each.again,
+            )
+
+    async def run(self) -> None:
+        """Flush once a second, until cancelled; then once more."""
+        try:
+            while True:
+                await trio.sleep(FLUSH_S)
+                await self._flush_or_log()
+                self._counts = await self._store.read(_count_all)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
+                await self._flush_or_log()
+
+    async def _flush_or_log(self) -> None:
+        try:
+            await self.flush()
+        except StoreError as error:
+            log.warning("counts of devices are not kept", error=str(error))
+
+
+def _write_counts(tx: Tx, changes: Changes) -> list[Registered]:
+    back = []
+    for device, requests in changes.devices:
+        if device.id is not None and not repo.flush(tx, device, requests):
+            repo.register(tx, device)
+            repo.flush(tx, device, requests)
+            back.append(Registered(device, again=True))
+    for station, requests in changes.stations:
+        if station.device.id is not None:
+            repo.note_station(tx, station, requests)
+    return back
+
+
+def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> Registered | None:
+    """In the transaction of a decision: the rows of a device and a station that have none. What was registered."""
+    registered = None
+    if device.id is None and repo.register(tx, device):
+        registered = Registered(device, again=repo.registrations(tx, device.id or 0) > 1)
+    if station is not None and not station.stored:
+        repo.note_station(tx, station, 0)
+        station.stored = True
+    return registered
+
+
+def filter_column(filter_by: str) -> str:
+    """The column that a filterBy names, in any case; empty for none. Invalid: there is no such column."""
+    if not filter_by:
+        return ""
+    column = FILTERS.get(filter_by.upper())
+    if column is None:
+        raise Invalid("invalid filterBy")
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    domain_id: int
+    value: int
+
+
+def _count_all(tx: Tx) -> dict[tuple[str, ...], float]:
+    rows = tx.all(_Count, "select domain_id, value from counters where name = :name", name=repo.COUNTER)
+    return {(str(row.domain_id),): float(row.value) for row in rows}
+
+

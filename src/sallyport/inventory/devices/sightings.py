@@ -1,0 +1,156 @@
+"""Who is talking right now: devices and stations in memory, between a packet and its row.
+
+Looking a known device up costs a dictionary access; its product and medium are worked out when it is new, when its
+RADIUS client changes, and once a minute. What has been counted goes to the store with the next flush. The memory is
+bounded: past its limit everything that is flushed is forgotten, and found again in the store.
+"""
+
+import ipaddress
+import json
+from dataclasses import dataclass
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.devices.model import Device, Station
+from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
+from sallyport.radius.packet import Request
+from sallyport.vendors import Finding, identify, medium
+
+LOOK_AGAIN_US = 60 * SECOND
+MAX_DEVICES = 65_536
+MAX_STATIONS = 131_072
+
+DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Devices and stations with the number of requests that the store does not know yet."""
+
+    devices: list[tuple[Device, int]]
+    stations: list[tuple[Station, int]]
+
+
+class Sightings:
+    """The devices and stations in memory."""
+
+    def __init__(self, *, max_devices: int = MAX_DEVICES, max_stations: int = MAX_STATIONS) -> None:
+        self._max_devices = max_devices
+        self._max_stations = max_stations
+        self._devices: dict[DeviceKey, Device] = {}
+        self._stations: dict[tuple[Device, str], Station] = {}
+        self._changed_devices: list[Device] = []
+        self._changed_stations: list[Station] = []
+
+    def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
+        """Note a request whose sender is proven. at: microseconds. A new device has no id yet."""
+        first = request.first
+        key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
+        device = self._devices.get(key)
+        if device is None:
+            device = self._devices[key] = new_device(request, source, domain_id, at)
+        if at > device.look_again_at or device.client is not client:
+            _look(device, request, client, at)
+        port_type = first.get(NAS_PORT_TYPE)
+        if port_type != device.port_type:
+            device.port_type = port_type
+            device.nas_port_type = medium(request)
+        if not device.requests:
+            self._changed_devices.append(device)
+        device.requests += 1
+        device.last_seen = at
+        return device
+
+    def station(self, device: Device, name: str, user: str, at: int) -> Station:
+        """Note the station behind a device, with the user of its last login."""
+        station = self._stations.get((device, name))
+        if station is None:
+            station = self._stations[device, name] = Station(device, name, user, at)
+        if not station.requests:
+            self._changed_stations.append(station)
+        station.requests += 1
+        station.last_seen = at
+        station.user = user
+        return station
+
+    def take_changes(self) -> Changes:
+        """What was counted since the last call, to be flushed; also makes room where there is too much."""
+        changes = Changes(
+            [(device, device.requests) for device in self._changed_devices],
+            [(station, station.requests) for station in self._changed_stations],
+        )
+        for each in (*self._changed_devices, *self._changed_stations):
+            each.requests = 0
+        self._changed_devices, self._changed_stations = [], []
+        if len(self._devices) > self._max_devices:
+            self._devices.clear()
+            self._stations.clear()
+        if len(self._stations) > self._max_stations:
+            self._stations.clear()
+        return changes
+
+    def put_back(self, changes: Changes) -> None:
+        """Count again what could not be written."""
+        for device, requests in changes.devices:
+            if not device.requests:
+                self._changed_devices.append(device)
+            device.requests += requests
+        for station, requests in changes.stations:
+            if not station.requests:
+                self._changed_stations.append(station)
+            station.requests += requests
+
+    def forget(self, domain_id: int, device_ids: set[int]) -> None:
+        """Drop devices that were deleted, and what was counted for them: their next request registers them anew."""
+        gone = {
+            key: device for key, device in self._devices.items() if key[0] == domain_id and device.id in device_ids
+        }
+        for key in gone:
+            del self._devices[key]
+        devices = set(gone.values())
+        self._changed_devices = [device for device in self._changed_devices if device not in devices]
+        self._changed_stations = [each for each in self._changed_stations if each.device not in devices]
+        self._stations = {key: each for key, each in self._stations.items() if key[0] not in devices}
+
+    def forget_all(self) -> None:
+        """Drop everything: the store was replaced."""
+        self._devices.clear()
+        self._stations.clear()
+        self._changed_devices.clear()
+        self._changed_stations.clear()
+
+
+def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
+    """A device as its first request shows it; one that is not proven is shown in an event and never kept."""
+    nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
+    client_ip = str(ipaddress.ip_address(nas)) if len(nas) in {4, 16} else source
+    return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at=at)
+
+
+def _look(device: Device, request: Request, client: Client, at: int) -> None:
+    """Work out the product: what the client was registered with, else the evidence in the request."""
+    device.look_again_at = at + LOOK_AGAIN_US
+    device.client = client
+    identity = identify(request, source=device.ip_address)
+    if client.product:
+        device.device_type, device.certainty = client.product, "certain"
+    elif identity.product is not None:
+        device.device_type, device.certainty = identity.product.product, identity.product.certainty.value
+    behind = identity.nas if identity.forwarded else None
+    if behind is not None:
+        device.nas_device_type = behind.product
+    elif not identity.forwarded:
+        device.nas_device_type = device.device_type
+    if not device.nas_identifier:
+        device.device_name = device.device_type
+    evidence = {"forwarder": _told(identity.forwarder), "nas": _told(identity.nas), "registered": client.product}
+    if any(evidence.values()):
+        device.evidence = json.dumps({key: value for key, value in evidence.items() if value}, ensure_ascii=False)
+
+
+def _told(finding: Finding | None) -> object:
+    if finding is None:
+        return None
+    return {"product": finding.product, "certainty": finding.certainty.value, "evidence": list(finding.evidence)}
+
+

@@ -1,0 +1,7 @@
+"""Sockets: RADIUS over UDP, and the command line's Unix socket.
+
+udp        takes up to 64 datagrams at each wake-up and hands them on by plain function calls
+exchange   from a datagram to a decided entry in the journal, and from there to the answer
+senders    a bounded count of those who send and are not known or not proven
+control    the socket of the command line
+"""

@@ -1,0 +1,323 @@
+"""From a datagram to its answer: find the client, open the packet, drop duplicates, decide, and answer once it is
+on disk. One exchange for each socket, since identifiers are counted by socket (RFC 5080 section 2.2.2).
+
+Everything here runs on the event loop by plain calls; only a login whose user is not in memory becomes a task, under
+a limit that all exchanges share.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import PacketError, SallyportError
+from sallyport.domains.service import Domains
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.service import Clients
+from sallyport.inventory.devices.sightings import Sightings, new_device
+from sallyport.listen.senders import Senders
+from sallyport.login.journal import Journal, KeptAnswer
+from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Reason, Verdict
+from sallyport.login.pipeline import Pipeline, default_domain
+from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME
+from sallyport.radius.duplicates import Duplicates, Seen
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_REJECT,
+    ACCESS_REQUEST,
+    ACCOUNTING_REQUEST,
+    ACCOUNTING_RESPONSE,
+    CODE_NAMES,
+    STATUS_SERVER,
+    Request,
+    as_text,
+    decode,
+    encode_reply,
+)
+
+log = structlog.get_logger()
+
+Source = tuple[str, int]
+Send = Callable[[bytes, Source], None]
+
+
+class Kind(Enum):
+    """What a socket serves: the value is its label in metrics."""
+
+    AUTHENTICATION = "auth"
+    ACCOUNTING = "acct"
+
+
+_REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT}
+
+
+class Waiting:
+    """How many requests of all exchanges wait for I/O, and how many may."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.now = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every exchange works with."""
+
+    clients: Clients
+    domains: Domains
+    sightings: Sightings
+    pipeline: Pipeline
+    journal: Journal
+    senders: Senders
+    waiting: Waiting
+    radius_metrics: RadiusMetrics
+    login_metrics: LoginMetrics
+    learn: Callable[[Client, str], None]
+    clock: Clock = now_us
+
+
+class Exchange:
+    """One socket's requests and answers. number: names the socket in the store's kept answers."""
+
+    def __init__(
+        self,
+        services: Services,
+        kind: Kind,
+        number: int,
+        send: Send,
+        nursery: trio.Nursery,
+        *,
+        duplicate_window_s: float,
+        reject_delay_s: float,
+    ) -> None:
+        self.number = number
+        self.label = kind.value
+        self._is_auth = kind is Kind.AUTHENTICATION
+        self._services = services
+        self._send = send
+        self._nursery = nursery
+        self._reject_delay_s = reject_delay_s
+        self._duplicates = Duplicates(duplicate_window_s)
+        self._delayed: deque[tuple[float, Answered]] = deque()
+        self._some_delayed = trio.Event()
+        metrics = services.radius_metrics
+        self._requests, self._responses, self._discards = metrics.requests, metrics.responses, metrics.discards
+        self._seconds, self._client_requests = metrics.seconds, metrics.clients
+        self._request_labels = {code: (self.label, name) for code, name in CODE_NAMES.items()}
+        self._decision_labels: dict[tuple[int, Decision], tuple[str, str, str]] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answer."""
+        return self._duplicates.in_flight
+
+    def restore(self, answers: list[KeptAnswer]) -> None:
+        """Know the answers that were on their way before a restart."""
+        now = time.monotonic()
+        for kept in answers:
+            if kept.listener == self.number:
+                self._duplicates.answered(kept.source, kept.identifier, kept.authenticator, kept.reply, now=now)
+
+    # --- in ---------------------------------------------------------------------------------------------------
+
+    def receive(self, datagram: bytes, source: Source, at: int, now: float) -> None:
+        """Take one datagram. at: microseconds of the wall clock; now: seconds of the monotonic one. Never raises."""
+        client = self._services.clients.table.find(source[0])
+        if client is None:
+            return self._discard("unknown_client", source, at)
+        try:
+            request = decode(datagram, client.secret)
+            self._admit(request, client, source, at, now)
+        except PacketError as error:
+            self._discard(error.reason, source, at)
+        except Exception:
+            self._discard("internal_error", source, at)
+            log.exception("a datagram was dropped by an error of ours", client=client.name)
+        return None
+
+    def _discard(self, reason: str, source: Source, at: int) -> None:
+        self._discards.add((self.label, reason))
+        self._services.senders.note(source[0], reason, at)
+
+    def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
+        code = request.code
+        if code == STATUS_SERVER:
+            return self._answer_status(request, client, source)
+        if (code == ACCESS_REQUEST) is not self._is_auth:
+            raise PacketError("a packet for the other port", "unknown_type")
+        if self._is_auth and not request.signed:
+            if client.signature_required:
+                raise PacketError("without Message-Authenticator", "unsigned")
+            if client.proxy_state_limited and PROXY_STATE in request.first:
+                raise PacketError("Proxy-State without Message-Authenticator", "proxy_state")
+        seen = self._duplicates.look(source, request.identifier, request.authenticator, now=now)
+        if seen is Seen.NEW:
+            self._requests.add(self._request_labels[code])
+            return self._start(request, client, source, at)
+        self._discards.add((self.label, "duplicate"))
+        if not isinstance(seen, Seen):
+            self._transmit(seen, source)
+        return None
+
+    def _start(self, request: Request, client: Client, source: Source, at: int) -> None:
+        try:
+            if self._is_auth:
+                self._authenticate(Login(request, client, source, at, self))
+            else:
+                self._account(AccountingRecord(request, client, source, at, self))
+        except BaseException:
+            self._duplicates.dropped(source, request.identifier, request.authenticator)
+            raise
+
+    def _answer_status(self, request: Request, client: Client, source: Source) -> None:
+        """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it."""
+        self._requests.add(self._request_labels[STATUS_SERVER])
+        code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
+        self._transmit(encode_reply(code, request, client.secret), source)
+
+    # --- logins -----------------------------------------------------------------------------------------------
+
+    def _authenticate(self, login: Login) -> None:
+        decision = self._services.pipeline.begin(login)
+        if decision is not None:
+            return self._decided(login, decision)
+        waiting = self._services.waiting
+        if waiting.now >= waiting.limit:
+            raise PacketError("too many requests wait", "overload")
+        waiting.now += 1
+        self._nursery.start_soon(self._decide_later, login)
+        return None
+
+    async def _decide_later(self, login: Login) -> None:
+        request = login.request
+        try:
+            self._decided(login, await self._services.pipeline.finish(login))
+        except Exception as error:
+            self._duplicates.dropped(login.source, request.identifier, request.authenticator)
+            reason = error.reason if isinstance(error, PacketError) else "internal_error"
+            self._discard(reason, login.source, login.at)
+            if not isinstance(error, PacketError):
+                told = str(error) if isinstance(error, SallyportError) else repr(error)
+                log.error("a login gets no answer", client=login.client.name, error=told)
+        finally:
+            self._services.waiting.now -= 1
+
+    def _decided(self, login: Login, decision: Decision) -> None:
+        request, client = login.request, login.client
+        login.decision = decision
+        passed = decision.reason is Reason.NONE
+        self._note(login, passed)
+        login.reply = encode_reply(_REPLIES[decision.applied], request, client.secret)
+        login.latency_us = self._services.clock() - login.at
+        self._count_decision(login, decision)
+        if passed or request.signed:
+            self._learn(request, client)
+        self._services.journal.add(login)
+
+    def _note(self, login: Login, passed: bool) -> None:
+        """The inventory sees proven senders only; an unsigned request is proven by its right password."""
+        request, client, source, at = login.request, login.client, login.source, login.at
+        station = request.first.get(CALLING_STATION_ID)
+        login.station = "" if station is None else as_text(station)
+        home = default_domain(client, self._services.domains.table)
+        if home is not None and (passed or request.signed):
+            device = self._services.sightings.device(request, source[0], client, home.id, at)
+            login.device = device
+            if station:
+                login.behind = self._services.sightings.station(device, login.station, login.user, at)
+            return
+        login.device = new_device(request, source[0], 0, at)
+        login.device.id = 0
+        if not request.signed:
+            self._services.senders.note(source[0], "unverified", at)
+
+    def _learn(self, request: Request, client: Client) -> None:
+        """What an authentic request of a single address shows about its client (decisions.md, Signatures)."""
+        if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
+            client.learns_signature, client.signature_required = False, True
+            self._services.learn(client, "signed_since")
+        if client.learns_limit and (request.signed or PROXY_STATE not in request.first):
+            client.learns_limit, client.proxy_state_limited = False, True
+            self._services.learn(client, "proxy_state_limited_since")
+
+    def _count_decision(self, login: Login, decision: Decision) -> None:
+        domain = login.domain
+        key = (0 if domain is None else domain.id, decision)
+        labels = self._decision_labels.get(key)
+        if labels is None:
+            mode = "monitor" if decision.would_have_been else "enforce"
+            outcome = "allow" if decision.applied is Verdict.ACCEPT else "deny"
+            labels = self._decision_labels[key] = (str(key[0]), mode, outcome)
+        self._services.login_metrics.decisions.add(labels)
+
+    # --- accounting -------------------------------------------------------------------------------------------
+
+    def _account(self, record: AccountingRecord) -> None:
+        request, client = record.request, record.client
+        home = default_domain(client, self._services.domains.table)
+        if home is None:
+            raise PacketError("the client has no domain", "internal_error")
+        record.domain_id = home.id
+        record.user = as_text(request.first.get(USER_NAME, b""))
+        sightings = self._services.sightings
+        record.device = sightings.device(request, record.source[0], client, home.id, record.at)
+        station = request.first.get(CALLING_STATION_ID)
+        if station:
+            record.behind = sightings.station(record.device, as_text(station), record.user, record.at)
+        record.reply = encode_reply(ACCOUNTING_RESPONSE, request, client.secret)
+        self._services.journal.add(record)
+
+    # --- out --------------------------------------------------------------------------------------------------
+
+    def committed(self, entry: Answered) -> None:
+        """The entry is on disk: answer it, a reject after its delay."""
+        request = entry.request
+        if self._duplicates.replaced(entry.source, request.identifier, request.authenticator):
+            return
+        if entry.reply[0] == ACCESS_REJECT and self._reject_delay_s > 0:
+            self._delayed.append((trio.current_time() + self._reject_delay_s, entry))
+            self._some_delayed.set()
+        else:
+            self._reply(entry)
+
+    def abandoned(self, entry: Answered) -> None:
+        """The store failed: no answer; a retransmit is tried anew."""
+        request = entry.request
+        self._duplicates.dropped(entry.source, request.identifier, request.authenticator)
+        self._discard("internal_error", entry.source, entry.at)
+
+    def _reply(self, entry: Answered) -> None:
+        request, reply = entry.request, entry.reply
+        now = time.monotonic()
+        self._duplicates.answered(entry.source, request.identifier, request.authenticator, reply, now=now)
+        self._transmit(reply, entry.source)
+        name = CODE_NAMES[reply[0]]
+        self._client_requests.add((self._services.radius_metrics.client_label(entry.client.name), name))
+        self._seconds.observe(name, (self._services.clock() - entry.at) / SECOND)
+
+    def _transmit(self, reply: bytes, source: Source) -> None:
+        self._responses.add(self._request_labels[reply[0]])
+        self._send(reply, source)
+
+    async def send_delayed(self) -> None:
+        """Send rejects when their delay is over, until cancelled; then those that are left, at once."""
+        try:
+            while True:
+                while self._delayed:
+                    due, entry = self._delayed[0]
+                    await trio.sleep_until(due)
+                    self._delayed.popleft()
+                    self._reply(entry)
+                self._some_delayed = trio.Event()
+                await self._some_delayed.wait()
+        finally:
+            for _, entry in self._delayed:
+                self._reply(entry)
+
+

@@ -1,0 +1,68 @@
+"""The HTTP operations of logins: /ad/GetAuthLog."""
+
+from sallyport.base.clock import from_iso, iso
+from sallyport.base.errors import FieldError, Invalid
+from sallyport.domains.service import Domains
+from sallyport.login.model import EventEntry, EventList, GetAuthLog
+from sallyport.login.repo import FOREVER, EventQuery, EventRow
+from sallyport.login.service import Events, cursor_after, parse_cursor
+from sallyport.web.operation import Operations
+from sallyport.web.scope import READERS, Caller, Gate
+
+
+def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    logins = Operations("Logins", gate)
+
+    @logins.post("/ad/GetAuthLog", roles=READERS)
+    async def get_auth_log(body: GetAuthLog, caller: Caller) -> EventList:
+        """The logins of a domain, newest first, with what was decided, applied, and would have been.
+
+        `cursor` of an answer, sent with the next request, names the next page; it does not shift under traffic.
+        """
+        page, before = body.page(), parse_cursor(body.cursor)
+        query = EventQuery(
+            domain_id=body.domainId,
+            search=body.search,
+            since=_time("from", body.since, 0),
+            until=_time("to", body.until, FOREVER),
+            before=before,
+            offset=0 if before else page.offset,
+            limit=page.size,
+        )
+        rows, total = await service.page(query)
+        name = domains.table.by_id[body.domainId].name
+        return EventList(
+            events=[_entry(row, name) for row in rows], totalCount=total, cursor=cursor_after(rows, page.size)
+        )
+
+    return logins
+
+
+def _time(field: str, text: str, default: int) -> int:
+    if not text:
+        return default
+    try:
+        return from_iso(text)
+    except (ValueError, OverflowError):
+        raise Invalid(f"invalid {field}", (FieldError(field, "an ISO 8601 time"),)) from None
+
+
+def _entry(row: EventRow, domain: str) -> EventEntry:
+    return EventEntry(
+        eventId=row.id,
+        time=iso(row.at),
+        user=row.user_name,
+        domain=domain,
+        ip_address=row.ip_address,
+        client_ip=row.client_ip,
+        device_name=row.device_name,
+        station=row.station,
+        method=row.method,
+        factor=row.factor,
+        decision=row.decision,
+        appliedDecision=row.applied_decision,
+        wouldHaveBeen=row.would_have_been,
+        reason=row.reason,
+        latencyMs=row.latency_us / 1000,
+    )

@@ -1,0 +1,225 @@
+"""Nothing is answered before it is on disk: the journal writes what was decided and then lets the answers go.
+
+What arrives while a transaction runs gathers for the next one, so a busy service writes hundreds of logins with one
+synchronization and an idle one writes a single login at once. With each login go the first sighting of its device
+and station, and the answer's octets: after a restart a retransmit gets the same answer.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import trio
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import StoreError
+from sallyport.inventory.devices.model import Device
+from sallyport.inventory.devices.service import Registered, write_first_sighting
+from sallyport.login.model import AccountingRecord, Answered, Login
+from sallyport.login.repo import COUNTER
+from sallyport.radius.attributes import ACCT_SESSION_ID, ACCT_STATUS_TYPE, CALLING_STATION_ID
+from sallyport.store import counters
+from sallyport.store.model import Store, Tx, Value
+
+MAX_ENTRIES = 1000
+PURGE_S = 5.0
+
+EVENT_COLUMNS = (
+    "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
+    "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
+)  # fmt: skip
+ACCOUNTING_COLUMNS = (
+    "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer that was on its way before a restart. listener: the exchange's number."""
+
+    listener: int
+    source: tuple[str, int]
+    identifier: int
+    authenticator: bytes
+    reply: bytes
+
+
+class Journal:
+    """Writes decided logins and accounting records; `run` must run."""
+
+    def __init__(
+        self,
+        store: Store,
+        on_registered: Callable[[list[Registered]], None],
+        *,
+        keep_answers_s: float,
+        clock: Clock = now_us,
+    ) -> None:
+        self._store = store
+        self._on_registered = on_registered
+        self._keep_us = int(keep_answers_s * SECOND)
+        self._clock = clock
+        self._entries: list[Answered] = []
+        self._writing = False
+        self._some = trio.Event()
+
+    def add(self, entry: Answered) -> None:
+        """Write an entry with the next transaction; its exchange hears when it is done."""
+        self._entries.append(entry)
+        self._some.set()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Write until cancelled."""
+        task_status.started()
+        while True:
+            await self._some.wait()
+            entries, self._entries = self._entries[:MAX_ENTRIES], self._entries[MAX_ENTRIES:]
+            if not self._entries:
+                self._some = trio.Event()
+            self._writing = True
+            await self._write(_Batch(entries))
+            self._writing = False
+
+    async def drained(self) -> None:
+        """Return once nothing waits to be written."""
+        while self._entries or self._writing:
+            await trio.sleep(0.005)
+
+    async def _write(self, batch: "_Batch") -> None:
+        try:
+            registered = await self._store.write(batch.write)
+        except StoreError:
+            batch.undo()
+            for entry in batch.entries:
+                entry.exchange.abandoned(entry)
+            return
+        for entry in batch.entries:
+            entry.exchange.committed(entry)
+        if registered:
+            self._on_registered(registered)
+
+    async def recent(self) -> list[KeptAnswer]:
+        """The answers that a retransmit may still ask for, oldest first."""
+        since = self._clock() - self._keep_us
+        rows = await self._store.read(
+            lambda tx: tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
+        )
+        return [answer for row in rows for answer in unpack(row.packed)]
+
+    async def purge(self) -> None:
+        """Delete kept answers whose time is over, every few seconds, until cancelled."""
+        while True:
+            await trio.sleep(PURGE_S)
+            before = self._clock() - self._keep_us
+            try:
+                await self._store.write(lambda tx, at=before: tx.execute("delete from answers where at < :at", at=at))
+            except StoreError:
+                continue  # told by the store; the rows are deleted once it is back
+
+
+class _Batch:
+    """What one transaction writes."""
+
+    def __init__(self, entries: list[Answered]) -> None:
+        self.entries = entries
+        self._new_devices: list[Device] = []
+
+    def write(self, tx: Tx) -> list[Registered]:
+        """In the transaction: devices and stations first, since events name them."""
+        registered, events, records = [], [], []
+        for entry in self.entries:
+            if isinstance(entry, Login):
+                registered += self._sighting(tx, entry)
+                events.append(_event(entry))
+            elif isinstance(entry, AccountingRecord):
+                registered += self._sighting(tx, entry)
+                records.append(_record(entry))
+        if events:
+            tx.insert("events", EVENT_COLUMNS, events)
+            for domain_id, count in Counter(event[1] for event in events).items():
+                counters.add(tx, cast(int, domain_id), COUNTER, count)
+        if records:
+            tx.insert("accounting_records", ACCOUNTING_COLUMNS, records)
+        tx.insert("answers", ("at", "packed"), [(self.entries[-1].at, b"".join(map(pack, self.entries)))])
+        return registered
+
+    def _sighting(self, tx: Tx, entry: Login | AccountingRecord) -> list[Registered]:
+        device, behind = entry.device, entry.behind
+        if device.id is None:
+            self._new_devices.append(device)
+        elif behind is None or behind.stored:
+            return []
+        registered = write_first_sighting(tx, device, behind)
+        return [] if registered is None else [registered]
+
+    def undo(self) -> None:
+        """The transaction was not kept: its devices and stations are as new as before."""
+        for device in self._new_devices:
+            device.id = None
+        for entry in self.entries:
+            if isinstance(entry, Login | AccountingRecord) and entry.behind is not None:
+                entry.behind.stored = False
+
+
+def _event(login: Login) -> tuple[Value, ...]:
+    device, decision, domain = login.device, login.decision, login.domain
+    return (
+        login.at,
+        0 if domain is None else domain.id,
+        login.user,
+        device.ip_address,
+        device.client_ip,
+        device.id,
+        device.device_name,
+        login.station,
+        login.method,
+        "" if domain is None else domain.first_factor,
+        decision.decision,
+        decision.applied,
+        decision.would_have_been,
+        decision.reason,
+        login.latency_us,
+    )
+
+
+def _record(entry: AccountingRecord) -> tuple[Value, ...]:
+    first = entry.request.first
+    return (
+        entry.at,
+        entry.domain_id,
+        entry.device.id,
+        int.from_bytes(first.get(ACCT_STATUS_TYPE, b"")[:4]),
+        first.get(ACCT_SESSION_ID, b""),
+        entry.user,
+        entry.request.text(CALLING_STATION_ID),
+        entry.request.data[20:],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    packed: bytes
+
+
+def pack(entry: Answered) -> bytes:
+    """listener, port, length of the host, host, request authenticator, reply (which tells its length itself)."""
+    host, port = entry.source
+    name = host.encode()
+    request = entry.request
+    return bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name + request.authenticator + entry.reply
+
+
+def unpack(packed: bytes) -> list[KeptAnswer]:
+    """The answers in a row of `answers`."""
+    found, at = [], 0
+    while at < len(packed):
+        listener, port, size = packed[at], int.from_bytes(packed[at + 1 : at + 3]), packed[at + 3]
+        host = packed[at + 4 : at + 4 + size].decode()
+        at += 4 + size
+        authenticator = packed[at : at + 16]
+        end = at + 16 + int.from_bytes(packed[at + 18 : at + 20])
+        reply = packed[at + 16 : end]
+        found.append(KeptAnswer(listener, (host, port), reply[1], authenticator, reply))
+        at = end
+    return found

@@ -1,0 +1,515 @@
+"""Names, types and values of RADIUS attributes, for people: logs, JSON, rules and reply attributes.
+
+A packet is octets, and the codec leaves them so. This is the place where octets become text and text becomes octets:
+one dictionary, loaded once, from the files of the package and from directories of an admin's own. Strategy:
+
+- pyrad parses the files and codes numbers and addresses. Octets and text are coded here, because pyrad takes text
+  that looks like `0x41` or `65` for other octets, and a password or a Class must come through as it is.
+- $INCLUDE is followed here, so that every error and every note carries the file and the line it is about, and so that
+  a file is read once however often it is named.
+- What comes from the network is never refused: octets that do not fit their type are shown as `0x...`. What a person
+  wrote is refused with the attribute's name.
+- Values that are passwords, keys or made from them are shown as `***`: no secret reaches a log.
+- Where a number has several names, all are understood and the last one defined is shown, as FreeRADIUS does.
+"""
+
+import codecs
+import difflib
+import logging
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from pyrad import tools
+from pyrad.dictionary import Attribute as ParsedAttribute
+from pyrad.dictionary import Dictionary as Parsed
+from pyrad.dictionary import ParseError
+
+from sallyport.base.errors import DictionaryError
+
+
+class DataType(StrEnum):
+    """The data types of RFC 8044 section 3 that pyrad represents, in the spelling of dictionary files."""
+
+    STRING = "string"
+    OCTETS = "octets"
+    INTEGER = "integer"
+    SIGNED = "signed"
+    SHORT = "short"
+    BYTE = "byte"
+    INTEGER64 = "integer64"
+    DATE = "date"
+    IPADDR = "ipaddr"
+    IPV6ADDR = "ipv6addr"
+    IPV6PREFIX = "ipv6prefix"
+    IFID = "ifid"
+    ETHER = "ether"
+    ABINARY = "abinary"
+    TLV = "tlv"
+
+
+_NUMBERS: Final = frozenset(
+    {DataType.INTEGER, DataType.SIGNED, DataType.SHORT, DataType.BYTE, DataType.INTEGER64, DataType.DATE}
+)
+_OPAQUE: Final = frozenset({DataType.OCTETS, DataType.ABINARY, DataType.TLV})
+_NUMERAL: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_TAGGED: Final = re.compile(r"(.+):([0-9]{1,2})")
+_UNNAMED: Final = re.compile(r"(?i)Attr-(?:26\.([0-9]{1,10})\.)?([0-9]{1,3})")
+_SECRET: Final = re.compile(
+    r"(?i)-(password|passwd|pass|passphrase|pw|cpw(-[12])?|psk|dpsk|mpkey|key|secret|ha1|response|credential-hash)$"
+)
+_LEFTOVERS: Final = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".dpkg-dist", ".dpkg-new", ".dpkg-old")
+_KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "END-VENDOR"})
+_MISFITS: Final = (ValueError, TypeError, OverflowError, struct.error)
+"""What pyrad.tools, datetime and int raise on a value that is no value of its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What a dictionary says of an attribute.
+
+    vendor: the enterprise number, 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: RFC 2868
+    section 3.1. encrypt: 0 none, 1 User-Password (RFC 2865 section 5.2), 2 Tunnel-Password (RFC 2868 section 3.5),
+    3 Ascend. parent: the TLV that it is a part of, else "". values: the named values, for numbers only.
+    """
+
+    name: str
+    vendor: int
+    number: int
+    type: DataType
+    has_tag: bool = False
+    encrypt: int = 0
+    parent: str = ""
+    values: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value is a password or a key, or is made from one; it is never shown."""
+        return self.encrypt != 0 or _SECRET.search(self.name) is not None
+
+    @property
+    def room(self) -> int:
+        """The most octets that `encode` gives: what is left of 255 when headers, salt and padding are taken off."""
+        if self.encrypt == 1:
+            return 128
+        if self.encrypt == 2:
+            return 239 + self.has_tag
+        return 247 if self.vendor else 253
+
+    def value_name(self, number: int) -> str | None:
+        """The name of a number: 15 of NAS-Port-Type is "Ethernet". Of several names, the last one defined."""
+        return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
+
+    def value_number(self, name: str) -> int | None:
+        """The number of a value's name, in any case: "ethernet" of NAS-Port-Type is 15."""
+        if name in self.values:
+            return self.values[name]
+        return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
+
+
+class Dictionary:
+    """The attributes and vendors that are known; made by `load`, never changed after."""
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Attribute],
+        shown: Mapping[tuple[int, int], str],
+        vendors: Mapping[int, str],
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """attributes: by name. shown: (vendor, number) to the name to show. notes: what the files lost, for a log."""
+        self.attributes: Final = MappingProxyType(dict(attributes))
+        self.vendors: Final = MappingProxyType(dict(vendors))
+        self.notes: Final = notes
+        self._named: Final = {name.casefold(): attribute for name, attribute in attributes.items()}
+        self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of a name, in any case, without a tag; `Attr-N` and `Attr-26.VENDOR.N` are octets.
+
+        Raises DictionaryError, with the nearest name that exists.
+        """
+        attribute = self._named.get(name.casefold()) or _unnamed(name)
+        if attribute is None:
+            near = difflib.get_close_matches(name.casefold(), self._named, 1)
+            raise DictionaryError(f"no RADIUS attribute {name!r}" + "".join(f"; {self._named[n].name}?" for n in near))
+        return attribute
+
+    def find(self, vendor: int, number: int) -> Attribute | None:
+        """The attribute of a vendor (0: the RFCs) and a type number; None when no file names it."""
+        return self._numbered.get((vendor, number))
+
+    def name(self, vendor: int, number: int) -> str:
+        """The name to show, or `Attr-N`, or `Attr-26.VENDOR.N` as FreeRADIUS writes it; `attribute` takes all three."""
+        attribute = self.find(vendor, number)
+        if attribute is not None:
+            return attribute.name
+        return f"Attr-26.{vendor}.{number}" if vendor else f"Attr-{number}"
+
+    def decode(self, vendor: int, number: int, octets: bytes) -> str:
+        """A value as text for a log or JSON: one line, printable, without its tag, `***` for a secret.
+
+        octets: any, as received. Never raises: what does not fit the type, and what has no name, is `0x...`.
+        """
+        return self.show(vendor, number, octets)[1]
+
+    def show(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
+        """Name and text of a value, the tag with the name: ("Tunnel-Type:1", "VLAN"). Never raises, see `decode`."""
+        attribute = self.find(vendor, number)
+        if attribute is None:
+            return self.name(vendor, number), _hex(octets)
+        if attribute.secret:
+            return attribute.name, "***"
+        try:
+            tag, value = _split_tag(attribute, octets)
+            return f"{attribute.name}:{tag}" if tag else attribute.name, _text(attribute, value)
+        except _MISFITS:
+            return attribute.name, _hex(octets)
+
+    def encode(self, name: str, text: str) -> bytes:
+        """The octets of an attribute's value, for a reply; the counterpart of `decode`.
+
+        name: of the attribute, with `:TAG` (0..31) where it takes one. text: a value's name or number, an address, an
+        ISO 8601 time, plain text; `0x...` for octets. Returns 1..253 octets (247 for a vendor), a tag in front of
+        them; a value to be encrypted is returned in clear, with its tag. Raises DictionaryError with the name.
+        """
+        base, tag = _named_tag(name)
+        attribute = self.attribute(base)
+        if attribute.parent:
+            raise DictionaryError(f"{attribute.name} is a part of {attribute.parent}, which is written as 0x...")
+        if tag is not None and not attribute.has_tag:
+            raise DictionaryError(f"{attribute.name} takes no tag (RFC 2868)")
+        octets = _join_tag(attribute, tag or 0, _encoded(attribute, text))
+        if len(octets) > attribute.room:
+            raise DictionaryError(f"{attribute.name}: {len(octets)} octets, and it has room for {attribute.room}")
+        return octets
+
+
+def packaged() -> Path:
+    """The directory of the dictionaries that come with Sallyport: inside of the package, or of the checkout.
+
+    Raises DictionaryError when there is neither.
+    """
+    inside = Path(str(files("sallyport"))) / "dictionaries"
+    beside = Path(__file__).resolve().parents[3] / "dictionaries"
+    for directory in (inside, beside):
+        if (directory / "dictionary").is_file():
+            return directory
+    raise DictionaryError(f"{inside}: the RADIUS dictionaries of the package are missing")
+
+
+def load(*directories: Path) -> Dictionary:
+    """The dictionaries of the package, then each file `dictionary*` of the directories, in the order of their names.
+
+    A file may name vendors, add values to attributes and define attributes anew. What pyrad cannot represent is
+    skipped and told in `notes`. Raises DictionaryError with file and line: a file that cannot be read or parsed.
+    """
+    loader = _Loader()
+    loader.read(packaged() / "dictionary")
+    if loader.notes:
+        raise DictionaryError(loader.notes[0])
+    for directory in directories:
+        for path in _dictionary_files(directory):
+            loader.read(path)
+    return loader.finish()
+
+
+def _dictionary_files(directory: Path) -> list[Path]:
+    """What a directory offers; what editors and package managers leave behind is passed over."""
+    try:
+        names = [path for path in directory.iterdir() if path.name.startswith("dictionary")]
+    except OSError as error:
+        raise DictionaryError(f"{directory}: {error.strerror}") from error
+    return sorted(path for path in names if path.is_file() and not path.name.endswith(_LEFTOVERS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a file, counted from 1, and its words without the comment."""
+
+    file: Path
+    number: int
+    words: tuple[str, ...]
+
+    def says(self, message: str) -> str:
+        return f"{self.file}, line {self.number}: {message}"
+
+
+class _Loader:
+    """Reads files into one pyrad dictionary and keeps what each of them said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._parsed = Parsed()
+        self._seen: set[Path] = set()
+        self._tlvs = 0
+
+    def read(self, path: Path) -> None:
+        """One file with all that it includes; a file that was read before is not read again."""
+        try:
+            lines = list(self._lines(path))
+        except OSError as error:
+            raise DictionaryError(f"{path}: {error.strerror}") from error
+        before = dict(self._parsed.attributes)
+        self._tlvs = 0
+        source = StringIO("".join(f"{self._checked(line)}\n" for line in lines))
+        with _listening(lines, self.notes):
+            try:
+                self._parsed.ReadDictionary(source)
+            except ParseError as error:
+                raise DictionaryError(lines[error.line - 1].says(error.msg)) from error
+        for name, old in before.items():
+            if self._parsed.attributes[name] is not old:
+                self._redefined(path, name, old)
+
+    def finish(self) -> Dictionary:
+        """The dictionary of all that was read; a number is shown by the name that pyrad defined last."""
+        attributes = {name: self._attribute(name, parsed) for name, parsed in self._parsed.attributes.items()}
+        names = [*attributes, *self._parsed.attrindex.backward.values()]
+        whole = (attributes[name] for name in names if not attributes[name].parent)
+        shown = {(attribute.vendor, attribute.number): attribute.name for attribute in whole}
+        vendors = {number: name for name, number in self._parsed.vendors.forward.items() if number}
+        return Dictionary(attributes, shown, vendors, tuple(self.notes))
+
+    def _attribute(self, name: str, parsed: ParsedAttribute) -> Attribute:
+        kind = DataType(parsed.type)
+        return Attribute(
+            name=name,
+            vendor=self._parsed.vendors.GetForward(parsed.vendor),
+            number=parsed.code,
+            type=kind,
+            has_tag=parsed.has_tag,
+            encrypt=parsed.encrypt,
+            parent=parsed.parent.name if parsed.parent is not None else "",
+            values=_values(parsed.values.forward, kind),
+        )
+
+    def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
+        """pyrad forgets the values of an attribute that is defined again; they are kept when it is the same still."""
+        new = self._parsed.attributes[name]
+        if self._attribute(name, new) == self._attribute(name, old):
+            new.values.forward = {**old.values.forward, **new.values.forward}
+        else:
+            self.notes.append(f"{path}: {name} is defined anew, as something else")
+
+    def _lines(self, path: Path) -> Iterator[_Line]:
+        """The lines of a file that hold something, with those of the files that it includes in their place."""
+        if path.resolve() in self._seen:
+            return
+        self._seen.add(path.resolve())
+        for number, octets in enumerate(path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), 1):
+            line = _line(path, number, octets)
+            if line.words and line.words[0].upper() in {"$INCLUDE", "$INCLUDE-"}:
+                yield from self._included(line)
+            elif line.words:
+                yield line
+
+    def _included(self, line: _Line) -> Iterator[_Line]:
+        path = line.file.parent / " ".join(line.words[1:])
+        if line.words[0].endswith("-") and not path.exists():
+            return
+        try:
+            yield from self._lines(path)
+        except OSError as error:
+            raise DictionaryError(line.says(f"cannot read {path}: {error.strerror}")) from error
+
+    def _checked(self, line: _Line) -> str:
+        """The line for pyrad, after what pyrad would pass over or stumble on; empty for what is skipped."""
+        keyword = line.words[0].upper()
+        if keyword == "BEGIN-TLV":
+            self._tlvs += 1
+            self.notes.append(line.says(f"skipping the parts of TLV {line.words[-1]}"))
+        elif keyword == "END-TLV" and self._tlvs:
+            self._tlvs -= 1
+        elif keyword not in _KEYWORDS:
+            raise DictionaryError(line.says(f"unknown keyword {line.words[0]}"))
+        elif keyword == "VENDOR" and len(line.words) == 4 and "=" not in line.words[3]:
+            raise DictionaryError(line.says(f"unknown option {line.words[3]}"))
+        elif not self._tlvs:
+            return self._attribute_line(line) if keyword == "ATTRIBUTE" else " ".join(line.words)
+        return ""
+
+    def _attribute_line(self, line: _Line) -> str:
+        """FreeRADIUS takes types in any case, and numbers that are for itself and never on the wire."""
+        keyword, name, number, kind, *flags = (*line.words, "", "", "")
+        if _beyond_an_octet(number):
+            self.notes.append(line.says(f"skipping attribute {name}: number {number} is never on the wire"))
+            return ""
+        return " ".join((keyword, name, number, kind.lower(), *flags))
+
+
+class _Notes(logging.Handler):
+    """pyrad logs what it skips, as `(LINE): WHAT` for a file without a name; here it becomes a note with its place."""
+
+    def __init__(self, lines: list[_Line], notes: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+        self._notes = notes
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        place, _, what = record.getMessage().partition("): ")
+        if what and what not in self._said:
+            self._said.add(what)
+            self._notes.append(self._lines[int(place.removeprefix("(")) - 1].says(what))
+
+
+@contextmanager
+def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
+    """Collect what pyrad logs, all levels, and keep it out of the service's own log."""
+    logger, handler = logging.getLogger("pyrad"), _Notes(lines, notes)
+    level, propagate = logger.level, logger.propagate
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+        logger.setLevel(level)
+
+
+def _line(path: Path, number: int, octets: bytes) -> _Line:
+    """The words of a line; a comment may be in any encoding, the rest is UTF-8."""
+    try:
+        return _Line(path, number, tuple(octets.partition(b"#")[0].decode().split()))
+    except UnicodeDecodeError as error:
+        raise DictionaryError(_Line(path, number, ()).says("not UTF-8")) from error
+
+
+def _beyond_an_octet(number: str) -> bool:
+    """Whether a number, or a part of `TLV.PART`, is none of 0..255; FreeRADIUS keeps its internal attributes there."""
+    with suppress(ValueError):  # a malformed number is told by pyrad
+        return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
+    return False
+
+
+def _values(named: Mapping[str, bytes], kind: DataType) -> Mapping[str, int]:
+    """The named values of an attribute as numbers; pyrad keeps them as octets."""
+    if kind not in _NUMBERS:
+        return MappingProxyType({})
+    return MappingProxyType({n: int.from_bytes(v, signed=kind is DataType.SIGNED) for n, v in named.items()})
+
+
+def _unnamed(name: str) -> Attribute | None:
+    """The attribute behind `Attr-N` or `Attr-26.VENDOR.N`: octets, whatever it may be."""
+    match = _UNNAMED.fullmatch(name)
+    if match is None:
+        return None
+    vendor, number = int(match[1] or 0), int(match[2])
+    known = vendor < 1 << 32 and number <= 255 and (match[1] is None or vendor > 0)
+    return Attribute(name, vendor, number, DataType.OCTETS) if known else None
+
+
+def _named_tag(name: str) -> tuple[str, int | None]:
+    """Split `Tunnel-Type:1`; no tag is None."""
+    match = _TAGGED.fullmatch(name)
+    if match is None:
+        return name, None
+    if int(match[2]) > 0x1F:
+        raise DictionaryError(f"{match[1]}: tag {match[2]} is not 0..31 (RFC 2868 section 3.1)")
+    return match[1], int(match[2])
+
+
+def _split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
+    """The tag (0: none) and the value. In a number it is the first of four octets, elsewhere an octet in front."""
+    if not attribute.has_tag or not octets:
+        return 0, octets
+    if attribute.type is DataType.INTEGER:
+        if octets[0] > 0x1F:
+            raise ValueError(octets[0])
+        return octets[0], b"\0" + octets[1:]
+    return (octets[0], octets[1:]) if octets[0] <= 0x1F else (0, octets)
+
+
+def _join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
+    """Put a tag in. Text goes without a tag 0, except where it has to be told from one (RFC 2868 section 3.3)."""
+    if not attribute.has_tag:
+        return value
+    if attribute.type is DataType.INTEGER:
+        if value[0]:
+            raise DictionaryError(f"{attribute.name}: a tagged number has three octets, up to 16777215")
+        return bytes((tag,)) + value[1:]
+    return bytes((tag,)) + value if tag or attribute.encrypt == 2 or value[0] <= 0x1F else value
+
+
+def _hex(octets: bytes) -> str:
+    return "0x" + octets.hex()
+
+
+def _text(attribute: Attribute, octets: bytes) -> str:
+    """A value without its tag as text. Raises one of _MISFITS when it is none of its type."""
+    kind = attribute.type
+    if kind in _OPAQUE:
+        return _hex(octets)
+    if kind is DataType.STRING:
+        text = octets.decode()
+    elif kind is DataType.IPV6ADDR and len(octets) != 16:
+        raise ValueError(octets)  # pyrad would fill it up
+    else:
+        value: int | str = tools.DecodeAttr(kind.value, octets)
+        text = _number_text(attribute, value) if isinstance(value, int) else value
+    if not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+def _number_text(attribute: Attribute, number: int) -> str:
+    """A number by its name, a date in ISO 8601, otherwise in decimals. A name of digits would be read back wrongly."""
+    name = attribute.value_name(number)
+    if name is not None and not _NUMERAL.fullmatch(name):
+        return name
+    if attribute.type is DataType.DATE:
+        return datetime.fromtimestamp(number, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(number)
+
+
+def _encoded(attribute: Attribute, text: str) -> bytes:
+    """The octets of a text without a tag, at least one. Raises DictionaryError, which does not repeat a secret."""
+    try:
+        octets = _octets(attribute, text)
+    except _MISFITS as error:
+        if attribute.secret:
+            raise DictionaryError(f"{attribute.name}: the value is no {attribute.type}") from None
+        raise DictionaryError(f"{attribute.name}: {text[:80]!r} is no {attribute.type} that it can have") from error
+    if not octets:
+        raise DictionaryError(f"{attribute.name}: an empty value is not sent, leave it out (RFC 2865 section 5)")
+    return octets
+
+
+def _octets(attribute: Attribute, text: str) -> bytes:
+    """The octets of a text. Raises one of _MISFITS when the text is none of the attribute's type."""
+    kind = attribute.type
+    if kind in _OPAQUE and text.startswith("0x"):
+        if not _HEX.fullmatch(text):
+            raise ValueError(text)
+        return bytes.fromhex(text[2:])
+    if kind in (DataType.STRING, DataType.OCTETS):
+        return text.encode()
+    value = _number(attribute, text) if kind in _NUMBERS else text
+    octets: bytes = tools.EncodeAttr(kind.value, value)
+    return octets
+
+
+def _number(attribute: Attribute, text: str) -> int:
+    """The number that a numeral, a value's name or, for a date, an ISO 8601 time with its zone stands for."""
+    if _NUMERAL.fullmatch(text):
+        return int(text, 16 if "x" in text.lower() else 10)
+    number = attribute.value_number(text)
+    if number is not None:
+        return number
+    moment = datetime.fromisoformat(text) if attribute.type is DataType.DATE else None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError(text)
+    return int(moment.timestamp())

@@ -1,0 +1,243 @@
+"""Packets: what a client sent, checked and opened; what it gets, signed (RFC 2865, 2866, 2869, 5080, 5997).
+
+`decode` walks the attributes once, keeps the first value of each type and where the Message-Authenticator stands, and
+checks the packet's proof. Repeated and vendor attributes are looked up in the octets when somebody asks: only new
+devices and proxied requests need them. This is the hottest code of the service, hence the plain loop and the class
+without dataclass machinery.
+"""
+
+from secrets import token_bytes
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import (
+    CHAP_PASSWORD,
+    EAP_MESSAGE,
+    MAX_ATTRIBUTES,
+    MESSAGE_AUTHENTICATOR,
+    PROXY_STATE,
+    USER_PASSWORD,
+    VENDOR_SPECIFIC,
+    pull_attributes,
+    pull_vendor_attributes,
+)
+from sallyport.radius.authenticator import (
+    ZERO,
+    SharedSecret,
+    accounting_authenticator_holds,
+    message_authenticator_holds,
+    response_authenticator,
+)
+
+ACCESS_REQUEST: Final = 1
+ACCESS_ACCEPT: Final = 2
+ACCESS_REJECT: Final = 3
+ACCOUNTING_REQUEST: Final = 4
+ACCOUNTING_RESPONSE: Final = 5
+ACCESS_CHALLENGE: Final = 11
+STATUS_SERVER: Final = 12
+
+CODE_NAMES: Final = {
+    ACCESS_REQUEST: "Access-Request",
+    ACCESS_ACCEPT: "Access-Accept",
+    ACCESS_REJECT: "Access-Reject",
+    ACCOUNTING_REQUEST: "Accounting-Request",
+    ACCOUNTING_RESPONSE: "Accounting-Response",
+    ACCESS_CHALLENGE: "Access-Challenge",
+    STATUS_SERVER: "Status-Server",
+}
+
+MIN_LENGTH: Final = 20
+MAX_LENGTH: Final = 4096
+
+
+class Request:
+    """A packet from a RADIUS client whose lengths and proof were checked.
+
+    code, identifier: header fields. authenticator: 16 octets. data: the packet without padding.
+    first: the first value of each attribute type. signed: it carried a valid Message-Authenticator.
+    """
+
+    __slots__ = ("authenticator", "code", "data", "first", "identifier", "signed")
+
+    def __init__(self, data: bytes, first: dict[int, bytes], signed: bool) -> None:
+        self.code = data[0]
+        self.identifier = data[1]
+        self.authenticator = data[4:20]
+        self.data = data
+        self.first = first
+        self.signed = signed
+
+    def values(self, kind: int) -> list[bytes]:
+        """All values of an attribute type, in order."""
+        if kind not in self.first:
+            return []
+        return [value for found, value in pull_attributes(self.data, MIN_LENGTH) if found == kind]
+
+    def vendor_values(self) -> dict[tuple[int, int], list[bytes]]:
+        """The values of each (vendor, type) in Vendor-Specific attributes, in order."""
+        found: dict[tuple[int, int], list[bytes]] = {}
+        for value in self.values(VENDOR_SPECIFIC):
+            vendor, pairs = pull_vendor_attributes(value)
+            for kind, inner in pairs:
+                found.setdefault((vendor, kind), []).append(inner)
+        return found
+
+    def text(self, kind: int) -> str:
+        """The first value as text for people: UTF-8, other octets as Latin-1; empty where there is none."""
+        return as_text(self.first.get(kind, b""))
+
+
+def as_text(value: bytes) -> str:
+    """Octets as text: UTF-8 where they are, otherwise Latin-1, in which every octet is a character.
+
+    NUL, which some databases take in no text, becomes U+FFFD.
+    """
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def decode(datagram: bytes, secret: SharedSecret) -> Request:
+    """Open a request of the given client's secret.
+
+    datagram: as received; octets past the packet's Length are padding (RFC 2865 section 3).
+    Raises PacketError with the reason to count it under: malformed, unknown_type, bad_authenticator,
+    bad_message_authenticator, unsigned (where a signature is a must).
+    """
+    size = len(datagram)
+    if size < MIN_LENGTH:
+        raise PacketError(f"{size} octets")
+    length = datagram[2] << 8 | datagram[3]
+    if length != size:
+        if not MIN_LENGTH <= length <= size:
+            raise PacketError(f"length field {length} in {size} octets")
+        datagram = datagram[:length]
+    if length > MAX_LENGTH:
+        raise PacketError(f"{length} octets")
+    first, signature = _walk(datagram, length)
+    code = datagram[0]
+    if code == ACCESS_REQUEST:
+        _check_access_request(datagram, first, signature, secret)
+    elif code == ACCOUNTING_REQUEST:
+        _check_accounting_request(datagram, signature, secret)
+    elif code == STATUS_SERVER:
+        _check_status_server(datagram, signature, secret)
+    else:
+        raise PacketError(f"code {code}", "unknown_type")
+    return Request(datagram, first, signature != 0)
+
+
+def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:
+    """The first value of each type and where the Message-Authenticator's value begins (0: none)."""
+    first: dict[int, bytes] = {}
+    at, signature, count = MIN_LENGTH, 0, 0
+    try:
+        while at < length:
+            kind = data[at]
+            end = at + data[at + 1]
+            count += 1
+            if end < at + 2 or end > length:
+                raise PacketError(f"attribute at octet {at}: length {end - at}")
+            if kind not in first:
+                first[kind] = data[at + 2 : end]
+                if kind == MESSAGE_AUTHENTICATOR:
+                    signature = at + 2
+            elif kind == MESSAGE_AUTHENTICATOR:
+                raise PacketError("a second Message-Authenticator", "bad_message_authenticator")
+            at = end
+    except IndexError:
+        raise PacketError(f"attribute at octet {at} has no length") from None
+    if count > MAX_ATTRIBUTES:
+        raise PacketError(f"{count} attributes")
+    if signature and len(first[MESSAGE_AUTHENTICATOR]) != 16:
+        raise PacketError("Message-Authenticator is not 16 octets", "bad_message_authenticator")
+    return first, signature
+
+
+def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, secret: SharedSecret) -> None:
+    if signature:
+        if not message_authenticator_holds(data, signature, data[4:20], secret):
+            raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+    elif EAP_MESSAGE in first:  # RFC 3579 section 3.1
+        raise PacketError("EAP-Message without Message-Authenticator", "unsigned")
+    if EAP_MESSAGE in first and (USER_PASSWORD in first or CHAP_PASSWORD in first):
+        raise PacketError("EAP-Message beside a password")
+
+
+def _check_accounting_request(data: bytes, signature: int, secret: SharedSecret) -> None:
+    if not accounting_authenticator_holds(data, secret):
+        raise PacketError("Request Authenticator does not match", "bad_authenticator")
+    if signature and not message_authenticator_holds(data, signature, ZERO, secret):
+        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+
+
+def _check_status_server(data: bytes, signature: int, secret: SharedSecret) -> None:
+    if not signature:  # RFC 5997 section 3
+        raise PacketError("Status-Server without Message-Authenticator", "unsigned")
+    if not message_authenticator_holds(data, signature, data[4:20], secret):
+        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+
+
+_MESSAGE_AUTHENTICATOR_HEAD: Final = bytes((MESSAGE_AUTHENTICATOR, 18))
+_BLANK_SIGNATURE: Final = _MESSAGE_AUTHENTICATOR_HEAD + ZERO
+
+
+def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: bytes = b"") -> bytes:
+    """The answer to a request, signed, with the request's Proxy-State attributes unchanged and in order.
+
+    attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator
+    (BlastRADIUS, CVE-2024-3596). ValueError when it would exceed 4096 octets.
+    """
+    if PROXY_STATE in request.first:
+        attributes += b"".join(
+            bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE)
+        )
+    signed = code != ACCOUNTING_RESPONSE
+    length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
+    if length > MAX_LENGTH:
+        raise ValueError(f"an answer of {length} octets")
+    head = bytes((code, request.identifier, length >> 8, length & 0xFF))
+    authenticator = request.authenticator
+    if signed:
+        signature = secret.hmac_md5(head + authenticator + _BLANK_SIGNATURE + attributes)
+        attributes = _MESSAGE_AUTHENTICATOR_HEAD + signature + attributes
+    return head + response_authenticator(head, authenticator, attributes, secret) + attributes
+
+
+def encode_request(
+    code: int, identifier: int, secret: SharedSecret, attributes: bytes, *, authenticator: bytes | None = None
+) -> bytes:
+    """A request of our own, with Message-Authenticator first unless it is accounting (RFC 2866 section 3).
+
+    attributes: in octets. authenticator: 16 octets that hidden passwords were made with; random without it.
+    """
+    if code == ACCOUNTING_REQUEST:
+        head = bytes((code, identifier)) + (MIN_LENGTH + len(attributes)).to_bytes(2)
+        return head + response_authenticator(head, ZERO, attributes, secret) + attributes
+    head = bytes((code, identifier)) + (MIN_LENGTH + 18 + len(attributes)).to_bytes(2)
+    head += authenticator or token_bytes(16)
+    signature = secret.hmac_md5(head + _BLANK_SIGNATURE + attributes)
+    return head + _MESSAGE_AUTHENTICATOR_HEAD + signature + attributes
+
+
+def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
+    """The code and first values of the answer to a request of our own (RFC 2865 section 3).
+
+    Raises PacketError where the lengths, the identifier, the Response Authenticator or a Message-Authenticator
+    does not hold: a wrong secret, or not our answer.
+    """
+    length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
+    if not MIN_LENGTH <= length <= min(len(datagram), MAX_LENGTH):
+        raise PacketError(f"{len(datagram)} octets")
+    data = datagram[:length]
+    if data[1] != request[1]:
+        raise PacketError("answer to another request")
+    if response_authenticator(data[:4], request[4:20], data[20:], secret) != data[4:20]:
+        raise PacketError("Response Authenticator does not match", "bad_authenticator")
+    first, signature = _walk(data, length)
+    if signature and not message_authenticator_holds(data, signature, request[4:20], secret):
+        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+    return data[0], first

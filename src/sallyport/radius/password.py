@@ -1,0 +1,53 @@
+"""User-Password and CHAP-Password (RFC 2865 sections 5.2 and 5.3). Octets in, octets out: no encoding is assumed."""
+
+from hmac import compare_digest
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.authenticator import SharedSecret, md5
+
+MAX_PASSWORD = 128
+
+
+def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
+    """The password of a User-Password value of 16..128 octets (RFC 2865 section 5.2).
+
+    Octets of padding are taken off the end; a wrong secret gives other octets, not an error.
+    Raises PacketError when the length is no multiple of 16 up to 128.
+    """
+    size = len(hidden)
+    if not 16 <= size <= MAX_PASSWORD or size & 15:
+        raise PacketError(f"User-Password of {size} octets")
+    octets = secret.octets
+    if size == 16:
+        pad = md5(octets + authenticator).digest()
+        return (int.from_bytes(pad) ^ int.from_bytes(hidden)).to_bytes(16).rstrip(b"\0")
+    clear, last = b"", authenticator
+    for at in range(0, size, 16):
+        block = hidden[at : at + 16]
+        pad = md5(octets + last).digest()
+        clear += (int.from_bytes(pad) ^ int.from_bytes(block)).to_bytes(16)
+        last = block
+    return clear.rstrip(b"\0")
+
+
+def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
+    """The User-Password value for a password of up to 128 octets (RFC 2865 section 5.2). ValueError if longer."""
+    if len(password) > MAX_PASSWORD:
+        raise ValueError(f"a password of {len(password)} octets; RADIUS carries {MAX_PASSWORD}")
+    clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
+    hidden, last = b"", authenticator
+    for at in range(0, len(clear), 16):
+        pad = md5(secret.octets + last).digest()
+        last = (int.from_bytes(pad) ^ int.from_bytes(clear[at : at + 16])).to_bytes(16)
+        hidden += last
+    return hidden
+
+
+def chap_response(identifier: int, password: bytes, challenge: bytes) -> bytes:
+    """The CHAP-Password value: identifier and MD5(identifier + password + challenge) (RFC 2865 section 5.3)."""
+    return bytes((identifier,)) + md5(bytes((identifier,)) + password + challenge).digest()
+
+
+def chap_holds(value: bytes, password: bytes, challenge: bytes) -> bool:
+    """Whether a CHAP-Password value of 17 octets was made from the password."""
+    return compare_digest(chap_response(value[0], password, challenge), value)

@@ -1,0 +1,91 @@
+"""Backup and restore of the embedded database while it is in use (SQLite's online backup, through sqlite-utils)."""
+
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+
+from sallyport.base.errors import StoreError
+from sallyport.store.migrate import migrate
+from sallyport.store.sqlite import SqliteStore
+
+
+class SqliteCopies:
+    """Copies of one store. replaced: called after a restore, so that nothing in memory is older than the store."""
+
+    def __init__(
+        self, store: SqliteStore, *, replaced: Callable[[], Awaitable[None]], backed_up: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._replaced = replaced
+        self._backed_up = backed_up
+
+    async def backup(self, target: Path) -> int:
+        """Write a consistent copy beside the target, make sure that it is on disk, and give it its name.
+
+        The master key is no part of it. StoreError: the target cannot be written; what was there is untouched.
+        """
+
+        def work(connection: sqlite3.Connection) -> int:
+            part = target.with_name(target.name + ".part")
+            try:
+                part.unlink(missing_ok=True)
+                os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                with closing(sqlite3.connect(part)) as copy:
+                    connection.backup(copy)
+                _synchronize(part)
+                part.replace(target)
+                return target.stat().st_size
+            except (OSError, sqlite3.Error) as error:
+                part.unlink(missing_ok=True)
+                raise StoreError(f"{target}: {error}") from error
+
+        size = await self._store.exclusive(work)
+        self._backed_up()
+        return size
+
+    async def restore(self, source: Path) -> None:
+        """Replace everything with a copy, brought to this program's schema first.
+
+        StoreError, SchemaError: it is no sound copy of ours; nothing was changed.
+        """
+        checked = self._store.path.with_name("restore.part")
+
+        def work(connection: sqlite3.Connection) -> None:
+            try:
+                _take(source, checked)
+                with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
+                    copy.backup(connection)
+                connection.execute("update config_version set version = version + 1")
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(f"{source}: {error}") from error
+            finally:
+                checked.unlink(missing_ok=True)
+
+        await self._store.exclusive(work)
+        await self._replaced()
+
+
+def _take(source: Path, checked: Path) -> None:
+    """A copy of the backup that is sound and of our schema; the backup itself is only read."""
+    checked.unlink(missing_ok=True)
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
+        closing(sqlite3.connect(checked, isolation_level=None)) as copy,
+    ):
+        if original.execute("select 1 from sqlite_master where name = 'config_version'").fetchone() is None:
+            raise StoreError(f"{source} is no backup of Sallyport")
+        original.backup(copy)
+        if copy.execute("pragma quick_check").fetchone() != ("ok",):
+            raise StoreError(f"{source} is damaged")
+        migrate(copy, source)
+
+
+def _synchronize(path: Path) -> None:
+    for each, flags in ((path, os.O_RDWR), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
+        descriptor = os.open(each, flags | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

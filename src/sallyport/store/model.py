@@ -1,0 +1,42 @@
+"""What the areas see of the store. SQL is written for both engines: named parameters, explicit columns, UTC integer
+microseconds, JSON as text, `on conflict ... returning`."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+Value = int | float | str | bytes | None
+T = TypeVar("T")
+V = TypeVar("V", int, float, str, bytes)
+
+
+class Tx(Protocol):
+    """One transaction, valid inside the work that it was given to."""
+
+    def execute(self, sql: str, /, **parameters: Value) -> int:
+        """Run a statement; the number of rows it changed."""
+
+    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
+        """The first row as `shape(column=value, ...)`, or None."""
+
+    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
+        """Every row as `shape(column=value, ...)`."""
+
+    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
+        """The first column of the first row; None without a row or for null."""
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
+        """Insert many rows: the quick way, for the hot path and imports."""
+
+
+Work = Callable[[Tx], T]
+
+
+class Store(Protocol):
+    """Where everything is kept."""
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` on a consistent view of what is committed. StoreError."""
+
+    async def write(self, work: Work[T]) -> T:
+        """Run `work` and return once it is on disk. It may run beside others' work in one transaction, and is
+        undone alone when it raises. StoreError: nothing of it was kept."""

@@ -1,0 +1,92 @@
+"""Small tables held in memory (RADIUS clients, domains), exact after each change.
+
+A change of configuration goes through `Configuration.change`: it raises `config_version` in the same transaction and
+reloads the snapshots before it returns, so that it holds for the very next request. A version that another process
+has raised (a restore, later another node) is seen by `watch` within a second.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar, cast
+
+import structlog
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.store.model import Store, Tx, Work
+
+T = TypeVar("T")
+POLL_S = 0.5
+
+log = structlog.get_logger()
+
+
+class Snapshot(Generic[T]):
+    """What `load` read last. `value` is replaced as a whole, never changed."""
+
+    def __init__(self, load: Work[T], empty: T) -> None:
+        self.load = load
+        self.value = empty
+
+
+class Configuration:
+    """Changes and reloads all snapshots of the process together, from one view of the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._snapshots: list[Snapshot[object]] = []
+        self._forget: list[Callable[[], None]] = []
+        self._version = -1
+
+    def hold(self, load: Work[T], empty: T) -> Snapshot[T]:
+        """A snapshot that is kept exact; `empty` stands in it until the first `reload`."""
+        snapshot = Snapshot(load, empty)
+        self._snapshots.append(cast(Snapshot[object], snapshot))
+        return snapshot
+
+    def on_foreign_change(self, forget: Callable[[], None]) -> None:
+        """Call `forget` when someone else changed the store: caches by key must be dropped."""
+        self._forget.append(forget)
+
+    async def change(self, work: Work[T]) -> T:
+        """Write, and return once this process decides by what was written."""
+
+        def stamped(tx: Tx) -> T:
+            result = work(tx)
+            tx.execute("update config_version set version = version + 1")
+            return result
+
+        result = await self._store.write(stamped)
+        await self.reload()
+        return result
+
+    async def reload(self) -> None:
+        """Read all snapshots anew. An older view never replaces a newer one. StoreError."""
+
+        def load(tx: Tx) -> tuple[int, list[object]]:
+            version = tx.value(int, "select version from config_version") or 0
+            return version, [snapshot.load(tx) for snapshot in self._snapshots]
+
+        version, values = await self._store.read(load)
+        if version < self._version:
+            return
+        self._version = version
+        for snapshot, value in zip(self._snapshots, values, strict=True):
+            snapshot.value = value
+
+    async def restored(self) -> None:
+        """The store was replaced as a whole: take its version, whatever it is, and forget what was cached."""
+        self._version = -1
+        await self.reload()
+        for forget in self._forget:
+            forget()
+
+    async def watch(self) -> None:
+        """Follow changes that others make, until cancelled."""
+        while True:
+            await trio.sleep(POLL_S)
+            try:
+                version = await self._store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
+                if version != self._version:
+                    await self.restored()
+            except StoreError as error:
+                log.warning("the configuration cannot be read; what is in memory stands", error=str(error))

@@ -1,0 +1,98 @@
+"""What the command line asks: token.create, token.list, token.revoke.
+
+org and tenant are the numbers that bodies call orgId and tenantId. A token of the roles agent and wallet is made
+where its domain or wallet is made, not here.
+"""
+
+import re
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sallyport.base.clock import SECOND, Clock, from_iso, iso
+from sallyport.base.command import JSON, Command, command
+from sallyport.base.errors import FieldError, Invalid
+from sallyport.tenancy.model import TokenRecord
+from sallyport.tenancy.service import Tenancy
+from sallyport.web.scope import Role
+
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class CreateToken(_Arguments):
+    """expires: `90d`, `12h`, `30m`, `4w`, or an ISO 8601 time; none means never."""
+
+    org: int
+    tenant: int
+    role: Literal["admin", "operator", "auditor"] = "admin"
+    name: str | None = None
+    expires: str | None = None
+
+
+class ListTokens(_Arguments):
+    """Of the installation, an organization, or a tenant in it."""
+
+    org: int | None = None
+    tenant: int | None = None
+
+
+class RevokeToken(_Arguments):
+    """token: an id, or a name; org and tenant narrow the search."""
+
+    token: int | str
+    org: int | None = None
+    tenant: int | None = None
+
+
+def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
+    """The commands of this slice by name."""
+
+    async def create(wanted: CreateToken) -> JSON:
+        until = None if wanted.expires is None else expiry(wanted.expires, clock())
+        record, token = await service.create_token(
+            wanted.org, wanted.tenant, Role(wanted.role), wanted.name or wanted.role, until
+        )
+        return {**_row(record, clock()), "token": token}
+
+    async def listing(wanted: ListTokens) -> JSON:
+        now = clock()
+        return [_row(record, now) for record in await service.list_tokens(wanted.org, wanted.tenant)]
+
+    async def revoke(wanted: RevokeToken) -> JSON:
+        token = int(wanted.token) if isinstance(wanted.token, str) and wanted.token.isdecimal() else wanted.token
+        return _row(await service.revoke(token, wanted.org, wanted.tenant), clock())
+
+    return {
+        "token.create": command(CreateToken, create),
+        "token.list": command(ListTokens, listing),
+        "token.revoke": command(RevokeToken, revoke),
+    }
+
+
+def expiry(text: str, now: int) -> int:
+    """When `90d` or an ISO 8601 time is, in UTC microseconds. Invalid."""
+    span = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    if span:
+        return now + int(span[1]) * _UNITS[span[2]] * SECOND
+    try:
+        return from_iso(text.strip())
+    except (ValueError, OverflowError):
+        raise Invalid("invalid expires", (FieldError("expires", "a span such as 90d, or an ISO 8601 time"),)) from None
+
+
+def _row(record: TokenRecord, now: int) -> dict[str, JSON]:
+    return {
+        "id": record.id,
+        "org": record.organization,
+        "tenant": record.tenant_number,
+        "role": record.role.value,
+        "name": record.name,
+        "status": record.status(now),
+        "created": iso(record.created_at),
+        "expires": None if record.expires_at is None else iso(record.expires_at),
+        "revoked": None if record.revoked_at is None else iso(record.revoked_at),
+    }

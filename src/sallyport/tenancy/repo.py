@@ -1,0 +1,111 @@
+"""The SQL of tenants and tokens: functions of a transaction, so that a service can put several into one."""
+
+from sallyport.store.model import Tx
+from sallyport.tenancy.model import Tenant, TokenRecord
+from sallyport.web.scope import Role
+
+_RECORD = """
+select access_tokens.id, organization_id as organization, number as tenant_number, tenant_id, access_tokens.name, role,
+    access_tokens.created_at, expires_at, revoked_at
+from access_tokens join tenants on tenants.id = access_tokens.tenant_id
+"""
+_IN_TENANT = "(:organization is null or organization_id = :organization) and (:number is null or number = :number)"
+
+
+def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
+    """The tenant; organization and tenant are made where they are new."""
+    tx.execute(
+        "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
+        id=organization,
+        name=f"Organization {organization}",
+        at=at,
+    )
+    tx.execute(
+        "insert into tenants (organization_id, number, name, created_at) values (:organization, :number, :name, :at)"
+        " on conflict (organization_id, number) do nothing",
+        organization=organization,
+        number=number,
+        name=f"Tenant {number}",
+        at=at,
+    )
+    tenant = tx.one(
+        Tenant,
+        "select id, organization_id as organization, number from tenants"
+        " where organization_id = :organization and number = :number",
+        organization=organization,
+        number=number,
+    )
+    if tenant is None:  # the insert above is in the same transaction
+        raise LookupError("a tenant that was just made is gone")
+    return tenant
+
+
+def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at: int, until: int | None) -> int:
+    """Keep a token's hash; the token's id."""
+    made = tx.value(
+        int,
+        "insert into access_tokens (tenant_id, name, role, hash, created_at, expires_at)"
+        " values (:tenant, :name, :role, :hash, :at, :until) returning id",
+        tenant=tenant.id,
+        name=name,
+        role=role.value,
+        hash=hashed,
+        at=at,
+        until=until,
+    )
+    if made is None:
+        raise LookupError("an insert returned no id")
+    return made
+
+
+def any_token(tx: Tx) -> bool:
+    """Whether a token was ever made."""
+    return tx.value(int, "select 1 from access_tokens limit 1") is not None
+
+
+def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
+    """The token that has this hash, whatever its state."""
+    return tx.one(_record, f"{_RECORD} where hash = :hash", hash=hashed)
+
+
+def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
+    """A token of the installation, or of one organization or tenant where they are given."""
+    where = f"where access_tokens.id = :id and {_IN_TENANT}"
+    return tx.one(_record, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
+
+
+def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
+    """Tokens ordered by id: of the installation, an organization or a tenant, or those of a name among them."""
+    where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
+    return tx.all(_record, f"{_RECORD} {where}", organization=organization, number=number, name=name)
+
+
+def revoke(tx: Tx, token_id: int, *, at: int) -> None:
+    """Revoke a token once; other nodes drop what they remember when they see the new config_version."""
+    tx.execute("update access_tokens set revoked_at = :at where id = :id and revoked_at is null", id=token_id, at=at)
+    tx.execute("update config_version set version = version + 1")
+
+
+def _record(
+    *,
+    id: int,
+    organization: int,
+    tenant_number: int,
+    tenant_id: int,
+    name: str,
+    role: str,
+    created_at: int,
+    expires_at: int | None,
+    revoked_at: int | None,
+) -> TokenRecord:
+    return TokenRecord(
+        id=id,
+        organization=organization,
+        tenant_number=tenant_number,
+        tenant_id=tenant_id,
+        name=name,
+        role=Role(role),
+        created_at=created_at,
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+    )

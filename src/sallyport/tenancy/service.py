@@ -1,0 +1,160 @@
+"""Tenants and access tokens: made, listed, revoked, and looked up for each request."""
+
+from collections import OrderedDict
+
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Unauthenticated
+from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
+from sallyport.store.model import Store, Tx
+from sallyport.tenancy import repo
+from sallyport.tenancy.model import Tenant, TokenRecord
+from sallyport.web.scope import Caller, Role
+
+CACHED_TOKENS = 4096
+LONGEST_TOKEN = 128
+LONGEST_NAME = 64
+_HIGHEST = 2**63 - 1
+
+
+class Tenancy:
+    """The tenants and tokens of the installation. Satisfies web.scope.Authenticator."""
+
+    def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED_TOKENS) -> None:
+        self._store = store
+        self._clock = clock
+        self._cached = cached
+        self._known: OrderedDict[str, TokenRecord] = OrderedDict()
+        self._generation = 0
+
+    async def ensure_tenant(self, organization: int, number: int) -> int:
+        """The internal id of a tenant, which is made if it is new. Invalid; StoreError."""
+        at = self._clock()
+        _check_scope(organization, number)
+        tenant = await self._store.write(lambda tx: repo.ensure_tenant(tx, organization, number, at=at))
+        return tenant.id
+
+    async def create_token(
+        self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
+    ) -> tuple[TokenRecord, str]:
+        """Make a token of a tenant, which is made if it is new; the record and the token, which is shown only here.
+
+        tenant: its number within the organization. expires_at: UTC microseconds. Invalid; StoreError.
+        """
+        at = self._clock()
+        _check_scope(organization, tenant)
+        _check_name(name)
+        if expires_at is not None and not at < expires_at <= _HIGHEST:
+            raise _invalid("expires", "a time in the future")
+        token = new_token()
+
+        def work(tx: Tx) -> TokenRecord:
+            owner = repo.ensure_tenant(tx, organization, tenant, at=at)
+            return _add(tx, owner, role, name, token=token, at=at, until=expires_at)
+
+        return await self._store.write(work), token
+
+    async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
+        """Every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
+        return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
+
+    async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
+        """Revoke a token by its id or its name; it is refused from the moment this returns.
+
+        Revoking one again changes nothing. NotFound; Conflict: several active tokens have that name; StoreError.
+        """
+        at = self._clock()
+
+        def work(tx: Tx) -> TokenRecord:
+            found = _find(tx, token, organization, tenant, at)
+            repo.revoke(tx, found.id, at=at)
+            return repo.token_by_id(tx, found.id, None, None) or found
+
+        revoked = await self._store.write(work)
+        self.forget()
+        return revoked
+
+    async def authenticate(self, token: str) -> Caller:
+        """Whom a token speaks for. Unauthenticated: unknown, expired or revoked; StoreError."""
+        if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST_TOKEN:
+            raise Unauthenticated("invalid token")
+        hashed = token_hash(token)
+        record = self._known.get(hashed) or await self._look_up(hashed)
+        if record is None or record.status(self._clock()) != "active":
+            raise Unauthenticated("invalid token")
+        return Caller(
+            token_id=record.id,
+            organization=record.organization,
+            tenant_number=record.tenant_number,
+            tenant_id=record.tenant_id,
+            role=record.role,
+            name=record.name,
+        )
+
+    async def _look_up(self, hashed: str) -> TokenRecord | None:
+        before = self._generation
+        record = await self._store.read(lambda tx: repo.token_by_hash(tx, hashed))
+        # A revocation that was committed during the read must not be overtaken by what the read saw. Unknown tokens
+        # are not remembered: whoever guesses would fill the cache.
+        if record is not None and before == self._generation:
+            self._known[hashed] = record
+            if len(self._known) > self._cached:
+                self._known.popitem(last=False)
+        return record
+
+    def forget(self) -> None:
+        """Drop all that is remembered: after a revocation, a restore, or another process's change."""
+        self._generation += 1
+        self._known.clear()
+
+    async def first_start(self) -> str | None:
+        """Make organization 1, tenant 1 and an admin token where no token was ever made; the token, if it made one."""
+        at = self._clock()
+        token = new_token()
+
+        def work(tx: Tx) -> bool:
+            if repo.any_token(tx):
+                return False
+            owner = repo.ensure_tenant(tx, 1, 1, at=at)
+            _add(tx, owner, Role.ADMIN, "first start", token=token, at=at, until=None)
+            return True
+
+        return token if await self._store.write(work) else None
+
+
+def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, until: int | None) -> TokenRecord:
+    made = repo.add_token(tx, tenant, role, name, hashed=token_hash(token), at=at, until=until)
+    return TokenRecord(made, tenant.organization, tenant.number, tenant.id, name, role, at, until, None)
+
+
+def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
+    """The one token that is meant; where several have the name, the one that is still active."""
+    if isinstance(token, int):
+        by_id = repo.token_by_id(tx, token, organization, tenant)
+        if by_id is None:
+            raise NotFound("token not found")
+        return by_id
+    named = repo.tokens(tx, organization, tenant, name=token)
+    if not named:
+        raise NotFound("token not found")
+    active = [each for each in named if each.status(at) == "active"]
+    if len(active) > 1:
+        ids = ", ".join(str(each.id) for each in active)
+        raise Conflict(f"several tokens have that name; revoke by id: {ids}")
+    return (active or named)[0]
+
+
+def _check_scope(organization: int, number: int) -> None:
+    if not 1 <= organization <= _HIGHEST:
+        raise _invalid("org", "a whole number from 1")
+    if not 1 <= number <= _HIGHEST:
+        raise _invalid("tenant", "a whole number from 1")
+
+
+def _check_name(name: str) -> None:
+    """A name that cannot be taken for an id, and that fits into a table."""
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
+        raise _invalid("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid(f"invalid {field}", (FieldError(field, message),))

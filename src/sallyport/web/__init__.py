@@ -1,0 +1,15 @@
+"""What all HTTP operations share; a slice declares operations and knows nothing of HTTP.
+
+    server      sockets, TLS, limits; no peer can end more than its own connection
+    app         puts the operations, health, metrics and the description of the API together
+    operation   how an operation is declared, and the one order in which everything is checked
+    scope       who calls (token to organization, tenant, role) and which bodies say where they belong
+    paging      pages of lists
+    problem     errors to bodies, once
+    docs        the API's description for people, made without any outside host
+    observe     one measurement for each request
+
+The order of the checks is token, body, scope, domain, role, the rest. It is the same for every operation because
+`Operations` runs it before the slice's work sees anything; a body that has a domainId and does not say so is an error
+when the service starts, not a hole.
+"""

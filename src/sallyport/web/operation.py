@@ -1,0 +1,189 @@
+"""The one way in which a slice declares an operation.
+
+    operations = Operations("Devices", gate)
+
+    @operations.post("/network_device/ListDevices", roles=READERS)
+    async def list_devices(body: ListDevices, caller: Caller) -> DeviceList:
+        "List the devices of a domain."
+        return await inventory.list(body.domainId, body.page())
+
+The types of body and answer come from the annotations, the description of the API from them and the docstring. Before
+the work runs, in this order: token (401), content type and size (415, 413), JSON and model (400), scope, domain, role
+(403). The body is not read before the token is known. An array body, `list[Model]`, also takes a single object.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sallyport.base.validation import refusal
+from sallyport.web import problem
+from sallyport.web.scope import Body, Caller, Gate, Role
+
+BODY_LIMIT = 1 << 20
+TOKEN_HEADER = "x-authorization"  # noqa: S105
+BEARER_PREFIX = "/api/v1/"
+
+BodyT = TypeVar("BodyT")
+AnswerT = TypeVar("AnswerT")
+Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
+Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: where it answers, what it takes and gives, and the handler that runs all checks."""
+
+    method: str
+    paths: tuple[str, ...]
+    tag: str
+    name: str
+    description: str
+    body: type[object]
+    answer: type[object]
+    handler: Handler
+
+
+class Operations:
+    """The operations of a slice. tag: its heading in the description of the API."""
+
+    def __init__(self, tag: str, gate: Gate) -> None:
+        self._tag = tag
+        self._gate = gate
+        self.all: list[Operation] = []
+
+    def post(
+        self, path: str, *alternatives: str, roles: frozenset[Role]
+    ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
+        """Declare a POST operation on every path given, each with the case as written."""
+        return self._declare("POST", (path, *alternatives), roles)
+
+    def put(
+        self, path: str, *alternatives: str, roles: frozenset[Role]
+    ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
+        """Declare a PUT operation."""
+        return self._declare("PUT", (path, *alternatives), roles)
+
+    def delete(
+        self, path: str, *alternatives: str, roles: frozenset[Role]
+    ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
+        """Declare a DELETE operation; it takes a body like the others."""
+        return self._declare("DELETE", (path, *alternatives), roles)
+
+    def _declare(
+        self, method: str, paths: tuple[str, ...], roles: frozenset[Role]
+    ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
+        def declare(work: Work[BodyT, AnswerT]) -> Work[BodyT, AnswerT]:
+            body, answer = _types(work)
+            checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), TypeAdapter(answer))
+            name = getattr(work, "__name__", "operation")
+            told = inspect.getdoc(work) or ""
+            self.all.append(Operation(method, paths, self._tag, name, told, body, answer, checked.handle))
+            return work
+
+        return declare
+
+
+class _Shape(Generic[BodyT]):
+    """A body's type: a model, or a list of one."""
+
+    def __init__(self, kind: type[BodyT]) -> None:
+        self._is_list = get_origin(kind) is list
+        self._model = _claiming(get_args(kind)[0] if self._is_list else kind)
+        self._adapter: TypeAdapter[BodyT] = TypeAdapter(kind)
+
+    def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
+        """The body, and the models in it whose claims are to be checked. Invalid."""
+        try:
+            if self._is_list and octets.lstrip()[:1] == b"{":
+                one = self._model.model_validate_json(octets)
+                return cast(BodyT, [one]), [one]
+            value = self._adapter.validate_json(octets)
+        except ValidationError as error:
+            raise refusal(error) from None
+        return value, cast(Sequence[Body], value if self._is_list else [value])
+
+
+class _Checked(Generic[BodyT, AnswerT]):
+    """An operation's work behind all checks."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        roles: frozenset[Role],
+        work: Work[BodyT, AnswerT],
+        shape: _Shape[BodyT],
+        answer: TypeAdapter[AnswerT],
+    ) -> None:
+        self._gate = gate
+        self._roles = roles
+        self._work = work
+        self._shape = shape
+        self._answer = answer
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one request; errors become bodies here."""
+        try:
+            caller = await self._gate.caller(_token(request))
+            body, claims = self._shape.parse(await _read(request))
+            self._gate.admit(caller, claims, self._roles)
+            answer = await self._work(body, caller)
+            content = self._answer.dump_json(answer, by_alias=True)
+            return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+        except Exception as error:
+            return problem.response(error, request.scope["path"])
+
+
+def _token(request: Request) -> str | None:
+    """The token as sent: X-Authorization, and under /api/v1 also `Authorization: Bearer`."""
+    token = request.headers.get(TOKEN_HEADER, "").strip()
+    if token or not request.scope["path"].startswith(BEARER_PREFIX):
+        return token or None
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else None
+
+
+async def _read(request: Request) -> bytes:
+    """The body. WrongContentType, TooLarge: nothing more is read."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise problem.WrongContentType("the content type is application/json")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise problem.WrongContentType("the body is sent without content encoding")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > BODY_LIMIT):
+        raise problem.TooLarge("the body is over 1 MiB")
+    octets = bytearray()
+    async with aclosing(request.stream()) as chunks:
+        async for chunk in chunks:
+            octets += chunk
+            if len(octets) > BODY_LIMIT:
+                raise problem.TooLarge("the body is over 1 MiB")
+    return bytes(octets)
+
+
+def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
+    """The annotations of (body, caller) -> answer. TypeError: a declaration that lacks one."""
+    hints = get_type_hints(work, include_extras=True)
+    names = [name for name in inspect.signature(work).parameters if name != "self"]
+    if len(names) != 2 or names[0] not in hints or hints.get(names[1]) is not Caller or "return" not in hints:
+        raise TypeError(f"{work!r}: an operation is (body: Model, caller: Caller) -> Answer")
+    return hints[names[0]], hints["return"]
+
+
+def _claiming(model: object) -> type[Body]:
+    """The model, if it hands the fields that say where it belongs to the gate. TypeError when it does not."""
+    if not (isinstance(model, type) and issubclass(model, Body)):
+        raise TypeError(f"{model!r}: a body is a web.scope.Body, or a list of one")
+    names = {name.lower().replace("_", "") for name in model.model_fields}
+    if names & {"domainid", "domainids", "adid"} and model.claimed_domains is Body.claimed_domains:
+        raise TypeError(f"{model.__name__} has a domain and no claimed_domains()")
+    if names & {"orgid", "tenantid"} and model.claimed_scope is Body.claimed_scope:
+        raise TypeError(f"{model.__name__} has a scope and no claimed_scope()")
+    return model

@@ -1,0 +1,71 @@
+"""Pages of lists: numbered from 1, 10 entries unless asked otherwise.
+
+A body takes one of the mix-ins; an operation calls `body.page()`. A number outside is `invalid pageId`,
+`invalid pageNumber` or `invalid pageSize`, a body error like any other.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from sallyport.web.scope import Body, Whole
+
+SHORT = 100
+LONG = 1000
+# The last page whose offset a 63-bit number can hold at the largest size.
+LAST = (2**63 - 1) // LONG
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of a list: `limit :size offset :offset`."""
+
+    offset: int
+    size: int
+
+
+def _or_first(value: object) -> object:
+    return 1 if value is None else value
+
+
+def _or_ten(value: object) -> object:
+    return 10 if value is None else value
+
+
+PageNumber = Annotated[Whole, Field(ge=1, le=LAST), BeforeValidator(_or_first)]
+ShortSize = Annotated[Whole, Field(ge=1, le=SHORT), BeforeValidator(_or_ten)]
+LongSize = Annotated[Whole, Field(ge=1, le=LONG), BeforeValidator(_or_ten)]
+
+
+class ShortPaged(Body):
+    """pageId and pageSize up to 100: ListDevices and GetAllDomains."""
+
+    pageId: PageNumber = 1  # noqa: N815
+    pageSize: ShortSize = 10  # noqa: N815
+
+    def page(self) -> Page:
+        """What part of the list is asked for."""
+        return Page((self.pageId - 1) * self.pageSize, self.pageSize)
+
+
+class Paged(Body):
+    """pageId and pageSize up to 1000."""
+
+    pageId: PageNumber = 1  # noqa: N815
+    pageSize: LongSize = 10  # noqa: N815
+
+    def page(self) -> Page:
+        """What part of the list is asked for."""
+        return Page((self.pageId - 1) * self.pageSize, self.pageSize)
+
+
+class PagedByNumber(Body):
+    """pageNumber and pageSize up to 1000: the identity operations."""
+
+    pageNumber: PageNumber = 1  # noqa: N815
+    pageSize: LongSize = 10  # noqa: N815
+
+    def page(self) -> Page:
+        """What part of the list is asked for."""
+        return Page((self.pageNumber - 1) * self.pageSize, self.pageSize)

@@ -1,0 +1,189 @@
+"""Who calls, and which bodies say where they belong.
+
+A token belongs to one organization and one tenant. Bodies that carry orgId, tenantId or domainId must agree with it;
+`Gate` compares them before an operation runs.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Protocol, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.base.validation import unfit
+
+
+class Role(StrEnum):
+    """What a token may do within its tenant."""
+
+    ADMIN = "admin"
+    OPERATOR = "operator"
+    AUDITOR = "auditor"
+    AGENT = "agent"
+    WALLET = "wallet"
+
+
+ADMINS = frozenset({Role.ADMIN})
+"""May touch tokens, clients' secrets and modes."""
+OPERATORS = frozenset({Role.ADMIN, Role.OPERATOR})
+"""May change everything else."""
+READERS = frozenset({Role.ADMIN, Role.OPERATOR, Role.AUDITOR})
+"""May look at everything but secrets."""
+AGENTS = frozenset({Role.AGENT})
+"""The endpoint and directory agents."""
+WALLETS = frozenset({Role.WALLET})
+"""The holder of one wallet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom a token speaks for. organization and tenant_number are what bodies call orgId and tenantId."""
+
+    token_id: int
+    organization: int
+    tenant_number: int
+    tenant_id: int
+    role: Role
+    name: str
+    domain_id: int | None = None
+    """The only domain that an agent works for; None for everyone else."""
+
+
+class Authenticator(Protocol):
+    """Knows the tokens."""
+
+    async def authenticate(self, token: str) -> Caller:
+        """Whom the token speaks for. Unauthenticated `invalid token`; StoreError."""
+
+
+class DomainOwners(Protocol):
+    """Knows which tenant a domain belongs to, from memory."""
+
+    def tenant_of(self, domain_id: int) -> int | None:
+        """The tenant's internal id, or None where nobody has such a domain."""
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool):
+        raise unfit("a whole number")
+    return value
+
+
+def _flag(value: object) -> object:
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    found = known.get(str(value).strip().lower()) if isinstance(value, bool | int | str) else None
+    if found is None:
+        raise unfit("true or false")
+    return found
+
+
+def _plain(value: str) -> str:
+    if any(unicodedata.category(character) == "Cc" for character in value):
+        raise unfit("text without control characters")
+    return value
+
+
+def _many(value: object) -> object:
+    return value if isinstance(value, list) or value is None else [value]
+
+
+ItemT = TypeVar("ItemT")
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""A whole number of any size, also as a string; never a boolean."""
+Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
+"""An identifier: a whole number that the store can hold."""
+Flag = Annotated[bool, BeforeValidator(_flag)]
+"""true, yes, 1 or false, no, 0 in any case, as text, number or boolean."""
+PlainText = Annotated[str, AfterValidator(_plain)]
+"""Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
+Text = Annotated[PlainText, Field(max_length=255)]
+"""A short value, which may be empty."""
+Name = Annotated[PlainText, Field(min_length=1, max_length=255)]
+"""A name."""
+LongText = Annotated[PlainText, Field(max_length=4096)]
+"""A description, a URL, a path."""
+Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
+"""An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
+
+
+class Body(BaseModel):
+    """The root of all request bodies: unknown fields are ignored, numbers may be strings and the other way round."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        coerce_numbers_to_str=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        allow_inf_nan=False,
+    )
+
+    def claimed_scope(self) -> tuple[int, int] | None:
+        """The orgId and tenantId that the body carries, to be compared with the token's."""
+        return None
+
+    def claimed_domains(self) -> Sequence[int]:
+        """Every domainId that the body carries; each must belong to the token's tenant."""
+        return ()
+
+
+class OfDomain(Body):
+    """A body with a domainId alone, as the endpoint and identity operations have it."""
+
+    domainId: Whole  # noqa: N815
+
+    def claimed_domains(self) -> Sequence[int]:
+        return (self.domainId,)
+
+
+class Scoped(Body):
+    """A body with orgId and tenantId, as the radius and domain operations have it."""
+
+    orgId: Whole  # noqa: N815
+    tenantId: Whole  # noqa: N815
+
+    def claimed_scope(self) -> tuple[int, int] | None:
+        return self.orgId, self.tenantId
+
+
+class InDomain(Scoped):
+    """A scoped body that acts on one domain."""
+
+    domainId: Whole  # noqa: N815
+
+    def claimed_domains(self) -> Sequence[int]:
+        return (self.domainId,)
+
+
+class Gate:
+    """Tells who calls and whether a body may be acted upon."""
+
+    def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
+        self._tokens = tokens
+        self._domains = domains
+
+    async def caller(self, token: str | None) -> Caller:
+        """Whom the token speaks for. Unauthenticated: `missing token`, `invalid token`."""
+        if not token:
+            raise Unauthenticated("missing token")
+        return await self._tokens.authenticate(token)
+
+    def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
+        """Scope, then domain, then role. Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`."""
+        scope = (caller.organization, caller.tenant_number)
+        if any(body.claimed_scope() not in (None, scope) for body in bodies):
+            raise Forbidden("scope mismatch")
+        if not all(self._owns(caller, domain) for body in bodies for domain in body.claimed_domains()):
+            raise Forbidden("domain not in tenant")
+        if caller.role not in roles:
+            raise Forbidden("role not allowed")
+
+    def _owns(self, caller: Caller, domain: int) -> bool:
+        if caller.domain_id is not None and domain != caller.domain_id:
+            return False
+        return self._domains.tenant_of(domain) == caller.tenant_id

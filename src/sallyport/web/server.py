@@ -1,0 +1,172 @@
+"""Listens and accepts. Each address has its own app and its own limit, so that a flood on one leaves the other alone.
+
+    async with trio.open_nursery() as nursery:
+        bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
+
+`stop` closes the listeners and the connections that wait for a request; requests that run may finish, for at most
+`drain_s`. At the limit of connections the one that has waited longest for its request is closed to let the next one
+in: opening connections and leaving them costs the service nothing.
+"""
+
+import errno
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import trio
+from starlette.types import ASGIApp
+
+from sallyport.base.config import Address
+from sallyport.base.errors import ConfigError, StartError
+from sallyport.web.connection import Connection, Limits, Phase, Stream, Terms
+
+BACKLOG = 512
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """A certificate with its chain, and its key: PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An app on an address, with TLS or in clear."""
+
+    app: ASGIApp
+    bind: Address
+    tls: Tls | None = None
+
+
+async def serve_http(
+    listeners: Sequence[Listener],
+    stop: trio.Event,
+    *,
+    limits: Limits | None = None,
+    task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until `stop` is set and the running requests have ended, or `drain_s` later.
+
+    Starts with the addresses that were bound, in the order of `listeners`; port 0 has become a real one. No peer can
+    make it raise. StartError: an address that cannot be bound. ConfigError: a certificate that cannot be used.
+    """
+    limits = limits or Limits()
+    doors: list[_Door] = []
+    try:
+        for listener in listeners:
+            doors.append(await _open(listener, limits))
+        async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as accepting:
+                for door in doors:
+                    accepting.start_soon(door.accept, connections)
+                task_status.started([door.address for door in doors])
+                await stop.wait()
+                accepting.cancel_scope.cancel()
+            for door in doors:
+                await door.close()
+            connections.cancel_scope.deadline = trio.current_time() + limits.drain_s
+    finally:
+        for door in doors:
+            door.socket.close()
+
+
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """TLS 1.2 or newer, HTTP/1.1 only. ConfigError: the files cannot be used."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"tls_certificate {tls.certificate}, tls_key {tls.key}: {error}") from error
+    return context
+
+
+async def _open(listener: Listener, limits: Limits) -> "_Door":
+    context = tls_context(listener.tls) if listener.tls else None
+    try:
+        (opened,) = await trio.open_tcp_listeners(listener.bind.port, host=listener.bind.host, backlog=BACKLOG)
+    except OSError as error:
+        raise StartError(f"http: cannot listen on {listener.bind}: {error.strerror or error}") from error
+    return _Door(listener.app, opened.socket, context, limits)
+
+
+class _Door:
+    """One listening socket and the connections that came in through it."""
+
+    def __init__(
+        self, app: ASGIApp, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
+    ) -> None:
+        host, port = socket.getsockname()[:2]
+        self.address = Address(host, port)
+        self.socket = socket
+        self._app = app
+        self._tls = context
+        self._limits = limits
+        self._terms = Terms(limits)
+        self._room = trio.Semaphore(limits.connections)
+        self._waiting: dict[Connection, None] = {}  # for a request, the longest first
+
+    async def accept(self, nursery: trio.Nursery) -> None:
+        """Take connections until cancelled. Nothing that a peer or the system does ends it."""
+        while True:
+            try:
+                socket, _ = await self.socket.accept()
+            except OSError as error:
+                await self._refused(error)
+                continue
+            try:
+                await self._make_room()
+            except trio.Cancelled:
+                socket.close()
+                raise
+            nursery.start_soon(self._run, self._stream(socket))
+
+    async def close(self) -> None:
+        """Take nothing more; end what waits for a request. A running one ends its connection with its answer."""
+        self.socket.close()
+        await self._terms.context.terminated.set()
+        for connection in tuple(self._waiting):
+            if connection.phase is not Phase.CLOSING:
+                connection.hang_up()
+
+    async def _make_room(self) -> None:
+        if self._room.value == 0 and self._waiting:
+            next(iter(self._waiting)).hang_up()
+        await self._room.acquire()
+
+    def _stream(self, socket: trio.socket.SocketType) -> Stream:
+        stream = trio.SocketStream(socket)
+        if self._tls is None:
+            return stream
+        return trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+
+    async def _run(self, stream: Stream) -> None:
+        connection = Connection(self._app, stream, self._limits, terms=self._terms, on_phase=self._note)
+        try:
+            await connection.run()
+        finally:
+            self._waiting.pop(connection, None)
+            self._room.release()
+
+    def _note(self, connection: Connection) -> None:
+        if connection.phase is Phase.REQUEST:
+            self._waiting.pop(connection, None)
+        else:
+            self._waiting.setdefault(connection)
+
+    async def _refused(self, error: OSError) -> None:
+        """ECONNABORTED and its like belong to one peer; without descriptors or memory, wait for some to come back."""
+        if error.errno in _EXHAUSTED:
+            log.warning("no HTTP connection can be taken at the moment", error=error.strerror)
+            if self._waiting:
+                next(iter(self._waiting)).hang_up()
+        await trio.sleep(0.1 if error.errno in _EXHAUSTED else 0)

@@ -1,0 +1,73 @@
+"""The command line of the benchmarks: `python -m tests.bench --help`."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import machine, radius
+from .settings import BenchmarkError, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A line in the list: what `run` gives is Markdown below a heading."""
+
+    name: str
+    summary: str
+    run: Callable[[Settings], str]
+
+
+BENCHMARKS = (Benchmark("radius", "logins over RADIUS, beside FreeRADIUS", radius.run),)
+
+
+def main() -> int:
+    """Run the benchmarks that were named, or all. 0: done, 1: one could not run or is void, 2: wrong usage."""
+    parser = _parser()
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - {benchmark.name for benchmark in BENCHMARKS}:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}")
+    settings = Settings(
+        directory=arguments.directory,
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        requests=arguments.requests,
+        servers=tuple(arguments.server),
+    )
+    print(machine.describe(settings.directory), flush=True)
+    for benchmark in BENCHMARKS:
+        if arguments.names and benchmark.name not in arguments.names:
+            continue
+        try:
+            print(f"\n## {benchmark.name}: {benchmark.summary}\n\n{benchmark.run(settings)}", flush=True)
+        except BenchmarkError as error:
+            print(f"{benchmark.name}: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    listed = "\n".join(f"  {benchmark.name:12}{benchmark.summary}" for benchmark in BENCHMARKS)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description=f"Measure Sallyport on this machine; leave the machine alone meanwhile.\n\nbenchmarks:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="benchmarks to run; all when none is named")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each server; the best counts (3)")
+    parser.add_argument("--seconds", type=float, default=8, help="longest single measurement (8)")
+    parser.add_argument("--requests", type=int, default=500_000, help="most requests of a measurement (500000)")
+    parser.add_argument("--server", action="append", default=[], help="measure only this server; may be repeated")
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=Path(tempfile.gettempdir()),
+        help="where servers keep their databases meanwhile: on the disk that matters (the system's temporary one)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

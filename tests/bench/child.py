@@ -1,0 +1,74 @@
+"""Servers as child processes: free ports, waiting until they answer, and stopping them by their process id."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .settings import BenchmarkError
+
+SECRET = "testing123"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers Access-Requests on 127.0.0.1.
+
+    count_events counts the recorded answers; None where the server records nothing.
+    """
+
+    name: str
+    port: int
+    process_id: int
+    count_events: Callable[[], int] | None
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
+    """A loopback port that nobody has now: 1024 and above, of UDP unless said."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def process_tree(process_id: int) -> list[int]:
+    """The process and all that descend from it, so that work given to children is counted too."""
+    found = [process_id]
+    for task in Path(f"/proc/{process_id}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += process_tree(int(child))
+    return found
+
+
+@contextmanager
+def child_process(
+    command: Sequence[str], *, directory: Path, output: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server in a directory for the time of the block; SIGTERM at the end, SIGKILL after ten seconds.
+
+    output: the file that takes standard output and standard error. environment: the caller's own when None.
+    """
+    with output.open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=directory, env=environment)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], output: Path, *, seconds: float) -> None:
+    """Return when `ready` holds. BenchmarkError, with the end of the output, when the server ends or takes too long."""
+    deadline = time.monotonic() + seconds
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            told = output.read_text(errors="replace")[-2000:] if output.exists() else ""
+            raise BenchmarkError(f"{process.args!r} did not become ready; exit status {process.poll()}\n{told}")
+        time.sleep(0.05)

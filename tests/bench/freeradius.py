@@ -1,0 +1,205 @@
+"""FreeRADIUS as the peer to compare with, configured as its documentation advises for speed.
+
+Both variants check a password in clear text from a file with `pap`, on a thread pool of 5 to 32. The recording variant
+does Sallyport's job besides: before an answer leaves, the device is upserted and the event is inserted through
+rlm_sql_sqlite, into a database in WAL mode.
+
+Where the two differ, for whoever weighs the figures. In FreeRADIUS's favour: release 3.2.1 does not sign its replies
+and is not asked to, and its event has fewer columns. Against it: the two statements are two transactions, since
+`%{sql:}` takes any connection of the pool; a trigger on the event's table would join them and record half as much
+again, but that is schema programming which rlm_sql does not come with.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from .child import SECRET, Running, child_process, free_port, wait_until
+from .settings import BenchmarkError
+
+RADIUSD = """\
+prefix = {directory}
+localstatedir = {directory}
+logdir = {directory}
+run_dir = {directory}
+pidfile = {directory}/radiusd.pid
+max_request_time = 30
+cleanup_delay = 5
+max_requests = 65536
+hostname_lookups = no
+proxy_requests = no
+log {{
+    destination = stdout
+    auth = no
+}}
+security {{
+    max_attributes = 200
+    reject_delay = 0    # it would measure the delay, not the server
+    status_server = yes
+    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
+}}
+thread pool {{
+    start_servers = 5
+    max_servers = 32
+    min_spare_servers = 3
+    max_spare_servers = 10
+    max_queue_size = 65536
+    max_requests_per_server = 0
+}}
+client bench {{
+    ipaddr = 127.0.0.1
+    secret = {secret}
+}}
+modules {{
+    always noop {{
+        rcode = noop
+    }}
+    pap {{
+    }}
+    files {{
+        usersfile = {directory}/authorize
+    }}
+{sql}}}
+server bench {{
+    listen {{
+        type = auth
+        ipaddr = 127.0.0.1
+        port = {port}
+        recv_buff = 4194304
+    }}
+    authorize {{
+        files
+        pap
+    }}
+    authenticate {{
+        pap
+    }}
+    post-auth {{
+{record}        Post-Auth-Type REJECT {{
+{record}            noop
+        }}
+    }}
+}}
+"""
+
+# rlm_sql_sqlite sets no pragma, so a connection has SQLite's compile-time default, which is synchronous=FULL in WAL
+# mode too (pragma compile_options: DEFAULT_WAL_SYNCHRONOUS=2), as Sallyport has it. It is set all the same: another
+# build may differ. Writers meet at SQLite's single write lock; at the default of 200 ms many would give up.
+SQL = """\
+    sql {{
+        dialect = "sqlite"
+        driver = "rlm_sql_sqlite"
+        sqlite {{
+            filename = "{database}"
+            busy_timeout = 20000
+        }}
+        open_query = "PRAGMA synchronous = FULL"
+        read_clients = no
+        read_groups = no
+        sql_user_name = "%{{User-Name}}"
+        pool {{
+            start = 33
+            min = 33
+            max = 33
+            spare = 0
+            uses = 0
+            lifetime = 0
+            idle_timeout = 0
+        }}
+    }}
+"""
+
+SCHEMA = """\
+create table device (
+    domain integer not null, ip text not null, client_ip text not null, nas_identifier text not null,
+    last_seen integer not null, requests integer not null,
+    primary key (domain, ip, client_ip, nas_identifier)
+) without rowid;
+create table event (
+    id integer primary key, domain integer not null, at integer not null,
+    user text not null, station text not null, nas text not null, reply text not null
+);
+create index event_domain_at on event (domain, at);
+"""
+
+UPSERT_DEVICE = (
+    "INSERT INTO device VALUES (1, '%{Packet-Src-IP-Address}', '%{NAS-IP-Address}', '%{NAS-Identifier}', %l, 1)"
+    " ON CONFLICT (domain, ip, client_ip, nas_identifier)"
+    " DO UPDATE SET last_seen = excluded.last_seen, requests = requests + 1"
+)
+INSERT_EVENT = (
+    "INSERT INTO event (domain, at, user, station, nas, reply) VALUES"
+    " (1, %l, '%{User-Name}', '%{Calling-Station-Id}', '%{NAS-Identifier}', '%{reply:Packet-Type}')"
+)
+# Each statement must change one row; otherwise the request stays without an answer, as Sallyport would leave it.
+RECORD = f"""\
+        if (("%{{sql:{UPSERT_DEVICE}}}" != "1") || ("%{{sql:{INSERT_EVENT}}}" != "1")) {{
+            update control {{
+                &Response-Packet-Type := Do-Not-Respond
+            }}
+        }}
+"""
+
+
+def write_configuration(directory: Path, *, port: int, users: int, recording: bool) -> None:
+    """Write a whole raddb of its own: nothing of /etc/freeradius is read."""
+    sql = SQL.format(database=directory / "events.db") if recording else ""
+    record = RECORD if recording else ""
+    text = RADIUSD.format(directory=directory, port=port, secret=SECRET, sql=sql, record=record)
+    (directory / "radiusd.conf").write_text(text)
+    (directory / "dictionary").write_text("")
+    lines = [f'user{i} Cleartext-Password := "pass{i}"\n' for i in range(users)]
+    (directory / "authorize").write_text("".join(lines))
+
+
+def create_database(path: Path) -> None:
+    """Create the tables; the WAL mode stays with the file."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("pragma journal_mode = wal")
+        database.executescript(SCHEMA)
+
+
+def count_events(path: Path) -> int:
+    """How many answers were recorded. BenchmarkError when the devices have not counted the same requests."""
+    with closing(sqlite3.connect(path)) as database:
+        events, requests = database.execute(
+            "select (select count(*) from event), (select coalesce(sum(requests), 0) from device)"
+        ).fetchone()
+    if events != requests:
+        raise BenchmarkError(f"FreeRADIUS recorded {events} events, but {requests} requests of devices")
+    return int(events)
+
+
+def find_program() -> str:
+    """The daemon's path; its name differs between distributions. BenchmarkError when it is not installed."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    for name in ("freeradius", "radiusd"):
+        if program := shutil.which(name, path=path):
+            return program
+    raise BenchmarkError("FreeRADIUS is missing: apt-get install freeradius")
+
+
+def version() -> str:
+    """The name and version that the daemon gives, as in `FreeRADIUS Version 3.2.1`."""
+    told = subprocess.run([find_program(), "-v"], capture_output=True, text=True, timeout=10, check=False).stdout
+    _, _, name = told.partition("\n")[0].partition(": ")
+    return name.partition(", for host")[0] or "FreeRADIUS"
+
+
+@contextmanager
+def freeradius(directory: Path, *, users: int, recording: bool) -> Iterator[Running]:
+    """Run FreeRADIUS in the foreground, as the current user, with all of its files in an empty directory."""
+    port, output = free_port(), directory / "output"
+    write_configuration(directory, port=port, users=users, recording=recording)
+    if recording:
+        create_database(directory / "events.db")
+    command = [find_program(), "-f", "-d", str(directory)]
+    with child_process(command, directory=directory, output=output) as process:
+        wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
+        counter = (lambda: count_events(directory / "events.db")) if recording else None
+        name = "FreeRADIUS, recording" if recording else "FreeRADIUS, nothing recorded"
+        yield Running(name=name, port=port, process_id=process.pid, count_events=counter)

@@ -1,0 +1,40 @@
+"""What the figures were measured on: a figure without its machine says nothing."""
+
+import os
+import platform
+import sqlite3
+from pathlib import Path
+
+
+def describe(directory: Path) -> str:
+    """Markdown lines that name the machine, and the file system on which the servers keep their databases."""
+    facts = {
+        "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+        "memory": f"{_memory_mib() / 1024:.1f} GiB",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "Python": f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}",
+        "databases on": filesystem(directory),
+    }
+    return "\n".join(f"- {name}: {value}" for name, value in facts.items())
+
+
+def filesystem(directory: Path) -> str:
+    """The type of the file system that holds a directory. On tmpfs nothing is written to a disk, so syncing is free."""
+    resolved, best, kind = directory.resolve(), "", "unknown"
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, mounted, candidate, *_ = line.split(" ")
+        if resolved.is_relative_to(mounted) and len(mounted) >= len(best):
+            best, kind = mounted, candidate
+    return f"{kind} (no disk: commits cost nothing here)" if kind == "tmpfs" else kind
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def _memory_mib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 20)

@@ -1,0 +1,95 @@
+"""Sallyport as a server under test: the installed command, a data directory of its own, set up as an operator would."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+
+from .child import SECRET, Running, child_process, free_port, wait_until
+from .settings import BenchmarkError
+
+PROGRAM = Path(sys.executable).with_name("sallyport")
+TENANT = ("--org", "1", "--tenant", "1")
+EVENTS = "select count(*) from events"
+
+
+def environment(data: Path, *, http: int, authentication: int, accounting: int) -> dict[str, str]:
+    """The caller's environment with the settings of this server, and no other SALLYPORT_ setting."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
+    return kept | {
+        "SALLYPORT_DATA_DIR": str(data),
+        "SALLYPORT_HTTP_BIND": f"127.0.0.1:{http}",
+        "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{authentication}",
+        "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{accounting}",
+    }
+
+
+def is_ready(http: int) -> bool:
+    """Whether /readyz answers 200; False too while nobody listens."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{http}/readyz", timeout=2, trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def command(arguments: Sequence[str], environ: Mapping[str, str], directory: Path, *, given: str = "") -> str:
+    """Run `sallyport ARGUMENTS` beside the service; its standard output. BenchmarkError with what it said."""
+    done = subprocess.run(
+        [str(PROGRAM), *arguments],
+        input=given,
+        env=environ,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        raise BenchmarkError(f"sallyport {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
+    return done.stdout.strip()
+
+
+def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
+    """Add a domain, the RADIUS client and the users; the domain stays in monitor mode, as new ones are."""
+    command(["domain", "add", "bench", *TENANT], environ, directory)
+    client = ["client", "add", "bench", "--address", "127.0.0.1", "--secret", SECRET, "--domain", "bench"]
+    command([*client, *TENANT], environ, directory)
+
+    def add_user(number: int) -> None:
+        arguments = ["user", "add", f"user{number}", "--domain", "bench", "--password", "-"]
+        command(arguments, environ, directory, given=f"pass{number}")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of a command's time is Python's start
+        list(pool.map(add_user, range(users)))
+
+
+def count_events(database: Path) -> int:
+    """How many answers are in the store, read as any other reader of the file would."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        return int(connection.execute(EVENTS).fetchone()[0])
+
+
+@contextmanager
+def sallyport(directory: Path, *, users: int) -> Iterator[Running]:
+    """Run `sallyport serve` with all of its files in an empty directory, which it also works in."""
+    http, authentication, accounting = free_port(socket.SOCK_STREAM), free_port(), free_port()
+    data, output = directory / "data", directory / "output"
+    environ = environment(data, http=http, authentication=authentication, accounting=accounting)
+    if not PROGRAM.exists():
+        raise BenchmarkError("the command sallyport is not installed beside this Python: tests/setup")
+    with child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process:
+        wait_until(lambda: is_ready(http), process, output, seconds=30)
+        set_up(environ, directory, users=users)
+        yield Running(
+            name="Sallyport",
+            port=authentication,
+            process_id=process.pid,
+            count_events=lambda: count_events(data / "sallyport.db"),
+        )

@@ -1,0 +1,88 @@
+"""The comparison is fair: the peer does what it is said to do, and a comparison that is not fair is void."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from . import machine
+from .freeradius import find_program, freeradius
+from .radius import check_fair
+from .radload import Load, compile_radload, parse_load, run_radload
+from .settings import BenchmarkError
+
+pytestmark = pytest.mark.bench
+
+LINE = (
+    '{"sent": 10, "answered": 10, "accepts": 10, "rejects": 0, "challenges": 0, "lost": 0, "retransmitted": 0,'
+    ' "bad_replies": 0, "unsigned_replies": 0, "seconds": 0.1, "requests_per_second": 100.0,'
+    ' "latency_ms": {"p50": 0.1, "p90": 0.2, "p99": 0.3, "max": 0.4}, "server_cpu_seconds": 0.01,'
+    ' "server_cpu_us_per_request": 1000.0, "rss_before_kib": 1, "rss_after_kib": 2}'
+)
+
+
+def load(**changes: int) -> Load:
+    """Ten accepts, with changes."""
+    return replace(parse_load(LINE), **changes)
+
+
+def has_freeradius() -> bool:
+    """Whether the daemon and a compiler are here."""
+    try:
+        find_program()
+    except BenchmarkError:
+        return False
+    return shutil.which("cc") is not None
+
+
+def test_a_fair_load_passes() -> None:
+    """All answers accept and all are recorded, or nothing is said to be recorded."""
+    check_fair("x", load(), 10)
+    check_fair("x", load(), None)
+    check_fair("x", load(answered=9, accepts=9, lost=1), 10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "recorded"),
+    [
+        ({}, 9),
+        ({}, 11),
+        ({"accepts": 9, "rejects": 1}, 10),
+        ({"bad_replies": 1}, 10),
+        ({"answered": 0, "accepts": 0}, 0),
+    ],
+    ids=["fewer recorded", "more recorded", "a reject", "a forged reply", "no answer"],
+)
+def test_an_unfair_load_is_void(changes: dict[str, int], recorded: int) -> None:
+    """Any doubt about what was measured ends the benchmark."""
+    with pytest.raises(BenchmarkError):
+        check_fair("x", load(**changes), recorded)
+
+
+def test_the_machine_is_described(tmp_path: Path) -> None:
+    """The lines above the table name processor, memory, kernel, Python and file system."""
+    told = machine.describe(tmp_path)
+    assert [line.split(":")[0] for line in told.splitlines()] == [
+        "- processor",
+        "- memory",
+        "- kernel",
+        "- Python",
+        "- databases on",
+    ]
+    assert "unknown" not in told
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
+def test_freeradius_records_each_accept_and_reject(tmp_path: Path) -> None:
+    """As many events as answers, whatever the answer: otherwise its figures would be for another job."""
+    program, directory = compile_radload(tmp_path), tmp_path / "peer"
+    directory.mkdir()
+    with freeradius(directory, users=10, recording=True) as peer:
+        arguments = ["-p", str(peer.port), "-n", "200", "-u", "10", "-b", "30", "-N", "5", "-t", "10"]
+        told = run_radload(program, arguments, seconds=30)
+        assert peer.count_events is not None
+        assert peer.count_events() == told.answered == 200
+    assert told.rejects > 0
+    assert told.accepts + told.rejects == 200

@@ -1,0 +1,189 @@
+"""The load generator is right: its requests are what RADIUS says, and it believes no answer that is not authentic."""
+
+import hashlib
+import hmac
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .child import SECRET
+from .radload import compile_radload, run_radload
+from .settings import BenchmarkError
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed"),
+]
+
+KEY = SECRET.encode()
+ZEROS = bytes(16)
+Answer = Callable[[bytes], bytes]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """radload, compiled once."""
+    return compile_radload(tmp_path_factory.mktemp("radload"))
+
+
+def attributes(request: bytes) -> list[tuple[int, bytes]]:
+    """The attributes of a request, in order."""
+    found, at = [], 20
+    while at < len(request):
+        size = request[at + 1]
+        found.append((request[at], request[at + 2 : at + size]))
+        at += size
+    return found
+
+
+def reply(request: bytes, code: int = 2) -> bytes:
+    """An answer with Message-Authenticator and Response Authenticator (RFC 2865 section 3, RFC 3579 section 3.2)."""
+    head = bytes((code, request[1], 0, 38))
+    signature = hmac.digest(KEY, head + request[4:20] + b"\x50\x12" + ZEROS, "md5")
+    body = b"\x50\x12" + signature
+    return head + hashlib.md5(head + request[4:20] + body + KEY).digest() + body
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[tuple[int, list[bytes]]]:
+    """A server on loopback: its port, and the requests that came. An empty answer is not sent."""
+    requests: list[bytes] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+
+        def serve() -> None:
+            while True:
+                request, sender = listener.recvfrom(4096)
+                if not request:
+                    return
+                requests.append(request)
+                if answered := answer(request):
+                    listener.sendto(answered, sender)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield port, requests
+        finally:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stopper:
+                stopper.sendto(b"", ("127.0.0.1", port))
+            thread.join()
+
+
+def test_each_request_is_signed_first_and_hides_the_password(program: Path) -> None:
+    """Message-Authenticator leads and holds; the password opens under the secret and belongs to the user."""
+    with server(reply) as (port, requests):
+        load = run_radload(program, ["-p", str(port), "-n", "40", "-u", "7"], seconds=5)
+    assert (load.answered, load.accepts, load.bad_replies, load.unsigned_replies) == (40, 40, 0, 0)
+    for request in requests:
+        blank = request[:22] + ZEROS + request[38:]
+        assert request[:1] + request[20:22] == b"\x01\x50\x12"
+        assert hmac.digest(KEY, blank, "md5") == request[22:38]
+        values = dict(attributes(request))
+        mask = hashlib.md5(KEY + request[4:20]).digest()
+        password = bytes(a ^ b for a, b in zip(values[2], mask, strict=True)).rstrip(b"\0")
+        assert password == values[1].replace(b"user", b"pass")
+
+
+def test_sessions_stations_and_nas_are_spread(program: Path) -> None:
+    """Each request has its own session under the prefix and, when asked, its own station; NAS come in turn."""
+    with server(reply) as (port, requests):
+        run_radload(program, ["-p", str(port), "-n", "30", "-s", "run1-", "-m", "-N", "10", "-M"], seconds=5)
+    values = [dict(attributes(request)) for request in requests]
+    assert {value[44] for value in values} == {b"run1-%08X" % index for index in range(30)}
+    assert len({value[31] for value in values}) == 30
+    assert {value[32] for value in values} == {b"nas-%d" % index for index in range(10)}
+    assert {value[4] for value in values} == {bytes((10, 0, 0, 1 + index)) for index in range(10)}
+    assert not any(80 in value for value in values)
+
+
+@pytest.mark.parametrize("octet", [0, 4, 37], ids=["code", "response authenticator", "message authenticator"])
+def test_a_reply_with_one_wrong_octet_is_no_answer(program: Path, octet: int) -> None:
+    """Whatever octet is wrong, the reply counts as bad and the request as lost."""
+
+    def tampered(request: bytes) -> bytes:
+        octets = bytearray(reply(request))
+        octets[octet] ^= 1
+        return bytes(octets)
+
+    with server(tampered) as (port, _):
+        load = run_radload(program, ["-p", str(port), "-n", "3", "-t", "0.1", "-R", "1"], seconds=5)
+    assert (load.answered, load.bad_replies, load.lost) == (0, 3, 3)
+
+
+def test_a_wrong_message_authenticator_alone_is_no_answer(program: Path) -> None:
+    """A right Response Authenticator does not make up for a wrong Message-Authenticator."""
+
+    def half(request: bytes) -> bytes:
+        head, body = reply(request)[:4], b"\x50\x12" + ZEROS
+        return head + hashlib.md5(head + request[4:20] + body + KEY).digest() + body
+
+    with server(half) as (port, _):
+        load = run_radload(program, ["-p", str(port), "-n", "3", "-t", "0.1", "-R", "1"], seconds=5)
+    assert (load.answered, load.bad_replies) == (0, 3)
+
+
+def test_what_is_not_answered_is_sent_again_unchanged(program: Path) -> None:
+    """A retransmission is the same octets; the answer to it counts."""
+    seen: set[bytes] = set()
+
+    def second_time(request: bytes) -> bytes:
+        if request in seen:
+            return reply(request, code=3)
+        seen.add(request)
+        return b""
+
+    with server(second_time) as (port, requests):
+        load = run_radload(program, ["-p", str(port), "-n", "20", "-t", "0.1"], seconds=5)
+    assert (load.answered, load.rejects, load.retransmitted, load.lost) == (20, 20, 20, 0)
+    assert len(requests) == 40
+
+
+def test_the_log_holds_each_answer(program: Path, tmp_path: Path) -> None:
+    """A line for each answer: index, code, user, session, and the very octets."""
+    sent: list[bytes] = []
+
+    def noted(request: bytes) -> bytes:
+        sent.append(reply(request, code=11))
+        return sent[-1]
+
+    log = tmp_path / "answers"
+    with server(noted) as (port, _):
+        arguments = ["-p", str(port), "-n", "300", "-u", "5", "-s", "x", "-r", "2000", "-l", str(log)]
+        load = run_radload(program, arguments, seconds=5)
+    lines = [line.split("\t") for line in log.read_text().splitlines()]
+    assert load.challenges == len(lines) == 300
+    assert {(code, user, session) for _, code, user, session, _ in lines} == {
+        ("11", f"user{index % 5}", f"x{index:08X}") for index in range(300)
+    }
+    assert sorted(octets for *_, octets in lines) == sorted(octets.hex() for octets in sent)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "2001:db8::1", "::ffff:127.0.0.1", "localhost"])
+def test_it_sends_to_loopback_only(program: Path, address: str) -> None:
+    """Load on somebody else's server is refused before anything is sent."""
+    with pytest.raises(BenchmarkError, match="loopback"):
+        run_radload(program, ["-h", address, "-n", "1"], seconds=1)
+
+
+def test_a_dead_server_ends_the_run(program: Path) -> None:
+    """Without anybody on the port the run ends after its tries, all requests being lost."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    load = run_radload(program, ["-p", str(port), "-n", "5", "-t", "0.1"], seconds=5)
+    assert (load.sent, load.answered, load.lost) == (5, 0, 5)
+
+
+def test_wrong_usage_is_told(program: Path) -> None:
+    """A number out of range names its bounds and exits with 2."""
+    done = subprocess.run([program, "-w", "0"], capture_output=True, text=True, check=False, timeout=10)
+    assert done.returncode == 2
+    assert "not a number from 1" in done.stderr

@@ -1,0 +1,222 @@
+"""What a client section means: names, networks, secrets, products, settings, notes and findings."""
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.errors import ClientsFileError
+from sallyport.inventory.clients.freeradius import findings, read
+
+from .conf import GOOD, client, names, only, write
+
+
+@pytest.mark.parametrize(
+    ("written", "network"),
+    [
+        ("ipaddr = 192.0.2.1", "192.0.2.1/32"),
+        ("ipaddr = 2001:db8::1", "2001:db8::1/128"),
+        ("ipv4addr = 192.0.2.0/24", "192.0.2.0/24"),
+        ("ipv6addr = 2001:db8::/32", "2001:db8::/32"),
+        ("ipaddr = 2001:db8::/32", "2001:db8::/32"),
+        ('"ipaddr" = "192.0.2.0/024"', "192.0.2.0/24"),
+        ("ipaddr = 192.0.2.7/24", "192.0.2.0/24"),
+        ("ipaddr = 10/8", "10.0.0.0/8"),
+        ("ipaddr = 10.1/16", "10.1.0.0/16"),
+        ("ipaddr = *", "0.0.0.0/0"),
+        ("ipv4addr = *", "0.0.0.0/0"),
+        ("ipv6addr = *", "::/0"),
+        ("ipaddr = 0.0.0.0", "0.0.0.0/0"),
+        ("ipaddr = 0.0.0.0/32", "0.0.0.0/0"),
+        ("ipaddr = ::", "::/0"),
+        ("ipaddr = 0.0.0.0/8", "0.0.0.0/8"),
+        ("ipaddr = 192.0.2.0\nnetmask = 24", "192.0.2.0/24"),
+        ("ipaddr = 192.0.2.7\nnetmask = 24", "192.0.2.0/24"),
+        ("ipv6addr = 2001:db8::\nnetmask = 32", "2001:db8::/32"),
+        ("ipaddr = 192.0.2.1\nipaddr = 192.0.2.2", "192.0.2.1/32"),
+        ("ipaddr = 192.0.2.1\nipv4addr = 192.0.2.2", "192.0.2.2/32"),
+        ("ipv6addr = ::1\nipv4addr = 192.0.2.2", "::1/128"),
+    ],
+)
+def test_addresses_become_networks(tmp_path: Path, written: str, network: str) -> None:
+    """Single addresses, prefixes, netmasks and `*` become the network that FreeRADIUS serves."""
+    assert only(tmp_path, client(address=written)).addresses == ip_network(network)
+
+
+@pytest.mark.parametrize("name", ["192.0.2.0/24", '"192.0.2.0/24"', "192.0.2.9/24", "192.0.2/24"])
+def test_the_old_style_takes_the_name_for_the_address(tmp_path: Path, name: str) -> None:
+    """Without ipaddr, the name of the section is the address, and the name of the client too."""
+    entry = only(tmp_path, client(name, address="netmask = 8"))
+    assert (entry.name, entry.addresses) == (name.strip('"'), ip_network("192.0.2.0/24"))
+    assert "netmask is ignored where the name is the address" in entry.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            client(address="ipaddr = radius.example.org"),
+            "'radius.example.org' is no address; host names are not resolved",
+        ),
+        (client("radius.example.org", address=""), "'radius.example.org' is no address; host names are not resolved"),
+        (client(address="ipaddr = 192.0.2.1/"), "'192.0.2.1/' is no address"),
+        (client(address="ipaddr = 192.0.2.1/33"), "no address"),
+        (client(address="ipaddr = 010.0.0.1"), "no address"),
+        (client(address="ipaddr = 10.1"), "no address"),
+        (client(address="ipaddr = fe80::1%eth0"), "no address"),
+        (client(address='ipaddr = "192.0.2.1/\xb2"'), "no address"),
+        (client(address="ipv6addr = 192.0.2.1"), "no ipv6addr"),
+        (client(address="ipv4addr = ::1"), "no ipv4addr"),
+        (client(address="ipaddr = 192.0.2.0/24\nnetmask = 24"), "a prefix and a netmask"),
+        (client(address="ipaddr = 192.0.2.0\nnetmask = 255.255.255.0"), "netmask must be a prefix length, 0 to 32"),
+        (client(address="ipv6addr = ::\nnetmask = 129"), "a netmask"),
+        (client(secret=""), "no secret"),
+        (client(secret='""'), "no secret"),
+        (client(secret="#x"), "no secret"),
+        (client(secret="${nothing}"), "secret: the reference '${nothing}' names no item"),
+        (client(secret="$ENV{NOTHING}"), "secret: the environment variable 'NOTHING' is not set"),
+        (client(more="require_message_authenticator = 1"), "require_message_authenticator must be yes, no or auto"),
+        (client(more="proto = sctp"), "proto must be"),
+        (client(more="dynamic_clients = discover"), "dynamic clients"),
+        (client(""), "without a name"),
+        (client('""'), "the name is empty"),
+    ],
+)
+def test_one_bad_client_is_set_aside_and_the_others_go_on(tmp_path: Path, text: str, reason: str) -> None:
+    """A client that cannot be imported is told with its place and its reason; the next one is read."""
+    entries = read(write(tmp_path, f"\n{text}{client('next', address='ipaddr = 198.51.100.1')}"))
+    assert names(entries) == ["next"]
+    (bad,) = entries.unusable
+    assert reason in bad.reason
+    assert bad.where == f"{tmp_path / 'clients.conf'}:2"
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("a-b.c/d", "a-b.c/d"),
+        ("'a b'", "a b"),
+        ('"a\\"b"', 'a"b'),
+        ('"caf\xc3\xa9"', "café"),
+        ('"caf\xe9"', "café"),
+        ('"${site}-1"', "north-1"),
+    ],
+)
+def test_a_name_is_the_sections_label(tmp_path: Path, written: str, name: str) -> None:
+    """The label is the name, in UTF-8 or else Latin-1, unless there is a shortname."""
+    assert only(tmp_path, f"site = north\n{client(written)}").name == name
+    assert only(tmp_path, f"site = north\n{client(written, more='shortname = core')}").name == "core"
+
+
+@pytest.mark.parametrize(
+    ("nas_type", "product"),
+    [
+        ("cisco", "Cisco IOS"),
+        ("Mikrotik", "MikroTik RouterOS"),
+        ("juniper", "Juniper Junos"),
+        ("other", None),
+        ("x", None),
+    ],
+)
+def test_products(tmp_path: Path, nas_type: str, product: str | None) -> None:
+    """nas_type gives the product where it names one, else a note."""
+    entry = only(tmp_path, client(more=f"nas_type = {nas_type}"))
+    assert entry.product == product
+    assert entry.notes == (() if product else (f"nas_type '{nas_type}' names no product",))
+
+
+@pytest.mark.parametrize(
+    ("written", "setting"),
+    [("yes", "yes"), ("TRUE", "yes"), ("on", "yes"), ("no", "no"), ("False", "no"), ("off", "no"), ("auto", "auto")],
+)
+def test_signature_settings(tmp_path: Path, written: str, setting: str) -> None:
+    """Both settings take yes, no and auto in all spellings; the section `security` gives the default, else auto."""
+    more = f"require_message_authenticator = {written}\nlimit_proxy_state = {written}"
+    for text in (client(more=more), f"security {{\n{more}\n}}\n{client()}"):
+        entry = only(tmp_path, text)
+        assert (entry.require_message_authenticator, entry.limit_proxy_state) == (setting, setting)
+    assert only(tmp_path, client()).require_message_authenticator == "auto"
+
+
+def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
+    """Clients that FreeRADIUS knows only at some listeners are read, with a note."""
+    entries = read(
+        write(tmp_path, f"clients lan {{\n{client('a')}}}\nserver {{\n{client('b')}}}\nlisten {{\n{client('c')}}}\n")
+    )
+    assert [(entry.name, entry.notes) for entry in entries] == [
+        ("a", ("FreeRADIUS knows it only in clients 'lan'",)),
+        ("b", ("FreeRADIUS knows it only in server ''",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (client(more="virtual_server = x"), "virtual_server is ignored"),
+        (client(more="coa_server = x"), "coa_server is ignored"),
+        (client(more="proto = tcp"), "proto tcp is ignored: the client is imported for UDP"),
+        (client(more="proto = tls"), "proto tls is ignored: the client is imported for UDP"),
+        (client(secret="testing123"), "the secret is one that everybody knows"),
+        (client(secret="8fT2kQ9zLw4XbN7"), "the secret is shorter than 16 octets"),
+        (client(secret="abababababababababab"), "the secret repeats a few octets"),
+        (
+            client(secret=f'"{GOOD}\\n"'),
+            "the secret holds a backslash as it is, as in FreeRADIUS 3: it begins no escape",
+        ),
+        (client(address="ipaddr = 192.0.2.7/24"), "'192.0.2.7/24' is the network 192.0.2.0/24"),
+        (client(address="ipaddr = 0.0.0.0"), "'0.0.0.0' is the network 0.0.0.0/0"),
+        (client(address="ipaddr = ::1\nipv6addr = ::2"), "ipaddr is ignored beside ipv6addr"),
+        (client(more="secret = x"), "secret is given twice: the first counts"),
+        (client(secret=f"{GOOD},tail"), "an unknown item is ignored ({}:3)"),
+        (client(more="tls {\n}"), "a section is ignored ({}:4)"),
+    ],
+)
+def test_notes(tmp_path: Path, text: str, note: str) -> None:
+    """What is ignored, and what deserves a warning, is noted without showing a secret."""
+    assert only(tmp_path, text).notes == (note.format(tmp_path / "clients.conf"),)
+
+
+def test_the_usual_client_has_no_notes(tmp_path: Path) -> None:
+    """proto = * and the limit section of FreeRADIUS's own example are nothing to note."""
+    assert only(tmp_path, client(more="proto = *\nlimit {\nlifetime = 0\n}")).notes == ()
+
+
+def test_findings(tmp_path: Path) -> None:
+    """Weak secrets, equal names and networks, overlaps, ranges that never latch and wide ones are named."""
+    text = client("a", address="ipaddr = 10.0.0.0/8", secret="testing123")
+    text += client("a", address="ipaddr = 10.1.0.0/16", more="require_message_authenticator = yes")
+    text += client("b", address="ipaddr = 10.1.2.3") + client("c", address="ipaddr = 10.1.2.3")
+    path = write(tmp_path, text + client("all", address="ipv6addr = *", more="require_message_authenticator = no"))
+    a, wide = f"'a' 10.0.0.0/8 ({path}:1)", f"'a' 10.1.0.0/16 ({path}:6)"
+    b, c = f"'b' 10.1.2.3/32 ({path}:11)", f"'c' 10.1.2.3/32 ({path}:16)"
+    latch = "require_message_authenticator auto never becomes yes for a range; say yes or no"
+    assert findings(read(path)) == [
+        f"{a}: the secret is one that everybody knows",
+        f"the name 'a' is used twice: {a}, {wide}",
+        f"the network 10.1.2.3/32 is used twice: {b}, {c}",
+        f"{a} contains {wide}: the longest prefix wins",
+        f"{wide} contains {b}: the longest prefix wins",
+        f"{a}: {latch}",
+        f"{a}: a very wide range",
+        f"'all' ::/0 ({path}:21): admits every address there is",
+    ]
+
+
+def test_findings_stay_short(tmp_path: Path) -> None:
+    """A network around thousands of others is one line, found in no time; single addresses are nothing to find."""
+    inner = "".join(client(f"n{n}", address=f"ipaddr = 10.0.{n >> 8}.{n & 255}") for n in range(3000))
+    found = findings(read(write(tmp_path, client("lan", address="ipaddr = 10.0.0.0/16") + inner)))
+    assert len(found) == 2
+    assert found[0].endswith("and 2995 more: the longest prefix wins")
+    assert findings(read(write(tmp_path, inner))) == []
+
+
+def test_no_secret_is_shown(tmp_path: Path) -> None:
+    """Neither entries, notes, findings nor errors hold a secret or a part of one."""
+    tail = "kLm0pQr5tUv"
+    entries = read(write(tmp_path, client(secret=f"short1,{tail}", more=f"secret = {tail}")))
+    assert tail not in f"{entries}{findings(entries)}{entries.unusable}"
+    for wrong in (f"x {tail}", f'"x"{tail}', f'"x{tail}', f"x, {tail} = y z", f"x, {tail} == y"):
+        with pytest.raises(ClientsFileError) as caught:
+            read(write(tmp_path, client(secret=wrong)))
+        assert tail not in str(caught.value)

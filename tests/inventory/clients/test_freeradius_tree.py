@@ -1,0 +1,119 @@
+"""References, templates, included files, and the limits against hostile ones."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.errors import ClientsFileError
+from sallyport.base.secret import Secret
+from sallyport.inventory.clients.freeradius import read
+from sallyport.inventory.clients.freeradius_tree import MAX_FILES, MAX_INCLUDES, MAX_OCTETS, MAX_STATEMENTS
+
+from .conf import GOOD, client, names, only, write
+
+
+@pytest.mark.parametrize(
+    ("above", "inside", "below", "value"),
+    [
+        ("x = top", "shortname = ${x}", "", "top"),
+        ("", "shortname = ${x}", "x = below", "below"),
+        ("x = top", "x = here\nshortname = ${x}", "", "here"),
+        ("x = top", "shortname = ${x}\nx = here", "", "top"),
+        ("x = top", "x = here\nshortname = ${.x}", "", "here"),
+        ("x = top", "x = here\nshortname = ${..x}", "", "top"),
+        ("x = top", "shortname = ${....x}", "", "top"),
+        ("s { x = in }", "shortname = ${s.x}", "", "in"),
+        ("s a { x = in }\ns b { x = other }", "shortname = ${s[b].x}", "", "other"),
+        ("x = 1\ny = ${x}2", 'shortname = "${y}${x}$$3"', "", "121$$3"),
+        ("x = '${y}'\ny = 1", "shortname = ${x}", "", "${y}"),
+        ("", "shortname = $ENV{SITE}-1", "", "north-1"),
+        ("", "shortname = ${client[nas].ipaddr}", "", "192.0.2.1"),
+        ("x = first\nx = second", "shortname = ${x}", "", "first"),
+    ],
+)
+def test_references(tmp_path: Path, above: str, inside: str, below: str, value: str) -> None:
+    """A reference finds its item where FreeRADIUS finds it: here, at the top, by a path, or further down."""
+    assert only(tmp_path, f"{above}\n{client(more=inside)}{below}\n", SITE="north").name == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"x = ${{y}}\ny = 1\n{client(more='shortname = ${x}')}", "refers to what follows it"),
+        (client(more="shortname = ${.x}"), "names no item"),
+        (client(more="shortname = ${}"), "names no item"),
+        (client(more="shortname = ${a[b].c.d}"), "names no item"),
+        (client(more="shortname = ${.}"), "names no item"),
+    ],
+)
+def test_references_to_nothing(tmp_path: Path, text: str, reason: str) -> None:
+    """A reference that FreeRADIUS cannot replace sets its client aside and is named."""
+    (bad,) = read(write(tmp_path, text)).unusable
+    assert reason in bad.reason
+
+
+def test_environment_keeps_octets(tmp_path: Path) -> None:
+    """An environment variable that is no UTF-8 becomes the same octets of a secret."""
+    secret = only(tmp_path, client(secret='"$ENV{S}"'), S=os.fsdecode(b"\xff\xe9 ok")).secret
+    assert secret.reveal() == b"\xff\xe9 ok"
+
+
+def test_templates(tmp_path: Path) -> None:
+    """A client takes from its template what it does not say itself."""
+    text = f"templates {{\nbranch {{\nsecret = {GOOD}\nnas_type = cisco\n}}\n}}\n"
+    entry = only(tmp_path, f"{text}client a {{\n$TEMPLATE branch\nipaddr = ::1\nnas_type = mikrotik\n}}\n")
+    assert (entry.secret, entry.product) == (Secret(GOOD.encode()), "MikroTik RouterOS")
+
+
+def test_includes(tmp_path: Path) -> None:
+    """Included files are found from the file that includes them; their clients come in its place."""
+    write(tmp_path, f"{client('b')}$include 'd e'\n", "sub/b.conf")
+    write(tmp_path, client("c"), "sub/d e")
+    write(tmp_path, "shortname = e\n", "part")
+    text = (
+        f"{client('a')}$INCLUDE ${{confdir}}/sub/b.conf # rest\n$-INCLUDE missing\n{client('d', more='$INCLUDE part')}"
+    )
+    entries = read(write(tmp_path, text))
+    assert names(entries) == ["a", "b", "c", "e"]
+    assert entries[2].where == f"{tmp_path / 'sub' / 'd e'}:1"
+
+
+def test_included_directories(tmp_path: Path) -> None:
+    """Of a directory, files count whose names are letters, digits, `.`, `-` and `_` and begin with no dot."""
+    for name in ("z.conf", "a-b", "c_d.bak", ".hidden", "e~", "#f#", "g h", "i+"):
+        write(tmp_path, client(f"'{name}'"), f"clients.d/{name}")
+    (tmp_path / "clients.d" / "inner").mkdir()
+    (tmp_path / "clients.d" / "nowhere").symlink_to("missing")
+    assert names(read(write(tmp_path, "$INCLUDE clients.d/\n"))) == ["a-b", "c_d.bak", "z.conf"]
+
+
+def test_an_included_file_closes_its_own_sections(tmp_path: Path) -> None:
+    """A section neither begins in one file and ends in another, nor the other way round."""
+    write(tmp_path, "}\n", "end")
+    write(tmp_path, "client a {\n", "begin")
+    for text in ("client a {\n$INCLUDE end\n", "$INCLUDE begin\n}\n"):
+        with pytest.raises(ClientsFileError, match=r"closes nothing|not closed"):
+            read(write(tmp_path, text))
+
+
+def test_limits_on_files(tmp_path: Path) -> None:
+    """Depth, number and size of the files are bounded, and what is no file is not opened."""
+    for number in range(MAX_INCLUDES + 2):
+        write(tmp_path, f"$INCLUDE {number + 1}\n", str(number))
+    with pytest.raises(ClientsFileError, match=f"more than {MAX_INCLUDES} files deep"):
+        read(tmp_path / "0")
+    write(tmp_path, "", "empty")
+    with pytest.raises(ClientsFileError, match=f"or {MAX_FILES} files"):
+        read(write(tmp_path, "$INCLUDE empty\n" * MAX_FILES))
+    with pytest.raises(ClientsFileError, match=f"more than {MAX_OCTETS} octets"):
+        read(write(tmp_path, b"#" * (MAX_OCTETS + 1)))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ClientsFileError, match="is no file"):
+        read(tmp_path / "pipe")
+
+
+def test_limit_on_statements(tmp_path: Path) -> None:
+    """Many tiny statements do not fill the memory."""
+    with pytest.raises(ClientsFileError, match=f"more than {MAX_STATEMENTS} statements"):
+        read(write(tmp_path, "a{}\n" * (MAX_STATEMENTS // 2 + 1)))

@@ -1,0 +1,187 @@
+"""FreeRADIUS's own dictionary files as the other end: what both know must be the same.
+
+The files are read by a small parser of this test, so that a mistake of pyrad's or ours shows. FreeRADIUS is listed
+file by file, in the order in which it reads them: where a name or a number is defined twice, the last one holds.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from sallyport.radius.dictionary import Attribute, load
+
+SHARE = Path("/usr/share/freeradius")
+NAMES = "rfc2865 rfc2866 rfc2867 rfc2868 rfc2869 rfc3162 rfc3576 rfc3580 rfc4072 rfc4372 rfc4603 rfc4675 rfc4679 "
+NAMES += "rfc4818 rfc4849 rfc5176 rfc5447 rfc5580 rfc5607 rfc5904 rfc6519 rfc6572 rfc6677 rfc6911 rfc6929 rfc6930 "
+NAMES += "rfc7055 rfc7155 rfc7268 rfc7499 rfc7930 rfc8045 rfc8559 iana rfc5090 airespace aruba checkpoint cisco "
+NAMES += "cisco.vpn3000 cisco.asa extreme f5 fortinet foundry freeradius hp huawei juniper meraki microsoft mikrotik "
+NAMES += "netscreen paloalto ruckus sonicwall trapeze wispr"
+
+# Types that pyrad does not have (RFC 6929, RFC 8044): our files leave such attributes out, with all that is in them.
+NOT_IN_PYRAD = {"vsa", "extended", "long-extended", "evs", "ipv4prefix", "combo-ip"}
+EXTENDED = range(241, 247)
+ALL_EXTENDED = {"rfc6929", "rfc7499", "rfc7930", "rfc8045", "rfc8559"}
+# Drafts, glue and internals that our files say they leave out.
+LEFT_OUT = {"Digest-Attributes"}
+LEFT_OUT_NUMBERS = {(3561, 255), (11344, 186)}
+# Vendors that FreeRADIUS 3.2 has no file for.
+OURS_ALONE = {"Inverse", "Ubiquiti", "WatchGuard"}
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.skipif(not (SHARE / "dictionary.rfc2865").is_file(), reason="freeradius-common is not installed"),
+]
+
+
+@dataclass(slots=True)
+class Theirs:
+    """An attribute as FreeRADIUS's files define it; number: as (type,) or (TLV, part)."""
+
+    vendor: int
+    number: tuple[int, ...]
+    type: str
+    flags: frozenset[str]
+    values: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether our files leave it out for a reason that they give."""
+        extended = self.vendor == 0 and self.number[0] in EXTENDED
+        return self.type in NOT_IN_PYRAD or extended or (self.vendor, self.number[0]) in LEFT_OUT_NUMBERS
+
+
+def lines(name: str) -> Iterator[list[str]]:
+    """The words of each line of one of FreeRADIUS's files."""
+    for line in (SHARE / f"dictionary.{name}").read_text().splitlines():
+        if words := line.partition("#")[0].split():
+            yield words
+
+
+def theirs(*names: str) -> tuple[dict[str, Theirs], dict[tuple[int, tuple[int, ...]], str]]:
+    """Attributes by name, and the name that a vendor and a number have in the end."""
+    vendors: dict[str, int] = {}
+    known: dict[str, Theirs] = {}
+    shown: dict[tuple[int, tuple[int, ...]], str] = {}
+    values: list[tuple[str, str, int]] = []
+    vendor = 0
+    for words in (words for name in names for words in lines(name)):
+        match words:
+            case ["VENDOR", name, number, *_]:
+                vendors[name] = int(number)
+            case ["BEGIN-VENDOR", name]:
+                vendor = vendors[name]
+            case ["END-VENDOR", _]:
+                vendor = 0
+            case ["ATTRIBUTE", name, number, kind, *flags]:
+                place = tuple(int(part, 0) for part in number.split("."))
+                known[name] = Theirs(
+                    vendor, place, kind.lower().partition("[")[0], frozenset(",".join(flags).split(","))
+                )
+                shown[vendor, place] = name
+            case ["VALUE", name, named, number]:
+                values.append((name, named, int(number, 0)))
+    for attribute, value, meaning in values:
+        known[attribute].values[value] = meaning
+    return known, shown
+
+
+@pytest.fixture(scope="module")
+def slack() -> float:
+    """The share of names that FreeRADIUS may have and we not: none in the version that our files follow."""
+    program = shutil.which("freeradius", path="/usr/sbin:/usr/bin")
+    told = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stdout if program else ""
+    return 0.0 if "Version 3.2.1," in told else 0.2
+
+
+@pytest.fixture(scope="module")
+def freeradius() -> dict[str, Theirs]:
+    """FreeRADIUS's attributes by name."""
+    return theirs(*NAMES.split())[0]
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Attribute]:
+    """Our attributes by name."""
+    return dict(load().attributes)
+
+
+@pytest.fixture(scope="module")
+def both(freeradius: dict[str, Theirs], ours: dict[str, Attribute]) -> list[tuple[Attribute, Theirs]]:
+    """What both know."""
+    return [(ours[name], freeradius[name]) for name in ours.keys() & freeradius.keys()]
+
+
+def test_hundreds_of_attributes_are_compared(both: list[tuple[Attribute, Theirs]]) -> None:
+    """The comparison is about something: most of our attributes and their named values."""
+    assert len(both) > 1100
+    assert sum(len(attribute.values) for attribute, _ in both) > 600
+
+
+def test_vendor_and_number_are_the_same(both: list[tuple[Attribute, Theirs]], ours: dict[str, Attribute]) -> None:
+    """An attribute has the vendor, the number and, in a TLV, the parent that FreeRADIUS gives it."""
+    for attribute, other in both:
+        parent = (ours[attribute.parent].number,) if attribute.parent else ()
+        assert (attribute.vendor, (*parent, attribute.number)) == (other.vendor, other.number), attribute.name
+
+
+def test_types_are_the_same(both: list[tuple[Attribute, Theirs]]) -> None:
+    """The names of the types that pyrad has are FreeRADIUS's; a length such as octets[16] is not kept."""
+    for attribute, other in both:
+        assert attribute.type.value == other.type, attribute.name
+
+
+def test_tags_and_encryption_are_the_same(both: list[tuple[Attribute, Theirs]]) -> None:
+    """has_tag and encrypt=N are set where FreeRADIUS sets them, and nowhere else."""
+    for attribute, other in both:
+        encrypt = {f"encrypt={n}" for n in range(1, 4)} & other.flags
+        assert attribute.has_tag == ("has_tag" in other.flags), attribute.name
+        assert ({f"encrypt={attribute.encrypt}"} if attribute.encrypt else set()) == encrypt, attribute.name
+
+
+def test_value_names_are_the_same(both: list[tuple[Attribute, Theirs]], slack: float) -> None:
+    """The named values of an attribute are FreeRADIUS's, with their numbers; a newer FreeRADIUS may have more."""
+    missing = 0
+    for attribute, other in both:
+        assert dict(attribute.values).items() <= other.values.items(), attribute.name
+        missing += len(other.values) - len(attribute.values)
+    assert missing <= slack * sum(len(attribute.values) for attribute, _ in both)
+
+
+def test_numbers_are_shown_by_the_same_name() -> None:
+    """Of several names for a number, we show the one that FreeRADIUS shows: the last one."""
+    known = load()
+    _, shown = theirs(*NAMES.split())
+    compared = {(vendor, number[0]): name for (vendor, number), name in shown.items() if len(number) == 1}
+    named = {place: known.name(*place) for place in compared if known.find(*place)}
+    assert named == {place: name for place, name in compared.items() if place in named}
+    assert len(named) > 1000
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_a_file_is_covered(name: str, freeradius: dict[str, Theirs], ours: dict[str, Attribute], slack: float) -> None:
+    """What a file defines is ours too, except for what pyrad cannot represent or our file says it leaves out."""
+    defined = [words[1] for words in lines(name) if words[0] == "ATTRIBUTE" and words[1] not in LEFT_OUT]
+    kept = [attribute for attribute in defined if not freeradius[attribute].left_out]
+    missing = [attribute for attribute in kept if attribute not in ours]
+    assert len(missing) <= slack * len(kept)
+    valued = [words[1] for words in lines(name) if words[0] == "VALUE" and words[1] in ours]
+    assert bool(kept or valued) == (name not in ALL_EXTENDED)
+
+
+def test_vendors_have_the_same_numbers() -> None:
+    """Each vendor of ours is one of FreeRADIUS's with its number, but for those it does not have."""
+    vendors = {words[1]: int(words[2]) for name in NAMES.split() for words in lines(name) if words[0] == "VENDOR"}
+    for number, name in load().vendors.items():
+        assert name in OURS_ALONE or vendors[name] == number
+
+
+def test_freeradius_own_directory_is_read() -> None:
+    """An admin may point at all of FreeRADIUS's files: they are read, and what is lost is told."""
+    known = load(SHARE)
+    assert len(known.attributes) > 4000
+    assert known.name(0, 1) == "User-Name"
+    assert known.notes

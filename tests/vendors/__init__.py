@@ -1,0 +1,1 @@
+"""What the products of vendors/ send, in packets/, and what is made of it."""

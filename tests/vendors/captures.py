@@ -1,0 +1,102 @@
+"""The packets of packets/: one product's request a file, as radclient reads it, with what must be found in `#:` lines.
+
+The letters say where the evidence comes from, as in the package: P a real packet or debug log, S source code, D
+documentation. Names and addresses are replaced, and what a log leaves out is filled in.
+"""
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sallyport.radius.attributes import push_attribute, push_vendor_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.dictionary import Dictionary, load
+from sallyport.radius.packet import ACCESS_REQUEST, ACCOUNTING_REQUEST, Request, decode, encode_request
+from sallyport.vendors import Finding, Identity, identify
+
+PACKETS: Final = Path(__file__).parent / "packets"
+SECRET: Final = SharedSecret(b"s3cret")
+
+
+@cache
+def dictionary() -> Dictionary:
+    """The dictionaries of the package."""
+    return load()
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A file of packets/. name: the file's, without its suffix. told: what the `#:` lines say. lines: attributes."""
+
+    name: str
+    told: dict[str, str]
+    lines: list[str]
+    source: str = field(default="192.0.2.10", kw_only=True)
+
+    @property
+    def module(self) -> str:
+        """The vendor's file that this packet is of."""
+        return self.name.partition("-")[0]
+
+    def plus(self, *lines: str, source: str = "") -> "Capture":
+        """The same with further attributes at its end, as a proxy adds them, and sent by another host."""
+        return Capture(self.name, self.told, [*self.lines, *lines], source=source or self.source)
+
+    def less(self, *names: str) -> "Capture":
+        """The same without the attributes of these names."""
+        kept = [line for line in self.lines if line.partition(" = ")[0] not in names]
+        return Capture(self.name, self.told, kept, source=self.source)
+
+    def request(self) -> Request:
+        """The request as the listener gets it: encoded, sent, decoded."""
+        code = ACCOUNTING_REQUEST if any(line.startswith("Acct-Status-Type") for line in self.lines) else ACCESS_REQUEST
+        return decode(encode_request(code, 7, SECRET, octets_of(self.lines)), SECRET)
+
+    def identity(self) -> Identity:
+        """What is found out about it."""
+        return identify(self.request(), source=self.source)
+
+
+def octets_of(lines: list[str]) -> bytes:
+    """Attributes in octets, from lines such as `NAS-Port = 7` or `Class = 0x00ff`."""
+    return b"".join(_octets_of(line) for line in lines)
+
+
+def _octets_of(line: str) -> bytes:
+    name, _, text = line.partition(" = ")
+    attribute = dictionary().attribute(name)
+    text = text.removeprefix('"').removesuffix('"')
+    value = b"" if text == "0x" else dictionary().encode(name, text)
+    if attribute.vendor:
+        return push_vendor_attribute(attribute.vendor, attribute.number, value)
+    return push_attribute(attribute.number, value)
+
+
+@cache
+def capture(name: str) -> Capture:
+    """The file of that name."""
+    told: dict[str, str] = {}
+    lines: list[str] = []
+    for line in (PACKETS / f"{name}.txt").read_text().splitlines():
+        if line.startswith("#:"):
+            key, _, value = line.removeprefix("#:").partition(":")
+            told[key.strip()] = value.strip()
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return Capture(name, told, lines, source=told["source"])
+
+
+def packet(*lines: str, source: str = "192.0.2.10") -> Capture:
+    """A request of a test's own."""
+    return Capture("packet", {}, list(lines), source=source)
+
+
+def told(finding: Finding | None) -> str:
+    """A finding as the files write it: `Cisco IOS, certain: evidence; evidence`, or none."""
+    if finding is None:
+        return "none"
+    return f"{finding.product}, {finding.certainty}: {'; '.join(finding.evidence)}"
+
+
+NAMES: Final = tuple(sorted(path.stem for path in PACKETS.glob("*.txt")))

@@ -1,0 +1,200 @@
+"""A small service to drive the HTTP layer with: operations of no importance, two tenants, a token for each role."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx
+from pydantic import BaseModel, Field
+from starlette.types import ASGIApp, Message
+
+from sallyport.base.errors import Conflict, NotFound, StoreError, Unauthenticated
+from sallyport.web.app import create_app
+from sallyport.web.operation import Operations
+from sallyport.web.paging import ShortPaged
+from sallyport.web.scope import OPERATORS, READERS, Body, Caller, Flag, Gate, Id, InDomain, Many, Name, OfDomain, Role
+
+DOMAIN, OTHER_DOMAIN, FOREIGN_DOMAIN = 3, 5, 4
+LIST = "/network_device/List"
+RENAME = "/api/v1/sample/rename"
+REMOVE = "/api/v1/sample/remove"
+FAIL = "/api/v1/sample/fail"
+BIG = "/api/v1/sample/big"
+SCOPE = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN}
+
+
+class SampleTokens:
+    """`sp_` and a role is a token of tenant 1; it counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def authenticate(self, token: str) -> Caller:
+        self.asked += 1
+        prefix, _, role = token.partition("_")
+        if prefix != "sp" or role not in set(Role):
+            raise Unauthenticated("invalid token")
+        bound = DOMAIN if role == Role.AGENT else None
+        return Caller(1, 1, 1, tenant_id=7, role=Role(role), name=role, domain_id=bound)
+
+
+class SampleOwners:
+    """Domains 3 and 5 belong to the tenant 7, domain 4 to another."""
+
+    def tenant_of(self, domain_id: int) -> int | None:
+        return {DOMAIN: 7, OTHER_DOMAIN: 7, FOREIGN_DOMAIN: 8}.get(domain_id)
+
+
+class ListThings(InDomain, ShortPaged):
+    """A page of things."""
+
+    search: str = ""
+
+
+class Things(BaseModel):
+    """The answer: fields in the interface's capitalization."""
+
+    network_devices: list[str]
+    totalCount: int  # noqa: N815
+
+
+class Rename(OfDomain):
+    """A body of an endpoint operation."""
+
+    name: Name
+    secret: str = ""
+    always: Flag = False
+    instanceIds: Many[Id] = Field(default_factory=list)  # noqa: N815
+
+
+class Remove(Body):
+    """An item of an array body."""
+
+    policyId: Id  # noqa: N815
+
+
+class Renamed(BaseModel):
+    """An answer whose fields are spelled irregularly, as some of the interface's are."""
+
+    Code: str
+    Message: str
+
+
+class Fail(Body):
+    """What to fail with."""
+
+    how: str = ""
+
+
+@dataclass
+class Sample:
+    """The app and what it has seen."""
+
+    app: ASGIApp
+    tokens: SampleTokens
+    worked: list[str] = field(default_factory=list)
+    observed: list[tuple[str, str, int]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+def sample_operations(worked: list[str], gate: Gate) -> Operations:
+    """Operations that note what they were asked."""
+    operations = Operations("Sample", gate)
+
+    @operations.post(LIST, roles=READERS | {Role.AGENT})
+    async def list_things(body: ListThings, caller: Caller) -> Things:
+        """List things of a domain."""
+        page = body.page()
+        worked.append(f"{caller.name} {page.offset} {page.size}")
+        return Things(network_devices=[body.search], totalCount=1)
+
+    @operations.post(RENAME, "/api/v1/sample/Rename2", roles=OPERATORS)
+    @operations.put(RENAME, roles=OPERATORS)
+    async def rename(body: Rename, caller: Caller) -> Renamed:
+        """Rename a thing."""
+        worked.append(f"{body.name} {body.always} {body.instanceIds}")
+        return Renamed(Code="200", Message=body.name)
+
+    @operations.delete(REMOVE, roles=OPERATORS)
+    async def remove(body: list[Remove], caller: Caller) -> list[Remove]:
+        """Remove things; all or none."""
+        return body
+
+    @operations.post(FAIL, "/ad/Fail", roles=OPERATORS)
+    async def fail(body: Fail, caller: Caller) -> str:
+        """Fail as asked."""
+        raise {
+            "store": StoreError("disk"),
+            "missing": NotFound("thing not found"),
+            "twice": Conflict("name taken"),
+        }.get(body.how, RuntimeError("hunter2 is in this message"))
+
+    @operations.post(BIG, roles=READERS)
+    async def big(body: Fail, caller: Caller) -> str:
+        """Answer with 16 MiB."""
+        return "x" * (1 << 24)
+
+    return operations
+
+
+def make_sample() -> Sample:
+    """The sample service."""
+    tokens = SampleTokens()
+    worked: list[str] = []
+    observed: list[tuple[str, str, int]] = []
+    reasons: list[str] = []
+
+    def observe(method: str, route: str, status: int, seconds: float) -> None:
+        observed.append((method, route, status))
+
+    app = create_app(
+        [sample_operations(worked, Gate(tokens, SampleOwners()))],
+        version="1.2.3",
+        observe=observe,
+        not_ready=lambda: reasons,
+        metrics=lambda: b"sample 1\n",
+    )
+    return Sample(app, tokens, worked, observed, reasons)
+
+
+@asynccontextmanager
+async def client_of(app: ASGIApp, role: str = "admin") -> AsyncIterator[httpx.AsyncClient]:
+    """A client that talks to the app in memory, with the token of a role (empty: none)."""
+    headers = {"x-authorization": f"sp_{role}"} if role else {}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://sample", headers=headers
+    ) as client:
+        yield client
+
+
+@dataclass
+class Exchange:
+    """One request that was put to the app by hand."""
+
+    status: int
+    body: dict[str, object]
+    pulled: int
+    """How often the app asked for more of the body."""
+
+
+async def exchange(app: ASGIApp, path: str, headers: dict[str, str], piece: bytes | None) -> Exchange:
+    """POST a body that never ends, made of `piece` again and again; None: the client leaves instead."""
+    status, pulled, answer = 0, 0, b""
+
+    async def receive() -> Message:
+        nonlocal pulled
+        pulled += 1
+        if piece is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def send(message: Message) -> None:
+        nonlocal status, answer
+        status = message.get("status", status)
+        answer += message.get("body", b"")
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
+    await app({**scope, "headers": raw, "root_path": "", "scheme": "http", "server": ("s", 80)}, receive, send)
+    return Exchange(status, json.loads(answer), pulled)

@@ -1,0 +1,129 @@
+"""Health, metrics and the description of the API."""
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sallyport.web.app import create_app, create_metrics_app
+from sallyport.web.observe import PlainRoute
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of, make_sample, sample_operations
+
+
+async def test_health_and_readiness() -> None:
+    """/healthz is 200 while the process lives; /readyz is 503 and tells why while there are reasons."""
+    sample = make_sample()
+    async with client_of(sample.app, "") as client:
+        ready = await client.get("/readyz")
+        sample.reasons.append("the store does not take writes")
+        unready, alive = await client.get("/readyz"), await client.get("/healthz")
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+    assert (unready.status_code, alive.status_code) == (503, 200)
+    assert unready.json()["reasons"] == ["the store does not take writes"]
+
+
+async def test_metrics_are_text_without_a_redirect() -> None:
+    """/metrics answers at once, in Prometheus' text format, without a token."""
+    async with client_of(make_sample().app, "") as client:
+        answer = await client.get("/metrics")
+    assert (answer.status_code, answer.content) == (200, b"sample 1\n")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def test_metrics_on_an_address_of_their_own() -> None:
+    """The metrics' app has health and metrics alone; the service's app then has no metrics."""
+    alone = create_metrics_app(observe=_unobserved, not_ready=lambda: [], metrics=lambda: b"x 1\n")
+    without = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
+    async with client_of(alone, "") as client:
+        found, unknown = await client.get("/metrics"), await client.get("/docs")
+    async with client_of(without, "") as client:
+        missing = await client.get("/metrics")
+    assert (found.status_code, unknown.status_code, missing.status_code) == (200, 404, 404)
+    assert unknown.json()["message"] == "no such path"
+
+
+async def test_the_description_shows_models_security_and_errors() -> None:
+    """/openapi.json has request and answer models, where the token goes, and the error bodies; no 422."""
+    async with client_of(make_sample().app, "") as client:
+        document = (await client.get("/openapi.json")).json()
+    operation, renaming = document["paths"][LIST]["post"], document["paths"][RENAME]["put"]
+    reference = {"$ref": "#/components/schemas/ListThings"}
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == reference
+    assert set(document["components"]["schemas"]["Things"]["properties"]) == {"network_devices", "totalCount"}
+    assert operation["security"] == [{"X-Authorization": []}]
+    assert renaming["security"] == [{"X-Authorization": []}, {"Bearer": []}]
+    problems = [
+        answers["4XX"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for answers in (operation["responses"], renaming["responses"])
+    ]
+    assert problems == ["RadiusProblem", "Problem"]
+    assert "422" not in operation["responses"]
+    assert operation["description"] == "List things of a domain."
+
+
+async def test_the_page_of_the_api_needs_no_other_host() -> None:
+    """/docs is HTML without scripts or addresses, names every operation, and escapes what it shows."""
+    async with client_of(make_sample().app, "") as client:
+        answer = await client.get("/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    for shown in (LIST, RENAME, "ListThings", "network_devices", "X-Authorization", "RadiusProblem"):
+        assert shown in answer.text
+    assert "<script" not in answer.text
+    assert "//" not in answer.text
+
+
+async def test_requests_are_observed_by_template() -> None:
+    """Route templates and a closed set of methods; what was sent never becomes a label."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        await client.post(LIST, json={})
+        await client.get(LIST)
+        await client.get("/healthz")
+        await client.get("/secret/path")
+        await client.request("BREW", "/healthz")
+    assert sample.observed == [
+        ("POST", LIST, 400),
+        ("GET", LIST, 405),
+        ("GET", "/healthz", 200),
+        ("GET", "unmatched", 404),
+        ("other", "/healthz", 405),
+    ]
+
+
+def test_two_operations_on_one_path_are_refused() -> None:
+    """A method and a path belong to one operation."""
+    gate = Gate(SampleTokens(), SampleOwners())
+    both: list[Operations] = [sample_operations([], gate), sample_operations([], gate)]
+    with pytest.raises(ValueError, match="two operations claim"):
+        create_app(both, version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
+
+
+async def test_pages_that_are_no_operations() -> None:
+    """A route beside the operations is served and observed; when it fails the answer is a 500 with an id."""
+    seen: list[tuple[str, int]] = []
+
+    async def page(request: Request) -> Response:
+        return Response(request.path_params["name"])
+
+    async def broken(request: Request) -> Response:
+        raise RuntimeError("hunter2")
+
+    app = create_app(
+        [],
+        version="1",
+        observe=lambda method, route, status, seconds: seen.append((route, status)),
+        not_ready=lambda: [],
+        metrics=None,
+        pages=[PlainRoute("/pages/{name}", page), PlainRoute("/broken", broken)],
+    )
+    async with client_of(app, "") as client:
+        good, bad = await client.get("/pages/one"), await client.get("/broken")
+    assert (good.text, bad.status_code) == ("one", 500)
+    assert bad.json()["message"].startswith("unexpected error ")
+    assert seen == [("/pages/{name}", 200), ("/broken", 500)]
+
+
+def _unobserved(method: str, route: str, status: int, seconds: float) -> None:
+    """Measures nothing."""

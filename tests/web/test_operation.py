@@ -1,0 +1,244 @@
+"""What happens around every operation: the order of the checks, the body's limits, paths and answers."""
+
+import httpx
+import pytest
+
+from sallyport.web.operation import BODY_LIMIT, Operations
+from sallyport.web.scope import READERS, Body, Caller, Gate, Id
+from tests.web.sample import (
+    FOREIGN_DOMAIN,
+    LIST,
+    OTHER_DOMAIN,
+    REMOVE,
+    RENAME,
+    SCOPE,
+    SampleOwners,
+    SampleTokens,
+    client_of,
+    exchange,
+    make_sample,
+)
+
+JSON = {"content-type": "application/json"}
+
+
+async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
+    """Fields keep their spelling, and the work sees the parsed body and the caller."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        listed = await client.post(LIST, json={**SCOPE, "search": "sw", "unknown": 1})
+        renamed = await client.put(RENAME, json={"domainId": "3", "name": "n", "always": "YES", "instanceIds": "7"})
+    assert (listed.status_code, listed.json()) == (200, {"network_devices": ["sw"], "totalCount": 1})
+    assert listed.headers["cache-control"] == "no-store"
+    assert renamed.json() == {"Code": "200", "Message": "n"}
+    assert sample.worked == ["admin 0 10", "n True [7]"]
+
+
+@pytest.mark.parametrize(
+    ("role", "body", "status", "error"),
+    [
+        ("", "{", 401, "missing token"),
+        ("nobody", "{", 401, "invalid token"),
+        ("wallet", "{", 400, "invalid JSON"),
+        ("wallet", '{"orgId":2,"tenantId":1,"domainId":4}', 403, "scope mismatch"),
+        ("wallet", '{"orgId":1,"tenantId":2,"domainId":4}', 403, "scope mismatch"),
+        ("wallet", f'{{"orgId":1,"tenantId":1,"domainId":{FOREIGN_DOMAIN}}}', 403, "domain not in tenant"),
+        ("wallet", '{"orgId":1,"tenantId":1,"domainId":99}', 403, "domain not in tenant"),
+        ("wallet", '{"orgId":1,"tenantId":1,"domainId":99999999999999999999999}', 403, "domain not in tenant"),
+        ("wallet", '{"orgId":1,"tenantId":1,"domainId":3}', 403, "role not allowed"),
+        ("agent", f'{{"orgId":1,"tenantId":1,"domainId":{OTHER_DOMAIN}}}', 403, "domain not in tenant"),
+        ("agent", '{"orgId":1,"tenantId":1,"domainId":3}', 200, None),
+        ("auditor", '{"orgId":1,"tenantId":1,"domainId":3}', 200, None),
+    ],
+)
+async def test_checks_come_in_their_order(role: str, body: str, status: int, error: str | None) -> None:
+    """Token, body, scope, domain, role: the first that fails is told, and the work runs only after all."""
+    sample = make_sample()
+    async with client_of(sample.app, role) as client:
+        answer = await client.post(LIST, content=body, headers=JSON)
+    assert answer.status_code == status
+    if error is not None:
+        assert answer.json() == {"error": error, "code": status}
+    assert bool(sample.worked) == (status == 200)
+
+
+async def test_the_token_is_checked_before_the_body_is_read() -> None:
+    """A request without a valid token is answered without a look at its endless body."""
+    asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_nobody"}, b"x" * 65536)
+    assert (asked.status, asked.pulled) == (401, 0)
+
+
+async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:
+    """An endless body is read up to 1 MiB, one that is declared longer not at all; exactly 1 MiB is read."""
+    app, headers = make_sample().app, JSON | {"x-authorization": "sp_admin"}
+    chunked = await exchange(app, LIST, headers, b" " * 65536)
+    declared = await exchange(app, LIST, headers | {"content-length": str(BODY_LIMIT + 1)}, b" " * 65536)
+    absurd = await exchange(app, LIST, headers | {"content-length": "9" * 5000}, b" " * 65536)
+    async with client_of(app) as client:
+        whole = await client.post(LIST, content=b" " * (BODY_LIMIT - 1) + b"{", headers=JSON)
+    assert [each.status for each in (chunked, declared, absurd)] == [413, 413, 413]
+    assert [each.pulled for each in (chunked, declared, absurd)] == [17, 0, 0]
+    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413}
+    assert whole.status_code == 400
+
+
+async def test_a_client_that_leaves_is_no_error_of_ours() -> None:
+    """A body that breaks off ends its request quietly, without an error id."""
+    asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_admin"}, None)
+    assert (asked.status, asked.body["error"]) == (400, "incomplete body")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("Application/JSON; charset=utf-8", 200),
+        ("text/plain", 415),
+        ("application/jsonp", 415),
+        ("", 415),
+    ],
+)
+async def test_a_body_is_sent_as_json(kind: str, status: int) -> None:
+    """Only application/json is taken, whatever its parameters."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        answer = await client.post(RENAME, content=b'{"domainId":3,"name":"n"}', headers={"content-type": kind})
+    assert answer.status_code == status
+
+
+async def test_a_compressed_body_is_refused() -> None:
+    """A body with a content encoding is 415: it could be a thousand times as long as it looks."""
+    async with client_of(make_sample().app) as client:
+        answer = await client.post(LIST, content=b"\x1f\x8b", headers=JSON | {"content-encoding": "gzip"})
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "invalid JSON"),
+        (b"{", "invalid JSON"),
+        (b"\xff{}", "invalid JSON"),
+        (b"[" * 200_000, "invalid JSON"),
+        (b'{"domainId":' + b"9" * 5000 + b"}", "invalid JSON"),
+        (b'{"domainId":3,"name":"\\ud800"}', "invalid JSON"),
+        (b'"text"', "invalid body"),
+        (b"[]", "invalid body"),
+        (b"null", "invalid body"),
+        (b'{"name":"n"}', "missing domainId"),
+        (b'{"domainId":NaN,"name":"n"}', "invalid domainId"),
+        (b'{"domainId":true,"name":"n"}', "invalid domainId"),
+        (b'{"domainId":1.5,"name":"n"}', "invalid domainId"),
+        (b'{"domainId":"hunter2","name":"n"}', "invalid domainId"),
+        (b'{"domainId":3,"name":""}', "invalid name"),
+        (b'{"domainId":3,"name":"a\\u0000b"}', "invalid name"),
+        (b'{"domainId":3,"name":"n","always":"hunter2"}', "invalid always"),
+        (b'{"domainId":3,"name":"n","instanceIds":[1,"hunter2"]}', "invalid instanceIds"),
+        (b'{"domainId":3,"name":"n","instanceIds":[9223372036854775808]}', "invalid instanceIds"),
+    ],
+)
+async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: str) -> None:
+    """Never 422, and a submitted value is not in the answer."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        answer = await client.post(RENAME, content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["message"]) == (400, message)
+    assert answer.json()["status"] == "Failure"
+    assert "hunter2" not in answer.text
+    assert not sample.worked
+
+
+async def test_duplicate_keys_and_deep_but_legal_json_are_read() -> None:
+    """The last of two equal keys counts; nesting in a field that nobody asked for does no harm."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        twice = await client.post(RENAME, content=b'{"domainId":4,"domainId":3,"name":"n"}', headers=JSON)
+        deep = b'{"domainId":3,"name":"n","x":' + b"[" * 100 + b"]" * 100 + b"}"
+        nested = await client.post(RENAME, content=deep, headers=JSON)
+    assert (twice.status_code, nested.status_code) == (200, 200)
+
+
+async def test_errors_of_a_body_are_listed() -> None:
+    """Every wrong field is in `errors` with its path; a radius operation names the first alone."""
+    async with client_of(make_sample().app) as client:
+        listed = await client.post(RENAME, json={"name": "", "instanceIds": ["x"]})
+        radius = await client.post(LIST, json={**SCOPE, "pageId": 0, "pageSize": 0})
+    fields = [each["field"] for each in listed.json()["errors"]]
+    assert fields == ["domainId", "name", "instanceIds.0"]
+    assert radius.json() == {"error": "invalid pageId", "code": 400}
+
+
+@pytest.mark.parametrize("path", [RENAME, "/api/v1/sample/Rename2"])
+async def test_every_alternative_answers_in_its_own_case(path: str) -> None:
+    """Each path that is listed works as written; the same in another case is unknown."""
+    async with client_of(make_sample().app) as client:
+        right = await client.post(path, json={"domainId": 3, "name": "n"})
+        wrong = await client.post(path.replace("sample", "SAMPLE"), json={"domainId": 3, "name": "n"})
+        slash = await client.post(path + "/", json={"domainId": 3, "name": "n"})
+    assert (right.status_code, wrong.status_code, slash.status_code) == (200, 404, 404)
+
+
+async def test_an_array_body_takes_a_single_object() -> None:
+    """`list[Model]` accepts one object in the array's place, and names a wrong item by its position."""
+    async with client_of(make_sample().app) as client:
+
+        async def remove(body: object) -> httpx.Response:
+            return await client.request("DELETE", REMOVE, json=body)
+
+        one, many, none = (
+            await remove({"policyId": "1"}),
+            await remove([{"policyId": 1}, {"policyId": 2}]),
+            await remove([]),
+        )
+        wrong = await remove([{"policyId": 1}, {}])
+    assert (one.json(), many.json(), none.json()) == ([{"policyId": 1}], [{"policyId": 1}, {"policyId": 2}], [])
+    assert wrong.json()["errors"] == [{"field": "1.policyId", "message": "Field required"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (RENAME, {"authorization": "Bearer sp_admin"}, 200),
+        (RENAME, {"authorization": "bearer  sp_admin "}, 200),
+        (RENAME, {"authorization": "Basic sp_admin"}, 401),
+        (RENAME, {"authorization": "sp_admin"}, 401),
+        (RENAME, {"x-authorization": " ", "authorization": "Bearer sp_admin"}, 200),
+        (RENAME, {"x-authorization": "sp_nobody", "authorization": "Bearer sp_admin"}, 401),
+        (LIST, {"authorization": "Bearer sp_admin"}, 401),
+        (LIST, {"x-authorization": "sp_admin"}, 200),
+        (LIST, {"x-authorization": "   "}, 401),
+    ],
+)
+async def test_where_the_token_is_looked_for(path: str, headers: dict[str, str], status: int) -> None:
+    """X-Authorization everywhere; Authorization: Bearer beside it under /api/v1 only."""
+    async with client_of(make_sample().app, "") as client:
+        answer = await client.post(path, json={**SCOPE, "name": "n"}, headers=headers)
+    assert answer.status_code == status
+
+
+def test_a_declaration_that_could_leave_a_hole_is_refused() -> None:
+    """A body with a domain or a scope that it does not claim, or work without types, never becomes an operation."""
+    operations = Operations("Bad", Gate(SampleTokens(), SampleOwners()))
+
+    class Unclaimed(Body):
+        domain_id: Id
+
+    class Unscoped(Body):
+        orgId: Id  # noqa: N815
+
+    async def hole(body: Unclaimed, caller: Caller) -> str:
+        return ""
+
+    async def other(body: Unscoped, caller: Caller) -> str:
+        return ""
+
+    async def untyped(body, caller):  # type: ignore[no-untyped-def]
+        return ""
+
+    async def no_model(body: dict[str, str], caller: Caller) -> str:
+        return ""
+
+    for work in (hole, other, untyped, no_model):
+        with pytest.raises((TypeError, NameError)):
+            operations.post("/ad/Hole", roles=READERS)(work)
+    assert operations.all == []

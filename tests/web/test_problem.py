@@ -1,0 +1,61 @@
+"""Errors become bodies, once, in the manner of their path."""
+
+import pytest
+import structlog
+
+from tests.web.sample import FAIL, client_of, make_sample
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "message"),
+    [
+        ("store", 503, "the store does not take requests"),
+        ("missing", 404, "thing not found"),
+        ("twice", 409, "name taken"),
+    ],
+)
+async def test_what_a_service_raises_is_told(how: str, status: int, message: str) -> None:
+    """The same error in both manners: radius and domain operations, and all others."""
+    with structlog.testing.capture_logs():
+        async with client_of(make_sample().app) as client:
+            radius = await client.post("/ad/Fail", json={"how": how})
+            other = await client.post(FAIL, json={"how": how})
+    assert (radius.status_code, radius.json()) == (status, {"error": message, "code": status})
+    assert (other.status_code, other.json()) == (status, {"code": status, "status": "Failure", "message": message})
+
+
+async def test_the_unexpected_has_an_id_that_is_in_the_log() -> None:
+    """500 tells an id and nothing of what happened; the log has the id and the trace."""
+    with structlog.testing.capture_logs() as logs:
+        async with client_of(make_sample().app) as client:
+            answer = await client.post(FAIL, json={"how": "boom"})
+    assert answer.status_code == 500
+    assert "hunter2" not in answer.text
+    (entry,) = logs
+    assert answer.json()["message"] == f"unexpected error {entry['error_id']}"
+    assert "RuntimeError" in entry["trace"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body"),
+    [
+        ("POST", "/nowhere", 404, {"code": 404, "status": "Failure", "message": "no such path"}),
+        ("POST", "/api/v1/nowhere", 404, {"code": 404, "status": "Failure", "message": "no such path"}),
+        ("POST", "/ad/nowhere", 404, {"error": "no such path", "code": 404}),
+        ("GET", "/ad/Fail", 405, {"error": "method not allowed", "code": 405}),
+        ("PATCH", FAIL, 405, {"code": 405, "status": "Failure", "message": "method not allowed"}),
+        ("OPTIONS", "/healthz", 405, {"code": 405, "status": "Failure", "message": "method not allowed"}),
+    ],
+)
+async def test_unknown_paths_and_methods(method: str, path: str, status: int, body: dict[str, object]) -> None:
+    """404 and 405 have bodies like every error."""
+    async with client_of(make_sample().app, "") as client:
+        answer = await client.request(method, path)
+    assert (answer.status_code, answer.json()) == (status, body)
+
+
+async def test_405_tells_what_is_allowed() -> None:
+    """Allow holds the methods of every operation on that path."""
+    async with client_of(make_sample().app, "") as client:
+        answer = await client.get("/api/v1/sample/rename")
+    assert answer.headers["allow"] == "POST, PUT"

@@ -1,0 +1,102 @@
+"""Roles, claims and the types of body fields."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.web.scope import (
+    ADMINS,
+    OPERATORS,
+    READERS,
+    Body,
+    Caller,
+    Flag,
+    Gate,
+    Id,
+    InDomain,
+    LongText,
+    Many,
+    Role,
+    Text,
+    Whole,
+)
+from tests.web.sample import SampleOwners, SampleTokens
+
+
+def gate() -> Gate:
+    return Gate(SampleTokens(), SampleOwners())
+
+
+def caller(role: Role = Role.ADMIN) -> Caller:
+    return Caller(1, 1, 1, tenant_id=7, role=role, name="n")
+
+
+def test_roles_contain_each_other() -> None:
+    """Who may change may look, and who may touch tokens may change."""
+    assert ADMINS < OPERATORS < READERS
+    assert not READERS & {Role.AGENT, Role.WALLET}
+
+
+@pytest.mark.parametrize("token", [None, "", "sp_nobody"])
+async def test_a_caller_needs_a_valid_token(token: str | None) -> None:
+    """None and empty are missing; anything unknown is invalid."""
+    with pytest.raises(Unauthenticated, match="invalid token" if token else "missing token"):
+        await gate().caller(token)
+
+
+def test_every_body_of_an_array_is_checked() -> None:
+    """One foreign domain among many is enough to refuse all."""
+    own = InDomain(orgId=1, tenantId=1, domainId=3)
+    foreign = InDomain(orgId=1, tenantId=1, domainId=4)
+    gate().admit(caller(), [own, own, Body()], ADMINS)
+    with pytest.raises(Forbidden, match="domain not in tenant"):
+        gate().admit(caller(), [own, foreign], ADMINS)
+
+
+@pytest.mark.parametrize("value", [True, 1, "true", "TRUE", "Yes", "1", " yes "])
+def test_what_is_true(value: object) -> None:
+    """true, yes and 1 in any case."""
+    assert TypeAdapter(Flag).validate_python(value) is True
+
+
+@pytest.mark.parametrize("value", [False, 0, "false", "No", "0"])
+def test_what_is_false(value: object) -> None:
+    """false, no and 0 in any case."""
+    assert TypeAdapter(Flag).validate_python(value) is False
+
+
+@pytest.mark.parametrize("value", ["", "on", 2, 1.0, None, [], "truetrue"])
+def test_what_is_neither(value: object) -> None:
+    """Anything else is refused, not guessed."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(Flag).validate_python(value)
+
+
+@pytest.mark.parametrize("value", ["a\0b", "a\nb", "a\x7f", "a\x9b", "x" * 256])
+def test_text_holds_no_control_characters(value: str) -> None:
+    """NUL, line ends, DEL and C1 are refused, and so is text over 255 characters."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(Text).validate_python(value)
+
+
+def test_text_is_not_altered() -> None:
+    """Spaces at the ends and any script stay as sent."""
+    assert TypeAdapter(Text).validate_python("  Zürich 上海 🚪 ") == "  Zürich 上海 🚪 "
+    assert len(TypeAdapter(LongText).validate_python("x" * 4096)) == 4096
+
+
+def test_identifiers_fit_into_the_store() -> None:
+    """An identifier has 63 bits and a sign; a number of a scope may be any."""
+    assert TypeAdapter(Id).validate_python(str(2**63 - 1)) == 2**63 - 1
+    assert TypeAdapter(Whole).validate_python(2**80) == 2**80
+    for value in (2**63, -(2**63) - 1, True, "x", 1.5, None):
+        with pytest.raises(ValidationError):
+            TypeAdapter(Id).validate_python(value)
+
+
+def test_one_stands_for_many() -> None:
+    """A single value is an array of one; null is none of them."""
+    assert TypeAdapter(Many[Id]).validate_python("5") == [5]
+    assert TypeAdapter(Many[Id]).validate_python([5, "6"]) == [5, 6]
+    with pytest.raises(ValidationError):
+        TypeAdapter(Many[Id]).validate_python(None)
