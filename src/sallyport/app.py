@@ -76,9 +76,7 @@ class App:
         self.events = Events(store)
         self.senders = Senders()
         self.pipeline = Pipeline(self.domains, self.users)
-        self.journal = Journal(
-            store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s
-        )
+        self.journal = Journal(store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s)
         self.commands = Commands(self._commands())
         for forget in (self.tenancy.forget, self.users.forget, self.devices.sightings.forget_all):
             self.configuration.on_foreign_change(forget)
@@ -140,7 +138,6 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
         reserve = Reserve(path.with_name("reserve"), settings.disk_reserve_mib << 20)
         vault = Vault(load_master_key(settings.data_dir, environ))
         with closing(SqliteStore(path, metrics, reserve)) as store:
-            metrics.watch_files(path)
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
                 app = App(settings, store, vault, registry)

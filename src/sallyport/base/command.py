@@ -6,19 +6,32 @@ A slice lists its commands in `commands.py`:
         async def revoke(arguments: RevokeToken) -> JSON:
             ...
         return {"token.revoke": command(RevokeToken, revoke)}
+
+and has the words for a person around them in `cli.py`: click commands whose context object is a `CommandLine`.
+
+    @token.command()
+    @click.argument("token")
+    @click.pass_obj
+    def revoke(line: CommandLine, token: str) -> None:
+        line.call("token.revoke", token=token)
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound
-from sallyport.base.validation import refusal
+from sallyport.base.validation import refusal, unfit
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 """A value that JSON can carry."""
+Row: TypeAlias = dict[str, JSON]
+"""One entry of what a list command gives."""
+Form = Literal["table", "json", "csv"]
+"""How rows are printed: for people, or for programs."""
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
@@ -74,6 +87,9 @@ class Tenants(Protocol):
     async def ensure_tenant(self, organization: int, number: int) -> int:
         """The tenant's internal id."""
 
+    async def numbers(self) -> Mapping[int, tuple[int, int]]:
+        """Organization and tenant as bodies call them, by the tenant's internal id."""
+
 
 class Arguments(BaseModel):
     """The root of all commands' arguments: an unknown one is an error, and values are not repeated."""
@@ -86,3 +102,55 @@ class OfTenant(Arguments):
 
     org: int = Field(ge=1)
     tenant: int = Field(ge=1)
+
+
+def entries(value: JSON) -> list[Row]:
+    """The entries of a list that a command has given."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _hex(value: str) -> str:
+    try:
+        bytes.fromhex(value)
+    except ValueError:
+        raise unfit("hex octets") from None
+    return value
+
+
+HexOctets = Annotated[str, AfterValidator(_hex)]
+"""Octets in hex: a secret or a password may be in any encoding, and JSON carries text."""
+
+
+class CommandLine(Protocol):
+    """What the commands of a slice work with: the way to the service, and the two outputs.
+
+    Standard output carries what was asked for and nothing else; notes for the person go to standard error. Nothing
+    that is printed can send control sequences to a terminal, wherever it came from.
+    """
+
+    def settings(self) -> Settings:
+        """The settings that the service runs with. ConfigError."""
+
+    def call(self, command: str, /, **arguments: JSON) -> JSON:
+        """Run a command in the running service, or on the store where none runs. SallyportError: it was not done."""
+
+    def row(self, command: str, /, **arguments: JSON) -> Row:
+        """`call` for a command that gives one entry."""
+
+    def rows(self, command: str, /, **arguments: JSON) -> list[Row]:
+        """`call` for a command that gives a list of entries."""
+
+    def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
+        """The octets of standard input's next line without its end; typed unseen at a terminal, to confirm twice."""
+
+    def print(self, text: str) -> None:
+        """A line on standard output."""
+
+    def print_rows(self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None) -> None:
+        """Rows on standard output: the columns as a table (the default) or as CSV, or everything as JSON."""
+
+    def print_json(self, value: JSON) -> None:
+        """Indented JSON on standard output."""
+
+    def note(self, text: str) -> None:
+        """A line on standard error."""

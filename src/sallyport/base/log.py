@@ -12,20 +12,27 @@ import structlog
 def configure(*, level: str = "info", json: bool | None = None) -> None:
     """Set up structlog for the process. json: None means JSON unless standard error is a terminal."""
     readable = sys.stderr.isatty() if json is None else not json
-    renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(sort_keys=False)
+    renderer = _readable() if readable else _json()
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.StackInfoRenderer(),
-            structlog.processors.format_exc_info,
-            renderer,
+            *renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _readable() -> list[structlog.typing.Processor]:
+    """For a terminal. Traces are plain: the default shows local variables, and with them passwords."""
+    return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+
+
+def _json() -> list[structlog.typing.Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=False)]
 
 
 def logger() -> structlog.typing.FilteringBoundLogger:

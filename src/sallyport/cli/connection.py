@@ -3,87 +3,100 @@
 import json
 import os
 import socket
-from dataclasses import dataclass
+import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sallyport.base.command import JSON
 from sallyport.base.config import Settings, load
-from sallyport.base.errors import Refused, SallyportError, StartError
+from sallyport.base.errors import Refused, StartError
+
+if TYPE_CHECKING:
+    from sallyport.cli.local import Local
 
 ANSWER_S = 60.0
+COPY_S = 3600.0  # a backup or a restore takes as long as the disk does
 
 
-class Told(SallyportError):
-    """What the service refused, in its own words."""
-
-
-@dataclass(frozen=True, slots=True)
 class Connection:
-    """How commands reach the service: the settings that it runs with."""
+    """The way to the service of a data directory. `settings` stand for those of `config` and the environment."""
 
-    config: Path | None
+    def __init__(self, config: Path | None = None, *, settings: Settings | None = None) -> None:
+        self._config = config
+        self._settings = settings
+        self._local: Local | None = None
 
     def settings(self) -> Settings:
-        """The settings of file and environment. ConfigError."""
-        return load(self.config, os.environ)
+        """The settings of file and environment, read once. ConfigError."""
+        if self._settings is None:
+            self._settings = load(self._config, os.environ)
+        return self._settings
 
-    def call(self, command: str, **arguments: JSON) -> JSON:
-        """Run a command of the service by name. Told, or another SallyportError: it was not done."""
-        settings = self.settings()
-        answer = _ask(settings, command, arguments)
-        return _do(settings, command, arguments) if answer is None else _result(answer)
+    def call(self, command: str, arguments: dict[str, JSON]) -> JSON:
+        """Run a command of the service by name. SallyportError: it was not done, in its words."""
+        if self._local is None:
+            answer = self.ask(command, arguments)
+            if answer is not None:
+                return _result(answer)
+            # The whole service, which takes half a second to import; with a running one it is not needed.
+            from sallyport.cli.local import Local
 
-    def running(self) -> bool:
-        """Whether a service answers on the socket of the data directory."""
-        return _ask(self.settings(), "listen.senders", {}) is not None
+            self._local = Local(self.settings(), os.environ)
+        return self._local.call(command, arguments)
+
+    def ask(self, command: str, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
+        """The running service's answer, or None where none runs. StartError: it is there and does not answer."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(COPY_S if command.startswith("db.") else ANSWER_S)
+            if not _connect(sock, self.settings().control_path):
+                return None
+            try:
+                sock.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                line = sock.makefile("rb").readline()
+            except OSError as error:
+                raise StartError(f"the running service does not answer: {error}") from error
+        if not line:
+            raise StartError("the running service gave no answer: only its own user and root may ask")
+        answer: dict[str, JSON] = json.loads(line)
+        return answer
+
+    def process_id(self) -> int | None:
+        """The process of the running service, or None. StartError: it is there and cannot be reached."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            if not _connect(sock, self.settings().control_path):
+                return None
+            credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        process_id: int = struct.unpack("3i", credentials)[0]
+        return process_id
+
+    def close(self) -> None:
+        """Close the store where it was opened."""
+        if self._local is not None:
+            self._local.close()
+            self._local = None
 
 
 def _result(answer: dict[str, JSON]) -> JSON:
     if "error" in answer:
-        raise Told(str(answer["error"]))
+        raise Refused(str(answer["error"]))
     return answer.get("result")
 
 
-def _ask(settings: Settings, command: str, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
-    """The service's answer, or None where none runs. StartError: it is there and does not answer."""
-    path = settings.control_path
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(ANSWER_S)
-        directory = -1
-        try:
-            directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-            # through the directory's descriptor, since a socket's address holds 107 octets only
-            sock.connect(f"/proc/self/fd/{directory}/{path.name}")
-        except (FileNotFoundError, ConnectionRefusedError):
-            return None
-        except OSError as error:
-            raise StartError(f"{path}: {error.strerror}") from error
-        finally:
-            if directory >= 0:
-                os.close(directory)
-        try:
-            sock.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
-            line = sock.makefile("rb").readline()
-        except OSError as error:
-            raise StartError(f"the running service does not answer: {error}") from error
-    if not line:
-        raise StartError("the running service closed the connection: only its own user and root may ask")
-    answer: dict[str, JSON] = json.loads(line)
-    return answer
-
-
-def _do(settings: Settings, command: str, arguments: dict[str, JSON]) -> JSON:
-    """Open the store and run the command in this process."""
-    import trio
-
-    from sallyport.app import opened
-    from sallyport.listen.control import told
-
-    async def run() -> JSON:
-        async with opened(settings, os.environ) as app:
-            try:
-                return await app.commands.run(command, arguments)
-            except Refused as error:
-                raise Told(told(error)) from error
-
-    return trio.run(run)
+def _connect(sock: socket.socket, path: Path) -> bool:
+    """Connect to the service's socket; False where none runs."""
+    try:
+        directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StartError(f"{path.parent}: {error.strerror}") from error
+    try:
+        # through the directory's descriptor, since a socket's address holds 107 octets only
+        sock.connect(f"/proc/self/fd/{directory}/{path.name}")
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+    finally:
+        os.close(directory)
+    return True

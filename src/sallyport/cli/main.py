@@ -1,29 +1,31 @@
-"""`sallyport`: the root of the command line, its exit codes, and the commands that need no group."""
+"""`sallyport`: the root of the command line, its exit codes, and the list of its commands."""
 
+import io
 import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
 from sallyport.base.errors import SallyportError
 from sallyport.cli.connection import Connection
+from sallyport.cli.line import Line
+from sallyport.cli.output import safe
 
-# name: module:object; imported when used.
+# name: (module:object, its line in the help); imported when used, which the help is not worth.
 COMMANDS = {
-    "check": "sallyport.cli.check:check",
-    "client": "sallyport.inventory.clients.cli:client",
-    "db": "sallyport.store.cli:db",
-    "demo": "sallyport.cli.demo:demo",
-    "device": "sallyport.inventory.devices.cli:device",
-    "doctor": "sallyport.cli.doctor:doctor",
-    "domain": "sallyport.domains.cli:domain",
-    "serve": "sallyport.cli.serve:serve",
-    "token": "sallyport.tenancy.cli:token",
-    "user": "sallyport.endpoints.cli:user",
+    "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
+    "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
+    "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
+    "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices, and show what it sees."),
+    "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
+    "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
+    "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
+    "serve": ("sallyport.cli.serve:serve", "Run the service."),
+    "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
+    "user": ("sallyport.endpoints.cli:user", "Endpoint users: people whose password the service checks."),
 }
 
 
@@ -32,26 +34,34 @@ class _Lazy(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        where = COMMANDS.get(cmd_name)
-        if where is None:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, name = where.partition(":")
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
-@click.group(cls=_Lazy)
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="sallyport.toml to use.")
-@click.version_option(version("sallyport"), prog_name="sallyport")
+@click.version_option(package_name="sallyport", prog_name="sallyport")
 @click.pass_context
 def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS-aware network device inventory and login policy service."""
-    ctx.obj = Connection(config)
+    connection = Connection(config)
+    ctx.call_on_close(connection.close)
+    ctx.obj = Line(connection)
 
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
     os.umask(0o077)  # the store, its log and copies of it are nobody else's business
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal's encoding cannot show is no error
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(lambda: root(standalone_mode=False)))
 
 
@@ -61,25 +71,23 @@ def run(command: Callable[[], object]) -> int:
         result = command()
     except click.exceptions.Exit as end:
         return end.exit_code
-    except click.Abort:
-        return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BaseExceptionGroup as group:
-        error_of_ours = _only(group)
-        if error_of_ours is None:
-            raise
-        return _fail(str(error_of_ours))
-    except SallyportError as error:
-        return _fail(str(error))
-    except BrokenPipeError:
-        return 1
+    except (click.Abort, SallyportError, BrokenPipeError, BaseExceptionGroup) as error:
+        return _failed(error)
     return result if isinstance(result, int) else 0
 
 
-def _fail(message: str) -> int:
-    click.echo(f"sallyport: {message}", err=True)
+def _failed(error: BaseException) -> int:
+    """Tell what went wrong in a line; what is none of ours goes on with its traceback."""
+    ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
+    if ours is None:
+        raise error
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        return 130
+    if not isinstance(error, BrokenPipeError):
+        click.echo(safe(f"sallyport: {ours or 'nothing was done'}"), err=True)
     return 1
 
 

@@ -3,21 +3,19 @@
 import os
 
 import click
+import trio
 
 from sallyport.base import log
+from sallyport.base.command import CommandLine
 from sallyport.base.config import unknown_environment
-from sallyport.cli.connection import Connection
+from sallyport.serve import serve_until_signal
 
 
 @click.command()
 @click.pass_obj
-def serve(connection: Connection) -> None:
+def serve(line: CommandLine) -> None:
     """Run the service; it logs one line `ready` when every listener answers."""
-    import trio
-
-    from sallyport.serve import serve_until_signal
-
-    settings = connection.settings()
+    settings = line.settings()
     json = {"json": True, "text": False}.get(settings.log_format)
     log.configure(level=settings.log_level, json=json)
     for name in unknown_environment(os.environ):

@@ -1,5 +1,7 @@
 """What the command line asks: domain.add, domain.list, domain.mode."""
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
@@ -47,7 +49,11 @@ def commands(service: Domains, tenants: Tenants) -> dict[str, Command]:
         )
 
     async def listing(_: ListDomains) -> JSON:
-        return [_row(domain) for domain in service.table.by_id.values()]
+        numbers = await tenants.numbers()
+        return [
+            {**_row(domain), **_owner(numbers, domain.tenant_id), "warnings": list[JSON](service.warnings(domain.id))}
+            for domain in service.table.by_id.values()
+        ]
 
     async def mode(wanted: SetMode) -> JSON:
         if wanted.everything is (wanted.domain is not None):
@@ -65,6 +71,11 @@ def commands(service: Domains, tenants: Tenants) -> dict[str, Command]:
         "domain.list": command(ListDomains, listing),
         "domain.mode": command(SetMode, mode),
     }
+
+
+def _owner(numbers: Mapping[int, tuple[int, int]], tenant_id: int) -> dict[str, JSON]:
+    organization, number = numbers[tenant_id]
+    return {"org": organization, "tenant": number}
 
 
 def _row(domain: Domain) -> dict[str, JSON]:

@@ -36,7 +36,7 @@ class FirstFactor(StrEnum):
 class Domain:
     """A domain as the login path sees it."""
 
-    __slots__ = ("fallback", "first_factor", "id", "label", "mode", "name", "realms", "status", "tenant_id")
+    __slots__ = ("factor", "fallback", "first_factor", "id", "label", "mode", "name", "realms", "status", "tenant_id")
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Domain:
         self.mode = Mode(enforcement_mode)
         self.fallback = Fallback(fallback_action)
         self.first_factor = FirstFactor(first_factor)
+        self.factor = str(first_factor)
         self.status = status
         self.realms = tuple(realms.split("\n")) if realms else ()
         self.label = str(id)

@@ -9,7 +9,7 @@ _COLUMNS = "id, tenant_id, name, enforcement_mode, fallback_action, first_factor
 
 def load(tx: Tx) -> DomainTable:
     """All domains, in the order in which they were added."""
-    return DomainTable(tx.all(Domain, f"select {_COLUMNS} from domains order by id"))  # noqa: S608
+    return DomainTable(tx.all(Domain, f"select {_COLUMNS} from domains order by id"))
 
 
 def add(

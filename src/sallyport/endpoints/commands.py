@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import JSON, Arguments, Command, HexOctets, command
+from sallyport.endpoints.model import UserRow
 from sallyport.endpoints.service import EndpointUsers
 
 FindDomain = Callable[[str], int]
@@ -15,7 +16,7 @@ class AddUser(Arguments):
 
     name: str
     domain: str
-    password: str
+    password: HexOctets
 
 
 class OneUser(Arguments):
@@ -38,12 +39,11 @@ def commands(service: EndpointUsers, find_domain: FindDomain) -> dict[str, Comma
         return await service.add(find_domain(wanted.domain), wanted.name, bytes.fromhex(wanted.password))
 
     async def listing(wanted: ListUsers) -> JSON:
-        domain_id, rows = find_domain(wanted.domain), []
+        domain_id = find_domain(wanted.domain)
+        rows: list[UserRow] = []
         while page := await service.page(domain_id, offset=len(rows)):
             rows += page
-        return [
-            {"id": row.id, "name": row.name, "type": row.user_type, "updated": iso(row.updated_at)} for row in rows
-        ]
+        return [{"id": row.id, "name": row.name, "type": row.user_type, "updated": iso(row.updated_at)} for row in rows]
 
     async def remove(wanted: OneUser) -> JSON:
         await service.remove(find_domain(wanted.domain), wanted.name)

@@ -73,7 +73,7 @@ def page(tx: Tx, domain_id: int, *, offset: int, limit: int) -> list[UserRow]:
     """A domain's users, ordered by id."""
     return tx.all(
         UserRow,
-        f"select {_LISTED} from endpoint_users where domain_id = :d order by id limit :limit offset :offset",  # noqa: S608
+        f"select {_LISTED} from endpoint_users where domain_id = :d order by id limit :limit offset :offset",
         d=domain_id,
         limit=limit,
         offset=offset,

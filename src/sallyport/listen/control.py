@@ -90,7 +90,7 @@ async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
 
 def _may_ask(stream: trio.SocketStream) -> bool:
     credentials = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", cast(bytes, credentials))
+    _, user, _ = struct.unpack("3i", credentials)
     return user in {0, os.geteuid()}
 
 

@@ -15,23 +15,22 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import PacketError, SallyportError
+from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.listen.senders import Senders
 from sallyport.login.journal import Journal, KeptAnswer
-from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Reason, Verdict
+from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.login.pipeline import Pipeline, default_domain
-from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME
-from sallyport.radius.duplicates import Duplicates, Seen
+from sallyport.radius.duplicates import Duplicates, Entry
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REJECT,
     ACCESS_REQUEST,
-    ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
     CODE_NAMES,
     STATUS_SERVER,
@@ -97,38 +96,40 @@ class Exchange:
         reject_delay_s: float,
     ) -> None:
         self.number = number
-        self.label = kind.value
+        self._label = kind.value
         self._is_auth = kind is Kind.AUTHENTICATION
         self._services = services
+        self._clients, self._domains = services.clients, services.domains
+        self._sightings, self._pipeline, self._journal = services.sightings, services.pipeline, services.journal
+        self._clock = services.clock
         self._send = send
         self._nursery = nursery
         self._reject_delay_s = reject_delay_s
         self._duplicates = Duplicates(duplicate_window_s)
+        self.in_flight = 0
         self._delayed: deque[tuple[float, Answered]] = deque()
         self._some_delayed = trio.Event()
         metrics = services.radius_metrics
-        self._requests, self._responses, self._discards = metrics.requests, metrics.responses, metrics.discards
-        self._seconds, self._client_requests = metrics.seconds, metrics.clients
-        self._request_labels = {code: (self.label, name) for code, name in CODE_NAMES.items()}
-        self._decision_labels: dict[tuple[int, Decision], tuple[str, str, str]] = {}
-
-    @property
-    def in_flight(self) -> int:
-        """How many requests wait for their answer."""
-        return self._duplicates.in_flight
+        self._seconds = metrics.seconds
+        self._request_cells = {code: metrics.requests.cell(self._label, name) for code, name in CODE_NAMES.items()}
+        self._response_cells = {code: metrics.responses.cell(self._label, name) for code, name in CODE_NAMES.items()}
+        self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")
+        self._client_cells: dict[tuple[str, int], Cell] = {}
+        self._decision_cells: dict[tuple[int, Decision], Cell] = {}
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Know the answers that were on their way before a restart."""
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
-                self._duplicates.answered(kept.source, kept.identifier, kept.authenticator, kept.reply, now=now)
+                entry, _ = self._duplicates.note(kept.source, kept.identifier, kept.authenticator, now=now)
+                entry.answer = kept.reply
 
     # --- in ---------------------------------------------------------------------------------------------------
 
     def receive(self, datagram: bytes, source: Source, at: int, now: float) -> None:
         """Take one datagram. at: microseconds of the wall clock; now: seconds of the monotonic one. Never raises."""
-        client = self._services.clients.table.find(source[0])
+        client = self._clients.table.find(source[0])
         if client is None:
             return self._discard("unknown_client", source, at)
         try:
@@ -142,7 +143,7 @@ class Exchange:
         return None
 
     def _discard(self, reason: str, source: Source, at: int) -> None:
-        self._discards.add((self.label, reason))
+        self._services.radius_metrics.discards.cell(self._label, reason).count += 1
         self._services.senders.note(source[0], reason, at)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
@@ -156,81 +157,86 @@ class Exchange:
                 raise PacketError("without Message-Authenticator", "unsigned")
             if client.proxy_state_limited and PROXY_STATE in request.first:
                 raise PacketError("Proxy-State without Message-Authenticator", "proxy_state")
-        seen = self._duplicates.look(source, request.identifier, request.authenticator, now=now)
-        if seen is Seen.NEW:
-            self._requests.add(self._request_labels[code])
-            return self._start(request, client, source, at)
-        self._discards.add((self.label, "duplicate"))
-        if not isinstance(seen, Seen):
-            self._transmit(seen, source)
+        known, is_new = self._duplicates.note(source, request.identifier, request.authenticator, now=now)
+        if is_new:
+            return self._start(request, client, source, at, known)
+        self._duplicate_cell.count += 1
+        if known.answer is not None:
+            self._transmit(known.answer, source)
         return None
 
-    def _start(self, request: Request, client: Client, source: Source, at: int) -> None:
+    def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
+        self._request_cells[request.code].count += 1
+        self.in_flight += 1
         try:
             if self._is_auth:
-                self._authenticate(Login(request, client, source, at, self))
+                self._authenticate(Login(request, client, source, at, self, known))
             else:
-                self._account(AccountingRecord(request, client, source, at, self))
+                self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
-            self._duplicates.dropped(source, request.identifier, request.authenticator)
+            self._drop(known)
             raise
+
+    def _drop(self, known: Entry) -> None:
+        self.in_flight -= 1
+        self._duplicates.forget(known)
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
         """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it."""
-        self._requests.add(self._request_labels[STATUS_SERVER])
+        self._request_cells[STATUS_SERVER].count += 1
         code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
         self._transmit(encode_reply(code, request, client.secret), source)
 
     # --- logins -----------------------------------------------------------------------------------------------
 
     def _authenticate(self, login: Login) -> None:
-        decision = self._services.pipeline.begin(login)
+        decision = self._pipeline.begin(login)
         if decision is not None:
             return self._decided(login, decision)
         waiting = self._services.waiting
         if waiting.now >= waiting.limit:
             raise PacketError("too many requests wait", "overload")
         waiting.now += 1
+        self._duplicates.park(login.known)
         self._nursery.start_soon(self._decide_later, login)
         return None
 
     async def _decide_later(self, login: Login) -> None:
-        request = login.request
         try:
-            self._decided(login, await self._services.pipeline.finish(login))
-        except Exception as error:
-            self._duplicates.dropped(login.source, request.identifier, request.authenticator)
-            reason = error.reason if isinstance(error, PacketError) else "internal_error"
-            self._discard(reason, login.source, login.at)
-            if not isinstance(error, PacketError):
-                told = str(error) if isinstance(error, SallyportError) else repr(error)
-                log.error("a login gets no answer", client=login.client.name, error=told)
+            self._decided(login, await self._pipeline.finish(login))
+            self._journal.flush()
+        except PacketError as error:
+            self._drop(login.known)
+            self._discard(error.reason, login.source, login.at)
+        except Exception:
+            self._drop(login.known)
+            self._discard("internal_error", login.source, login.at)
+            log.exception("a login gets no answer", client=login.client.name)
         finally:
             self._services.waiting.now -= 1
+            self._duplicates.unpark(login.known, now=time.monotonic())
 
     def _decided(self, login: Login, decision: Decision) -> None:
         request, client = login.request, login.client
         login.decision = decision
-        passed = decision.reason is Reason.NONE
-        self._note(login, passed)
+        self._note(login, decision.passed)
         login.reply = encode_reply(_REPLIES[decision.applied], request, client.secret)
-        login.latency_us = self._services.clock() - login.at
+        login.latency_us = self._clock() - login.at
         self._count_decision(login, decision)
-        if passed or request.signed:
+        if (client.learns_signature or client.learns_limit) and (decision.passed or request.signed):
             self._learn(request, client)
-        self._services.journal.add(login)
+        self._journal.add(login)
 
     def _note(self, login: Login, passed: bool) -> None:
         """The inventory sees proven senders only; an unsigned request is proven by its right password."""
         request, client, source, at = login.request, login.client, login.source, login.at
         station = request.first.get(CALLING_STATION_ID)
-        login.station = "" if station is None else as_text(station)
-        home = default_domain(client, self._services.domains.table)
-        if home is not None and (passed or request.signed):
-            device = self._services.sightings.device(request, source[0], client, home.id, at)
-            login.device = device
+        if station:
+            login.station = as_text(station)
+        if login.home is not None and (passed or request.signed):
+            login.device = device = self._sightings.device(request, source[0], client, login.home.id, at)
             if station:
-                login.behind = self._services.sightings.station(device, login.station, login.user, at)
+                login.behind = self._sightings.station(device, login.station, login.user, at)
             return
         login.device = new_device(request, source[0], 0, at)
         login.device.id = 0
@@ -247,62 +253,63 @@ class Exchange:
             self._services.learn(client, "proxy_state_limited_since")
 
     def _count_decision(self, login: Login, decision: Decision) -> None:
-        domain = login.domain
-        key = (0 if domain is None else domain.id, decision)
-        labels = self._decision_labels.get(key)
-        if labels is None:
-            mode = "monitor" if decision.would_have_been else "enforce"
+        domain_id = 0 if login.domain is None else login.domain.id
+        cell = self._decision_cells.get((domain_id, decision))
+        if cell is None:
             outcome = "allow" if decision.applied is Verdict.ACCEPT else "deny"
-            labels = self._decision_labels[key] = (str(key[0]), mode, outcome)
-        self._services.login_metrics.decisions.add(labels)
+            cell = self._services.login_metrics.decisions.cell(str(domain_id), decision.mode, outcome)
+            self._decision_cells[domain_id, decision] = cell
+        cell.count += 1
 
     # --- accounting -------------------------------------------------------------------------------------------
 
     def _account(self, record: AccountingRecord) -> None:
         request, client = record.request, record.client
-        home = default_domain(client, self._services.domains.table)
+        home = default_domain(client, self._domains.table)
         if home is None:
             raise PacketError("the client has no domain", "internal_error")
         record.domain_id = home.id
         record.user = as_text(request.first.get(USER_NAME, b""))
-        sightings = self._services.sightings
-        record.device = sightings.device(request, record.source[0], client, home.id, record.at)
+        record.device = self._sightings.device(request, record.source[0], client, home.id, record.at)
         station = request.first.get(CALLING_STATION_ID)
         if station:
-            record.behind = sightings.station(record.device, as_text(station), record.user, record.at)
+            record.behind = self._sightings.station(record.device, as_text(station), record.user, record.at)
         record.reply = encode_reply(ACCOUNTING_RESPONSE, request, client.secret)
-        self._services.journal.add(record)
+        self._journal.add(record)
 
     # --- out --------------------------------------------------------------------------------------------------
 
-    def committed(self, entry: Answered) -> None:
-        """The entry is on disk: answer it, a reject after its delay."""
-        request = entry.request
-        if self._duplicates.replaced(entry.source, request.identifier, request.authenticator):
-            return
+    def committed(self, entry: Answered, now: int) -> None:
+        """The entry is on disk: answer it, a reject after its delay. now: microseconds."""
         if entry.reply[0] == ACCESS_REJECT and self._reject_delay_s > 0:
             self._delayed.append((trio.current_time() + self._reject_delay_s, entry))
             self._some_delayed.set()
         else:
-            self._reply(entry)
+            self._reply(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
         """The store failed: no answer; a retransmit is tried anew."""
-        request = entry.request
-        self._duplicates.dropped(entry.source, request.identifier, request.authenticator)
+        self._drop(entry.known)
         self._discard("internal_error", entry.source, entry.at)
 
-    def _reply(self, entry: Answered) -> None:
-        request, reply = entry.request, entry.reply
-        now = time.monotonic()
-        self._duplicates.answered(entry.source, request.identifier, request.authenticator, reply, now=now)
+    def _reply(self, entry: Answered, now: int) -> None:
+        self.in_flight -= 1
+        reply, known, client = entry.reply, entry.known, entry.client
+        if known.replaced:
+            return
+        known.answer = reply
         self._transmit(reply, entry.source)
-        name = CODE_NAMES[reply[0]]
-        self._client_requests.add((self._services.radius_metrics.client_label(entry.client.name), name))
-        self._seconds.observe(name, (self._services.clock() - entry.at) / SECOND)
+        code = reply[0]
+        self._seconds.observe(CODE_NAMES[code], (now - entry.at) / SECOND)
+        cell = self._client_cells.get((client.name, code))
+        if cell is None:
+            metrics = self._services.radius_metrics
+            cell = metrics.clients.cell(metrics.client_label(client.name), CODE_NAMES[code])
+            self._client_cells[client.name, code] = cell
+        cell.count += 1
 
     def _transmit(self, reply: bytes, source: Source) -> None:
-        self._responses.add(self._request_labels[reply[0]])
+        self._response_cells[reply[0]].count += 1
         self._send(reply, source)
 
     async def send_delayed(self) -> None:
@@ -313,11 +320,9 @@ class Exchange:
                     due, entry = self._delayed[0]
                     await trio.sleep_until(due)
                     self._delayed.popleft()
-                    self._reply(entry)
+                    self._reply(entry, self._clock())
                 self._some_delayed = trio.Event()
                 await self._some_delayed.wait()
         finally:
             for _, entry in self._delayed:
-                self._reply(entry)
-
-
+                self._reply(entry, self._clock())

@@ -8,6 +8,7 @@ and station, and the answer's octets: after a restart a retransmit gets the same
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import trio
@@ -46,7 +47,7 @@ class KeptAnswer:
 
 
 class Journal:
-    """Writes decided logins and accounting records; `run` must run."""
+    """Writes decided logins and accounting records."""
 
     def __init__(
         self,
@@ -62,42 +63,37 @@ class Journal:
         self._clock = clock
         self._entries: list[Answered] = []
         self._writing = False
-        self._some = trio.Event()
 
     def add(self, entry: Answered) -> None:
-        """Write an entry with the next transaction; its exchange hears when it is done."""
+        """Write an entry with the next transaction; its exchange hears when it is done. `flush` must follow."""
         self._entries.append(entry)
-        self._some.set()
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write until cancelled."""
-        task_status.started()
-        while True:
-            await self._some.wait()
-            entries, self._entries = self._entries[:MAX_ENTRIES], self._entries[MAX_ENTRIES:]
-            if not self._entries:
-                self._some = trio.Event()
+    def flush(self) -> None:
+        """Hand what was added to the store, unless a transaction runs: then it gathers for the next one."""
+        if self._entries and not self._writing:
+            batch = _Batch(self._entries[:MAX_ENTRIES])
+            del self._entries[:MAX_ENTRIES]
             self._writing = True
-            await self._write(_Batch(entries))
-            self._writing = False
+            self._store.submit(batch.write, lambda registered, error: self._written(batch, registered, error))
+
+    def _written(self, batch: "_Batch", registered: list[Registered] | None, error: BaseException | None) -> None:
+        self._writing = False
+        self.flush()  # the store works on while the answers go out
+        if error is not None:
+            batch.undo()
+            for entry in batch.entries:
+                entry.exchange.abandoned(entry)
+            return
+        now = self._clock()
+        for entry in batch.entries:
+            entry.exchange.committed(entry, now)
+        if registered:
+            self._on_registered(registered)
 
     async def drained(self) -> None:
         """Return once nothing waits to be written."""
         while self._entries or self._writing:
             await trio.sleep(0.005)
-
-    async def _write(self, batch: "_Batch") -> None:
-        try:
-            registered = await self._store.write(batch.write)
-        except StoreError:
-            batch.undo()
-            for entry in batch.entries:
-                entry.exchange.abandoned(entry)
-            return
-        for entry in batch.entries:
-            entry.exchange.committed(entry)
-        if registered:
-            self._on_registered(registered)
 
     async def recent(self) -> list[KeptAnswer]:
         """The answers that a retransmit may still ask for, oldest first."""
@@ -113,9 +109,13 @@ class Journal:
             await trio.sleep(PURGE_S)
             before = self._clock() - self._keep_us
             try:
-                await self._store.write(lambda tx, at=before: tx.execute("delete from answers where at < :at", at=at))
+                await self._store.write(partial(_purge, before=before))
             except StoreError:
                 continue  # told by the store; the rows are deleted once it is back
+
+
+def _purge(tx: Tx, before: int) -> int:
+    return tx.execute("delete from answers where at < :at", at=before)
 
 
 class _Batch:
@@ -163,7 +163,7 @@ class _Batch:
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    device, decision, domain = login.device, login.decision, login.domain
+    device, domain = login.device, login.domain
     return (
         login.at,
         0 if domain is None else domain.id,
@@ -174,11 +174,8 @@ def _event(login: Login) -> tuple[Value, ...]:
         device.device_name,
         login.station,
         login.method,
-        "" if domain is None else domain.first_factor,
-        decision.decision,
-        decision.applied,
-        decision.would_have_been,
-        decision.reason,
+        "" if domain is None else domain.factor,
+        *login.decision.row,
         login.latency_us,
     )
 
@@ -207,7 +204,9 @@ def pack(entry: Answered) -> bytes:
     host, port = entry.source
     name = host.encode()
     request = entry.request
-    return bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name + request.authenticator + entry.reply
+    return (
+        bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name + request.authenticator + entry.reply
+    )
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pydantic import BaseModel, Field
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sallyport.domains.model import Domain
     from sallyport.inventory.clients.model import Client
     from sallyport.inventory.devices.model import Device, Station
+    from sallyport.radius.duplicates import Entry
     from sallyport.radius.packet import Request
 
 
@@ -38,22 +39,32 @@ class Reason(StrEnum):
     FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
 
 
-class Method(StrEnum):
-    """How the password came."""
+class Method:
+    """How the password came: plain text, since every event is written with it."""
 
-    PAP = "pap"
-    CHAP = "chap"
-    EAP = "eap"
-    NONE = "none"
+    PAP: Final = "pap"
+    CHAP: Final = "chap"
+    EAP: Final = "eap"
+    NONE: Final = "none"
 
 
-class Decision(NamedTuple):
-    """decision: the verdict; applied: what is answered; would_have_been: the verdict in monitor mode, else empty."""
+class Decision:
+    """What was decided on a login.
 
-    decision: Verdict
-    applied: Verdict
-    would_have_been: str
-    reason: Reason
+    decision: the verdict; applied: what is answered; would_have_been: the verdict in monitor mode, else empty.
+    row: the four as plain text, as an event keeps them. Decisions are few and made once, so each is its own key.
+    """
+
+    __slots__ = ("applied", "decision", "mode", "passed", "reason", "row", "would_have_been")
+
+    def __init__(self, decision: Verdict, applied: Verdict, would_have_been: str, reason: Reason, mode: str) -> None:
+        self.decision = decision
+        self.applied = applied
+        self.would_have_been = would_have_been
+        self.reason = reason
+        self.mode = mode
+        self.passed = reason is Reason.NONE
+        self.row = (decision.value, applied.value, would_have_been, reason.value)
 
 
 class Exchange(Protocol):
@@ -61,8 +72,8 @@ class Exchange(Protocol):
 
     number: int
 
-    def committed(self, entry: Answered) -> None:
-        """The entry is on disk: its answer may leave."""
+    def committed(self, entry: Answered, now: int) -> None:
+        """The entry is on disk: its answer may leave. now: microseconds."""
 
     def abandoned(self, entry: Answered) -> None:
         """The entry could not be kept: it gets no answer."""
@@ -73,7 +84,9 @@ class Answered(Protocol):
 
     exchange: Exchange
     source: tuple[str, int]
+    client: Client
     request: Request
+    known: Entry
     reply: bytes
     at: int
 
@@ -82,7 +95,8 @@ class Login:
     """One login on its way from a request to an event.
 
     at: when it came, in microseconds. source: the sender's socket address. domain: None where none is to be found.
-    user: the name without its realm. behind: the station, where the sender is proven. reply: the answer's octets.
+    home: the domain of the client's devices. user: the name without its realm. behind: the station, where the sender
+    is proven. known: its entry among the duplicates. reply: the answer's octets.
     """
 
     __slots__ = (
@@ -93,6 +107,8 @@ class Login:
         "device",
         "domain",
         "exchange",
+        "home",
+        "known",
         "latency_us",
         "method",
         "reply",
@@ -102,14 +118,18 @@ class Login:
         "user",
     )
 
-    def __init__(self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange) -> None:
+    def __init__(
+        self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange, known: Entry
+    ) -> None:
         self.request = request
         self.client = client
         self.source = source
         self.at = at
         self.exchange = exchange
+        self.known = known
+        self.home: Domain | None = None
         self.user = ""
-        self.method = Method.NONE
+        self.method: str = Method.NONE
         self.domain: Domain | None = None
         self.behind: Station | None = None
         self.station = ""
@@ -122,14 +142,19 @@ class Login:
 class AccountingRecord:
     """One Accounting-Request (RFC 2866) on its way to the store. user: as sent; domain_id 0: there is none."""
 
-    __slots__ = ("at", "behind", "client", "device", "domain_id", "exchange", "reply", "request", "source", "user")
+    __slots__ = (
+        "at", "behind", "client", "device", "domain_id", "exchange", "known", "reply", "request", "source", "user",
+    )  # fmt: skip
 
-    def __init__(self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange) -> None:
+    def __init__(
+        self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange, known: Entry
+    ) -> None:
         self.request = request
         self.client = client
         self.source = source
         self.at = at
         self.exchange = exchange
+        self.known = known
         self.user = ""
         self.domain_id = 0
         self.behind: Station | None = None

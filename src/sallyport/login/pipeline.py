@@ -4,7 +4,7 @@
 in a task of its own. Both end in the same `decide`.
 """
 
-from functools import cache
+from hmac import compare_digest
 
 from sallyport.domains.model import Domain, DomainTable, FirstFactor, Mode
 from sallyport.domains.service import Domains
@@ -19,21 +19,25 @@ from sallyport.radius.attributes import (
     USER_NAME,
     USER_PASSWORD,
 )
-from sallyport.radius.authenticator import compare_digest
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import chap_holds, reveal_password
 
 
-@cache
 def decide(reason: Reason, mode: Mode) -> Decision:
     """The decision on a login whose checks ended in `reason`, in a domain of that mode.
 
     The verdict is the same in both modes; monitor notes it as what would have been. A wrong first factor is a reject
     in both. No second factor is asked yet, so that the two modes differ in the note only.
     """
+    return _DECISIONS[reason][mode is Mode.MONITOR]
+
+
+def _decision(reason: Reason, mode: Mode) -> Decision:
     verdict = Verdict.ACCEPT if reason is Reason.NONE else Verdict.REJECT
-    would_have_been = verdict.value if mode is Mode.MONITOR else ""
-    return Decision(verdict, verdict, would_have_been, reason)
+    return Decision(verdict, verdict, verdict.value if mode is Mode.MONITOR else "", reason, mode.value)
+
+
+_DECISIONS = {reason.value: (_decision(reason, Mode.ENFORCE), _decision(reason, Mode.MONITOR)) for reason in Reason}
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -44,29 +48,27 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
     return own[0] if own else None
 
 
-def split_realm(name: str) -> tuple[str, str | None]:
-    r"""A User-Name as (user, realm): `user@realm`, where the last @ counts, or `REALM\user`; None without a realm."""
+def split_realm(name: str) -> tuple[str, str]:
+    r"""A User-Name with a separator as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
-        return user, realm
-    if "@" in name:
+    else:
         user, _, realm = name.rpartition("@")
-        return user, realm
-    return name, None
+    return user, realm
 
 
 def who(login: Login, domains: DomainTable) -> Reason:
     """Find a login's domain and principal. A realm chooses among the client's domains and is taken off the name."""
     octets = login.request.first.get(USER_NAME)
-    login.domain = default_domain(login.client, domains)
-    if login.domain is None:
+    login.home = login.domain = default_domain(login.client, domains)
+    if login.home is None:
         return Reason.NO_DOMAIN
     if not octets:
         return Reason.NO_USER_NAME
     login.user = as_text(octets)
-    user, realm = split_realm(login.user)
-    if realm is None:
+    if b"@" not in octets and b"\\" not in octets:
         return Reason.NONE
+    user, realm = split_realm(login.user)
     domain = domains.by_realm(login.client.tenant_id, realm)
     if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
         return Reason.UNKNOWN_REALM
@@ -74,7 +76,7 @@ def who(login: Login, domains: DomainTable) -> Reason:
     return Reason.NONE if user else Reason.NO_USER_NAME
 
 
-def method_of(request: Request) -> Method:
+def method_of(request: Request) -> str:
     """How the password came."""
     first = request.first
     if USER_PASSWORD in first:
@@ -90,19 +92,21 @@ def check_password(login: Login, user: User | None) -> Reason:
     Raises PacketError: the password field is malformed.
     """
     request, first = login.request, login.request.first
-    if login.method is Method.PAP:
+    if login.method == Method.PAP:
         given = reveal_password(first[USER_PASSWORD], login.client.secret, request.authenticator)
         if user is None:
             return Reason.UNKNOWN_USER
-        right = any(compare_digest(given, password) for password in user.passwords)
-    elif login.method is Method.CHAP:
+        for password in user.passwords:
+            if compare_digest(given, password):
+                return Reason.NONE
+        return Reason.WRONG_PASSWORD
+    if login.method == Method.CHAP:
         if user is None:
             return Reason.UNKNOWN_USER
         value, challenge = first[CHAP_PASSWORD], first.get(CHAP_CHALLENGE, request.authenticator)
         right = len(value) == 17 and any(chap_holds(value, password, challenge) for password in user.passwords)
-    else:
-        return Reason.NO_CREDENTIALS
-    return Reason.NONE if right else Reason.WRONG_PASSWORD
+        return Reason.NONE if right else Reason.WRONG_PASSWORD
+    return Reason.NO_CREDENTIALS
 
 
 class Pipeline:

@@ -58,7 +58,7 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
         where += " and (" + " or ".join(f"instr(lower({column}), :search) > 0" for column in _SEARCHED) + ")"
         parameters["search"] = query.search.lower()
     if query.search or query.since or query.until != FOREVER:
-        total = tx.value(int, f"select count(*) from events where {where}", **parameters) or 0  # noqa: S608
+        total = tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
     else:
         total = counters.total(tx, query.domain_id, COUNTER)
     if query.before is not None:
@@ -66,7 +66,7 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
         parameters["before_at"], parameters["before_id"] = query.before
     rows = tx.all(
         EventRow,
-        f"select {_COLUMNS} from events where {where} order by at desc, id desc limit :limit offset :offset",  # noqa: S608
+        f"select {_COLUMNS} from events where {where} order by at desc, id desc limit :limit offset :offset",
         limit=query.limit,
         offset=query.offset,
         **parameters,

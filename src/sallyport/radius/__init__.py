@@ -5,7 +5,7 @@ attributes      the numbers of attributes and the walk over them
 authenticator   the keyed hashes that prove a packet's sender (RFC 2865, 2866, 2869, 3579)
 password        User-Password and CHAP-Password
 duplicates      which datagrams were seen and what they were answered (RFC 5080)
-dictionary      names and types of attributes, for people
+dictionary      names and types of attributes, for people; values codes what they hold
 
 The codec is our own because octets must stay octets and a packet has to be refused for the slightest lie about its
 lengths; pyrad's Dictionary is used for the names. Nothing here opens a socket or a database.

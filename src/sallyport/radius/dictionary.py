@@ -3,8 +3,7 @@
 A packet is octets, and the codec leaves them so. This is the place where octets become text and text becomes octets:
 one dictionary, loaded once, from the files of the package and from directories of an admin's own. Strategy:
 
-- pyrad parses the files and codes numbers and addresses. Octets and text are coded here, because pyrad takes text
-  that looks like `0x41` or `65` for other octets, and a password or a Class must come through as it is.
+- pyrad parses the files; `values` turns octets into text and back by the type that they give.
 - $INCLUDE is followed here, so that every error and every note carries the file and the line it is about, and so that
   a file is read once however often it is named.
 - What comes from the network is never refused: octets that do not fit their type are shown as `0x...`. What a person
@@ -17,104 +16,36 @@ import codecs
 import difflib
 import logging
 import re
-import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from enum import StrEnum
+from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from pyrad import tools
 from pyrad.dictionary import Attribute as ParsedAttribute
 from pyrad.dictionary import Dictionary as Parsed
 from pyrad.dictionary import ParseError
 
 from sallyport.base.errors import DictionaryError
-
-
-class DataType(StrEnum):
-    """The data types of RFC 8044 section 3 that pyrad represents, in the spelling of dictionary files."""
-
-    STRING = "string"
-    OCTETS = "octets"
-    INTEGER = "integer"
-    SIGNED = "signed"
-    SHORT = "short"
-    BYTE = "byte"
-    INTEGER64 = "integer64"
-    DATE = "date"
-    IPADDR = "ipaddr"
-    IPV6ADDR = "ipv6addr"
-    IPV6PREFIX = "ipv6prefix"
-    IFID = "ifid"
-    ETHER = "ether"
-    ABINARY = "abinary"
-    TLV = "tlv"
-
-
-_NUMBERS: Final = frozenset(
-    {DataType.INTEGER, DataType.SIGNED, DataType.SHORT, DataType.BYTE, DataType.INTEGER64, DataType.DATE}
+from sallyport.radius.values import (
+    MISFITS,
+    NUMBERS,
+    Attribute,
+    DataType,
+    as_hex,
+    as_octets,
+    as_text,
+    join_tag,
+    split_tag,
 )
-_OPAQUE: Final = frozenset({DataType.OCTETS, DataType.ABINARY, DataType.TLV})
-_NUMERAL: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
-_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+
 _TAGGED: Final = re.compile(r"(.+):([0-9]{1,2})")
 _UNNAMED: Final = re.compile(r"(?i)Attr-(?:26\.([0-9]{1,10})\.)?([0-9]{1,3})")
-_SECRET: Final = re.compile(
-    r"(?i)-(password|passwd|pass|passphrase|pw|cpw(-[12])?|psk|dpsk|mpkey|key|secret|ha1|response|credential-hash)$"
-)
 _LEFTOVERS: Final = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".dpkg-dist", ".dpkg-new", ".dpkg-old")
 _KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "END-VENDOR"})
-_MISFITS: Final = (ValueError, TypeError, OverflowError, struct.error)
-"""What pyrad.tools, datetime and int raise on a value that is no value of its type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """What a dictionary says of an attribute.
-
-    vendor: the enterprise number, 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: RFC 2868
-    section 3.1. encrypt: 0 none, 1 User-Password (RFC 2865 section 5.2), 2 Tunnel-Password (RFC 2868 section 3.5),
-    3 Ascend. parent: the TLV that it is a part of, else "". values: the named values, for numbers only.
-    """
-
-    name: str
-    vendor: int
-    number: int
-    type: DataType
-    has_tag: bool = False
-    encrypt: int = 0
-    parent: str = ""
-    values: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def secret(self) -> bool:
-        """Whether its value is a password or a key, or is made from one; it is never shown."""
-        return self.encrypt != 0 or _SECRET.search(self.name) is not None
-
-    @property
-    def room(self) -> int:
-        """The most octets that `encode` gives: what is left of 255 when headers, salt and padding are taken off."""
-        if self.encrypt == 1:
-            return 128
-        if self.encrypt == 2:
-            return 239 + self.has_tag
-        return 247 if self.vendor else 253
-
-    def value_name(self, number: int) -> str | None:
-        """The name of a number: 15 of NAS-Port-Type is "Ethernet". Of several names, the last one defined."""
-        return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
-
-    def value_number(self, name: str) -> int | None:
-        """The number of a value's name, in any case: "ethernet" of NAS-Port-Type is 15."""
-        if name in self.values:
-            return self.values[name]
-        return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
 
 
 class Dictionary:
@@ -167,14 +98,14 @@ class Dictionary:
         """Name and text of a value, the tag with the name: ("Tunnel-Type:1", "VLAN"). Never raises, see `decode`."""
         attribute = self.find(vendor, number)
         if attribute is None:
-            return self.name(vendor, number), _hex(octets)
+            return self.name(vendor, number), as_hex(octets)
         if attribute.secret:
             return attribute.name, "***"
         try:
-            tag, value = _split_tag(attribute, octets)
-            return f"{attribute.name}:{tag}" if tag else attribute.name, _text(attribute, value)
-        except _MISFITS:
-            return attribute.name, _hex(octets)
+            tag, value = split_tag(attribute, octets)
+            return f"{attribute.name}:{tag}" if tag else attribute.name, as_text(attribute, value)
+        except MISFITS:
+            return attribute.name, as_hex(octets)
 
     def encode(self, name: str, text: str) -> bytes:
         """The octets of an attribute's value, for a reply; the counterpart of `decode`.
@@ -189,7 +120,7 @@ class Dictionary:
             raise DictionaryError(f"{attribute.name} is a part of {attribute.parent}, which is written as 0x...")
         if tag is not None and not attribute.has_tag:
             raise DictionaryError(f"{attribute.name} takes no tag (RFC 2868)")
-        octets = _join_tag(attribute, tag or 0, _encoded(attribute, text))
+        octets = join_tag(attribute, tag or 0, as_octets(attribute, text))
         if len(octets) > attribute.room:
             raise DictionaryError(f"{attribute.name}: {len(octets)} octets, and it has room for {attribute.room}")
         return octets
@@ -397,7 +328,7 @@ def _beyond_an_octet(number: str) -> bool:
 
 def _values(named: Mapping[str, bytes], kind: DataType) -> Mapping[str, int]:
     """The named values of an attribute as numbers; pyrad keeps them as octets."""
-    if kind not in _NUMBERS:
+    if kind not in NUMBERS:
         return MappingProxyType({})
     return MappingProxyType({n: int.from_bytes(v, signed=kind is DataType.SIGNED) for n, v in named.items()})
 
@@ -420,96 +351,3 @@ def _named_tag(name: str) -> tuple[str, int | None]:
     if int(match[2]) > 0x1F:
         raise DictionaryError(f"{match[1]}: tag {match[2]} is not 0..31 (RFC 2868 section 3.1)")
     return match[1], int(match[2])
-
-
-def _split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """The tag (0: none) and the value. In a number it is the first of four octets, elsewhere an octet in front."""
-    if not attribute.has_tag or not octets:
-        return 0, octets
-    if attribute.type is DataType.INTEGER:
-        if octets[0] > 0x1F:
-            raise ValueError(octets[0])
-        return octets[0], b"\0" + octets[1:]
-    return (octets[0], octets[1:]) if octets[0] <= 0x1F else (0, octets)
-
-
-def _join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Put a tag in. Text goes without a tag 0, except where it has to be told from one (RFC 2868 section 3.3)."""
-    if not attribute.has_tag:
-        return value
-    if attribute.type is DataType.INTEGER:
-        if value[0]:
-            raise DictionaryError(f"{attribute.name}: a tagged number has three octets, up to 16777215")
-        return bytes((tag,)) + value[1:]
-    return bytes((tag,)) + value if tag or attribute.encrypt == 2 or value[0] <= 0x1F else value
-
-
-def _hex(octets: bytes) -> str:
-    return "0x" + octets.hex()
-
-
-def _text(attribute: Attribute, octets: bytes) -> str:
-    """A value without its tag as text. Raises one of _MISFITS when it is none of its type."""
-    kind = attribute.type
-    if kind in _OPAQUE:
-        return _hex(octets)
-    if kind is DataType.STRING:
-        text = octets.decode()
-    elif kind is DataType.IPV6ADDR and len(octets) != 16:
-        raise ValueError(octets)  # pyrad would fill it up
-    else:
-        value: int | str = tools.DecodeAttr(kind.value, octets)
-        text = _number_text(attribute, value) if isinstance(value, int) else value
-    if not text.isprintable():
-        raise ValueError(text)
-    return text
-
-
-def _number_text(attribute: Attribute, number: int) -> str:
-    """A number by its name, a date in ISO 8601, otherwise in decimals. A name of digits would be read back wrongly."""
-    name = attribute.value_name(number)
-    if name is not None and not _NUMERAL.fullmatch(name):
-        return name
-    if attribute.type is DataType.DATE:
-        return datetime.fromtimestamp(number, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return str(number)
-
-
-def _encoded(attribute: Attribute, text: str) -> bytes:
-    """The octets of a text without a tag, at least one. Raises DictionaryError, which does not repeat a secret."""
-    try:
-        octets = _octets(attribute, text)
-    except _MISFITS as error:
-        if attribute.secret:
-            raise DictionaryError(f"{attribute.name}: the value is no {attribute.type}") from None
-        raise DictionaryError(f"{attribute.name}: {text[:80]!r} is no {attribute.type} that it can have") from error
-    if not octets:
-        raise DictionaryError(f"{attribute.name}: an empty value is not sent, leave it out (RFC 2865 section 5)")
-    return octets
-
-
-def _octets(attribute: Attribute, text: str) -> bytes:
-    """The octets of a text. Raises one of _MISFITS when the text is none of the attribute's type."""
-    kind = attribute.type
-    if kind in _OPAQUE and text.startswith("0x"):
-        if not _HEX.fullmatch(text):
-            raise ValueError(text)
-        return bytes.fromhex(text[2:])
-    if kind in (DataType.STRING, DataType.OCTETS):
-        return text.encode()
-    value = _number(attribute, text) if kind in _NUMBERS else text
-    octets: bytes = tools.EncodeAttr(kind.value, value)
-    return octets
-
-
-def _number(attribute: Attribute, text: str) -> int:
-    """The number that a numeral, a value's name or, for a date, an ISO 8601 time with its zone stands for."""
-    if _NUMERAL.fullmatch(text):
-        return int(text, 16 if "x" in text.lower() else 10)
-    number = attribute.value_number(text)
-    if number is not None:
-        return number
-    moment = datetime.fromisoformat(text) if attribute.type is DataType.DATE else None
-    if moment is None or moment.tzinfo is None:
-        raise ValueError(text)
-    return int(moment.timestamp())

@@ -2,70 +2,80 @@
 
 A request is the same when source address, port, identifier and authenticator are. While the first runs, its duplicates
 are dropped; once it is answered they get the same octets; the same source and identifier with a new authenticator
-replaces the old entry. Answers live between one and two windows: two dictionaries take turns, so that nothing is
-ever searched for what has expired, and a flood cannot make them grow past their bound.
+replaces the old entry. Entries live between one and two windows: two dictionaries take turns, so that nothing is ever
+searched for what has expired, and a flood cannot make them grow past their bound. A request that waits for longer than
+that (for a second factor) is parked, and stays known for as long as it waits.
 """
 
-from enum import Enum, auto
-
 Source = tuple[object, ...]
-"""A socket's address of the peer, and the listener it came to where identifiers are counted apart."""
+"""A socket's address of the peer."""
+Key = tuple[Source, int]
 
 
-class Seen(Enum):
-    """What is known of a datagram that has no answer yet."""
+class Entry:
+    """One request: `answer` is None until it has one. replaced: a newer request took its place, nobody waits for it."""
 
-    NEW = auto()
-    IN_FLIGHT = auto()
+    __slots__ = ("answer", "authenticator", "key", "replaced")
+
+    def __init__(self, key: Key, authenticator: bytes) -> None:
+        self.key = key
+        self.authenticator = authenticator
+        self.answer: bytes | None = None
+        self.replaced = False
 
 
 class Duplicates:
-    """The requests in flight and the answers of the last `window_s`..2 x `window_s` seconds."""
+    """The requests of the last `window_s`..2 x `window_s` seconds at one socket, and those that are parked."""
 
-    def __init__(self, window_s: float, *, max_answers: int = 131_072) -> None:
+    def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
         self._window_s = window_s
-        self._max_answers = max_answers
+        self._max_entries = max_entries
         self._turn_at = 0.0
-        self._running: dict[tuple[Source, int], bytes] = {}
-        self._fresh: dict[tuple[Source, int], tuple[bytes, bytes]] = {}
-        self._stale: dict[tuple[Source, int], tuple[bytes, bytes]] = {}
+        self._fresh: dict[Key, Entry] = {}
+        self._stale: dict[Key, Entry] = {}
+        self._parked: dict[Key, Entry] = {}
 
-    def look(self, source: Source, identifier: int, authenticator: bytes, *, now: float) -> bytes | Seen:
-        """The answer of a duplicate, or what is known. A new request is in flight from here on. now: seconds."""
+    def note(self, source: Source, identifier: int, authenticator: bytes, *, now: float) -> tuple[Entry, bool]:
+        """The entry of a request, and whether the request is new. now: seconds of a monotonic clock."""
+        if now >= self._turn_at:
+            self._turn(now)
         key = (source, identifier)
-        answer = self._fresh.get(key)
-        alive = now < self._turn_at + self._window_s
-        if answer is None and now < self._turn_at:
-            answer = self._stale.get(key)
-        if alive and answer is not None and answer[0] == authenticator:
-            return answer[1]
-        if self._running.get(key) == authenticator:
-            return Seen.IN_FLIGHT
-        self._running[key] = authenticator
-        return Seen.NEW
+        entry = self._fresh.get(key) or self._stale.get(key) or self._parked.get(key)
+        if entry is not None:
+            if entry.authenticator == authenticator:
+                return entry, False
+            entry.replaced = True
+        if len(self._fresh) >= self._max_entries:
+            self._turn(now)
+        entry = self._fresh[key] = Entry(key, authenticator)
+        return entry, True
 
-    def answered(self, source: Source, identifier: int, authenticator: bytes, answer: bytes, *, now: float) -> None:
-        """Keep the octets that a request was, or is about to be, answered with."""
-        if now >= self._turn_at or len(self._fresh) >= self._max_answers:
-            self._stale = {} if now >= self._turn_at + self._window_s else self._fresh
-            self._fresh = {}
-            self._turn_at = now + self._window_s
-        key = (source, identifier)
-        self._fresh[key] = (authenticator, answer)
-        if self._running.get(key) == authenticator:
-            del self._running[key]
+    def _turn(self, now: float) -> None:
+        """Begin a new window: where the last one ended, or now, after a silence or where the table is full."""
+        ended = self._turn_at
+        silent = now >= ended + self._window_s
+        self._stale, self._fresh = ({} if silent else self._fresh), {}
+        self._turn_at = (ended if ended <= now and not silent else now) + self._window_s
 
-    def dropped(self, source: Source, identifier: int, authenticator: bytes) -> None:
-        """Forget a request that gets no answer; a retransmit is new."""
-        key = (source, identifier)
-        if self._running.get(key) == authenticator:
-            del self._running[key]
+    def __len__(self) -> int:
+        """How many requests are known."""
+        return len(self._fresh) + len(self._stale) + len(self._parked)
 
-    def replaced(self, source: Source, identifier: int, authenticator: bytes) -> bool:
-        """Whether a request that was in flight has been replaced by a newer one of its source and identifier."""
-        return self._running.get((source, identifier)) != authenticator
+    def forget(self, entry: Entry) -> None:
+        """A request that gets no answer: its retransmit is new."""
+        for entries in (self._fresh, self._stale, self._parked):
+            if entries.get(entry.key) is entry:
+                del entries[entry.key]
 
-    @property
-    def in_flight(self) -> int:
-        """How many requests wait for their answer."""
-        return len(self._running)
+    def park(self, entry: Entry) -> None:
+        """Know a request for as long as it waits, however long that is."""
+        self._parked[entry.key] = entry
+
+    def unpark(self, entry: Entry, *, now: float) -> None:
+        """It waits no more: from here on its answer is known for as long as any other's."""
+        if self._parked.get(entry.key) is entry:
+            del self._parked[entry.key]
+            if now >= self._turn_at:
+                self._turn(now)
+            if not entry.replaced:
+                self._fresh[entry.key] = entry

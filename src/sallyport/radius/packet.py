@@ -49,6 +49,7 @@ CODE_NAMES: Final = {
 
 MIN_LENGTH: Final = 20
 MAX_LENGTH: Final = 4096
+_CROWDED: Final = MIN_LENGTH + 2 * MAX_ATTRIBUTES  # a shorter packet has no room for too many attributes
 
 
 class Request:
@@ -133,13 +134,12 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
 def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:
     """The first value of each type and where the Message-Authenticator's value begins (0: none)."""
     first: dict[int, bytes] = {}
-    at, signature, count = MIN_LENGTH, 0, 0
+    at, signature = MIN_LENGTH, 0
     try:
         while at < length:
             kind = data[at]
             end = at + data[at + 1]
-            count += 1
-            if end < at + 2 or end > length:
+            if end < at + 2:
                 raise PacketError(f"attribute at octet {at}: length {end - at}")
             if kind not in first:
                 first[kind] = data[at + 2 : end]
@@ -150,8 +150,10 @@ def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:
             at = end
     except IndexError:
         raise PacketError(f"attribute at octet {at} has no length") from None
-    if count > MAX_ATTRIBUTES:
-        raise PacketError(f"{count} attributes")
+    if at != length:
+        raise PacketError(f"the last attribute runs {at - length} octets past the end")
+    if length > _CROWDED and sum(1 for _ in pull_attributes(data, MIN_LENGTH)) > MAX_ATTRIBUTES:
+        raise PacketError(f"more than {MAX_ATTRIBUTES} attributes")
     if signature and len(first[MESSAGE_AUTHENTICATOR]) != 16:
         raise PacketError("Message-Authenticator is not 16 octets", "bad_message_authenticator")
     return first, signature
@@ -159,7 +161,7 @@ def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:
 
 def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, secret: SharedSecret) -> None:
     if signature:
-        if not message_authenticator_holds(data, signature, data[4:20], secret):
+        if not message_authenticator_holds(data, signature, secret):
             raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
     elif EAP_MESSAGE in first:  # RFC 3579 section 3.1
         raise PacketError("EAP-Message without Message-Authenticator", "unsigned")
@@ -170,15 +172,19 @@ def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, 
 def _check_accounting_request(data: bytes, signature: int, secret: SharedSecret) -> None:
     if not accounting_authenticator_holds(data, secret):
         raise PacketError("Request Authenticator does not match", "bad_authenticator")
-    if signature and not message_authenticator_holds(data, signature, ZERO, secret):
+    if signature and not message_authenticator_holds(_with_authenticator(data, ZERO), signature, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
 
 
 def _check_status_server(data: bytes, signature: int, secret: SharedSecret) -> None:
     if not signature:  # RFC 5997 section 3
         raise PacketError("Status-Server without Message-Authenticator", "unsigned")
-    if not message_authenticator_holds(data, signature, data[4:20], secret):
+    if not message_authenticator_holds(data, signature, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+
+
+def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
+    return data[:4] + authenticator + data[20:]
 
 
 _MESSAGE_AUTHENTICATOR_HEAD: Final = bytes((MESSAGE_AUTHENTICATOR, 18))
@@ -192,9 +198,7 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
     (BlastRADIUS, CVE-2024-3596). ValueError when it would exceed 4096 octets.
     """
     if PROXY_STATE in request.first:
-        attributes += b"".join(
-            bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE)
-        )
+        attributes += b"".join(bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE))
     signed = code != ACCOUNTING_RESPONSE
     length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
     if length > MAX_LENGTH:
@@ -238,6 +242,6 @@ def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple
     if response_authenticator(data[:4], request[4:20], data[20:], secret) != data[4:20]:
         raise PacketError("Response Authenticator does not match", "bad_authenticator")
     first, signature = _walk(data, length)
-    if signature and not message_authenticator_holds(data, signature, request[4:20], secret):
+    if signature and not message_authenticator_holds(_with_authenticator(data, request[4:20]), signature, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
     return data[0], first

@@ -5,6 +5,7 @@ can then be merged into the database and logins go on for a while, with an error
 once. It is taken again when there is room.
 """
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -31,36 +32,72 @@ def open_data_directory(path: Path) -> int:
 
 
 class Reserve:
-    """A file of `size` octets that holds space for the store's log. size 0: none is kept."""
+    """A file of `size` octets that holds space for the store's log. size 0: none is kept. Nothing here raises.
+
+    released: the space is not held: it was given back, or has not been taken yet.
+    """
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
         self._size = size
-        self.released = False
+        self.released = True
 
     def refill(self) -> None:
-        """Take the space again once twice as much is free; the first call takes it for the first time."""
-        if self._size == 0 or (not self.released and self._path.exists()):
-            return
-        disk = os.statvfs(self._path.parent)
-        if disk.f_bavail * disk.f_frsize < 2 * self._size:
-            self.released = True
+        """Take the space, once twice as much is free; the first call also cuts a file of before to size."""
+        if not self.released:
             return
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.posix_fallocate(descriptor, 0, self._size)
-            finally:
-                os.close(descriptor)
+            missing = self._size - self._held()
+            if missing > 0 and self._free() < missing + self._size:
+                return
+            if self._size:
+                self._take()
+            else:
+                self._path.unlink(missing_ok=True)
             self.released = False
         except OSError:
             self.release()
 
     def release(self) -> bool:
         """Give the space back; False when there was none to give."""
-        self.released = self._size > 0
+        self.released = True
         try:
             self._path.unlink()
-        except FileNotFoundError:
+        except OSError:
             return False
+        return self._size > 0
+
+    def has_room(self, octets: int) -> bool:
+        """Whether the disk takes so much more. It is tried, since a quota shows in no figure of the disk's."""
+        if octets <= 0:
+            return True
+        scratch = self._path.with_name("room")
+        try:
+            descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                scratch.unlink()
+                os.posix_fallocate(descriptor, 0, octets)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            return error.errno not in {errno.ENOSPC, errno.EDQUOT}
         return True
+
+    def _held(self) -> int:
+        """What the file holds on the disk: less than its size where a crash came between."""
+        try:
+            return self._path.stat().st_blocks * 512
+        except FileNotFoundError:
+            return 0
+
+    def _free(self) -> int:
+        disk = os.statvfs(self._path.parent)
+        return disk.f_bavail * disk.f_frsize
+
+    def _take(self) -> None:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(descriptor, self._size)
+            os.posix_fallocate(descriptor, 0, self._size)
+        finally:
+            os.close(descriptor)

@@ -40,3 +40,6 @@ class Store(Protocol):
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. It may run beside others' work in one transaction, and is
         undone alone when it raises. StoreError: nothing of it was kept."""
+
+    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
+        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in order."""

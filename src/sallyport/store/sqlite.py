@@ -4,13 +4,16 @@ The connections are opened through sqlite-utils; the statements are plain SQL on
 fast as a call for each row.
 """
 
-import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeVar, cast
 
 import structlog
 import trio
@@ -24,14 +27,18 @@ from sallyport.store.model import Tx, V, Value, Work
 T = TypeVar("T")
 
 MAX_BATCH = 500
+LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
 READERS = 4
 PROBE_S = 1.0
+ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
 # 20,000 pages of 4 KiB: checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB.
 _PRAGMAS = """
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 20000;
 pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = 5000;
 pragma temp_store = memory;
 """
+
+_DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
 
@@ -58,8 +65,16 @@ class SqliteTx:
         return None if row is None or row[0] is None else kind(row[0])
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
-        marks = ", ".join("?" * len(columns))
-        self._connection.executemany(f"insert into {table} ({', '.join(columns)}) values ({marks})", rows)  # noqa: S608
+        """In statements of 64, 32, 16, ... rows: the interpreter's lock is let go once for each statement, not once
+        for each row, so that SQLite works beside the event loop and not in turns with it."""
+        head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
+        marks = f"({', '.join('?' * len(columns))})"
+        left, size = list(rows), LONGEST_INSERT
+        while left:
+            while size > len(left):
+                size >>= 1
+            part, left = left[:size], left[size:]
+            self._connection.execute(head + ", ".join([marks] * size), list(chain.from_iterable(part)))
 
     def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
         cursor = self._connection.execute(sql, parameters)
@@ -68,33 +83,46 @@ class SqliteTx:
             yield dict(zip(names, row, strict=True))
 
 
-class _Item(Generic[T]):
-    """One caller's work on its way through the writer."""
+Done = Callable[[T | None, BaseException | None], None]
+"""Called on the event loop with the result, or with the error."""
 
-    __slots__ = ("done", "error", "result", "work")
 
-    def __init__(self, work: Work[T]) -> None:
-        self.work = work
-        self.done = trio.Event()
-        self.error: BaseException | None = None
-        self.result: T | None = None
+@dataclass(slots=True)
+class _Item:
+    """One caller's work on its way through the writer: in a transaction, or `alone` on the bare connection."""
+
+    done: Done[object]
+    work: Callable[[Tx], object] | None = None
+    alone: Callable[[sqlite3.Connection], object] | None = None
+    result: object = None
+    error: BaseException | None = None
 
 
 class SqliteStore:
-    """The store in one file. `run` must run for writes to be done; `close` when everything has stopped."""
+    """The store in one file. `run` must run for writes to be done; `close` when everything has stopped.
+
+    The writer is a thread of its own, not a task that borrows one for each transaction: handing over costs a queue's
+    lock one way and a wake-up of the event loop the other way.
+    """
 
     def __init__(self, path: Path, metrics: StoreMetrics, reserve: Reserve) -> None:
         self._path = path
         self._metrics = metrics
         self._reserve = reserve
-        self._writer = _open(path)
+        try:
+            self._writer = _open(path)
+        except StoreError:  # on a full disk: even an empty log and its index take space
+            if not self._give_reserve():
+                raise
+            self._writer = _open(path)
         migrate(self._writer, path)
         self._readers = [_open(path, read_only=True) for _ in range(READERS)]
         self._reader_limit = trio.CapacityLimiter(READERS)
-        self._writer_limit = trio.CapacityLimiter(1)
-        self._queue: list[_Item[object]] = []
-        self._queued = trio.Event()
-        self._failing = False
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._failing = self._full = False  # set by the writer's thread alone
+        self._stopped = False
+        metrics.watch_queue(self._queue.qsize)
+        metrics.watch_files(path)
 
     @property
     def path(self) -> Path:
@@ -115,86 +143,173 @@ class SqliteStore:
                 self._readers.append(connection)
 
     async def write(self, work: Work[T]) -> T:
-        item = _Item(work)
-        self._queue.append(cast(_Item[object], item))
-        self._queued.set()
-        with trio.CancelScope(shield=True):  # the answer to 'was it kept?' is waited for
-            await item.done.wait()
-        if item.error is not None:
-            raise item.error
-        return cast(T, item.result)
+        return cast(T, await self._wait(_Item(_nobody, work=work)))
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on the writer's connection, outside a transaction, while no write runs (backup, restore)."""
-        async with self._writer_limit:
-            return await trio.to_thread.run_sync(work, self._writer)
+        return cast(T, await self._wait(_Item(_nobody, alone=work)))
+
+    def submit(self, work: Work[T], done: Done[T]) -> None:
+        """`write` for who has no task to wait in: what was submitted first is written and told first."""
+        self._put(_Item(cast(Done[object], done), work=work))
+
+    def _put(self, item: _Item) -> None:
+        if self._stopped:
+            raise StoreError(f"{self._path} is closed")
+        self._queue.put(item)
+
+    async def _wait(self, item: _Item) -> object:
+        finished = trio.Event()
+        item.done = lambda _result, _error: finished.set()
+        self._put(item)
+        with trio.CancelScope(shield=True):  # the answer to 'was it kept?' is waited for
+            await finished.wait()
+        if item.error is not None:
+            raise item.error
+        return item.result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Do the writes, until cancelled. While the disk fails, try once a second whether it is back."""
+        """Do the writes, until cancelled; then those that are queued."""
+        writer = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
+        writer.start()
         task_status.started()
-        while True:
-            with trio.move_on_after(PROBE_S if self._failing or self._reserve.released else math.inf):
-                await self._queued.wait()
-            self._queued = trio.Event()
-            batch, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
-            if self._queue:
-                self._queued.set()
-            with trio.CancelScope(shield=True):
-                await self._commit(batch or [_Item[object](_probe)])
-
-    async def _commit(self, batch: list[_Item[object]]) -> None:
-        self._metrics.queue_depth.set(len(self._queue))
-        started = time.perf_counter()
         try:
-            async with self._writer_limit:
-                await trio.to_thread.run_sync(self._transaction, batch)
-            self._observe(batch, time.perf_counter() - started)
-            self._failing = False
-        except StoreError as error:
-            self._metrics.errors.labels("commit").inc()
-            if not self._failing:
-                log.error("the store does not take writes; nobody is answered until it does", error=str(error))
-            self._failing = True
-            for item in batch:
-                item.error = error
-        for item in batch:
-            item.done.set()
+            await trio.sleep_forever()
+        finally:
+            self._stopped = True
+            self._queue.put(None)
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(writer.join)
 
-    def _observe(self, batch: list[_Item[object]], seconds: float) -> None:
-        self._metrics.commit_seconds.observe(seconds)
-        self._metrics.batch_rows.observe(len(batch))
-        if self._failing:
-            log.info("the store takes writes again")
+    # --- in the writer's thread -------------------------------------------------------------------------------
 
-    def _transaction(self, batch: list[_Item[object]]) -> None:
-        """In the worker thread: all items in one transaction. StoreError: none of them was kept."""
-        self._reserve.refill()
+    def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
+        """Transactions for what has queued up, until the queue's end."""
+        ended = False
+        while not ended:
+            items, ended = self._take()
+            for together in _runs(items):
+                started = time.perf_counter()
+                error = self._alone(*together) if together[0].alone else self._transaction(together)
+                token.run_sync_soon(self._finish, together, error, time.perf_counter() - started)
+
+    def _take(self) -> tuple[list[_Item], bool]:
+        """What has queued up, and whether that was the end.
+
+        After a second without work a probe is due while the disk fails, and the reserve is looked after.
+        """
+        items: list[_Item] = []
+        try:
+            item = self._queue.get(timeout=PROBE_S if self._failing or self._reserve.released else None)
+            while item is not None:
+                items.append(item)
+                if len(items) == MAX_BATCH:
+                    return items, False
+                item = self._queue.get_nowait()
+        except Empty:
+            self._reserve.refill()
+            return items or ([_Item(_nobody, work=_probe)] if self._failing else []), False
+        return items, True
+
+    def _transaction(self, items: list[_Item]) -> StoreError | None:
+        """All items in one transaction. An error: none of them was kept."""
+        if self._full and not self._make_room():
+            return StoreFull(f"{self._path}: no space left on the disk")
         connection = self._writer
         try:
             connection.execute("begin immediate")
             tx = SqliteTx(connection)
-            for item in batch:
+            for item in items:
                 _in_savepoint(connection, tx, item)
             connection.execute("commit")
-        except sqlite3.Error as error:
+        except Exception as error:  # whatever it was: nobody may be left waiting
             with suppress(sqlite3.Error):
                 if connection.in_transaction:
                     connection.execute("rollback")
-            raise self._failed(error) from error
+            return self._failed(error)
+        if self._failing:
+            log.info("the store takes writes again")
+        self._failing = self._full = False
+        return None
 
-    def _failed(self, error: sqlite3.Error) -> StoreError:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_FULL:
-            return StoreError(f"{self._path}: {error}")
-        if self._reserve.release():
+    def _alone(self, item: _Item) -> StoreError | None:
+        assert item.alone is not None  # noqa: S101
+        try:
+            item.result = item.alone(self._writer)
+        except Exception as error:
+            item.error = error
+        return None
+
+    def _failed(self, error: Exception) -> StoreError:
+        # A full disk is an I/O error to SQLite where it could not extend the log's index, or where a quota is spent.
+        code = _code(error)
+        self._full = code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.has_room(ROOM))
+        told = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
+        if not self._failing:
+            log.error("the store does not take writes; nobody is answered until it does", error=str(told))
+        self._failing = True
+        if self._full:
+            self._make_room()
+        return told
+
+    def _make_room(self) -> bool:
+        """On a full disk: merge the log into the database, with the space of the reserve if it takes that.
+
+        False: there is no room for a transaction. One that is smaller than the last might find some, but then the
+        service would be ready one moment and not the next.
+        """
+        self._merge_log()
+        if not self._reserve.has_room(ROOM) and self._give_reserve():
+            self._merge_log()
+        return self._reserve.has_room(ROOM)
+
+    def _give_reserve(self) -> bool:
+        given = self._reserve.release()
+        if given:
             log.error("the disk is full; the space kept in reserve was given to the store's log")
-        with suppress(sqlite3.Error):  # move the log into the database and give its space back
-            self._writer.execute("pragma wal_checkpoint(truncate)")
-        return StoreFull(f"{self._path}: no space left on the disk")
+        return given
+
+    def _merge_log(self) -> None:
+        """Move the log into the database and give its space back, if there is room for what the database grows by: a
+        merge that stops half-way would take the space that the log can still use."""
+        with suppress(sqlite3.Error, OSError):
+            size = "select page_count * page_size from pragma_page_count, pragma_page_size"
+            if self._reserve.has_room(self._writer.execute(size).fetchone()[0] - self._path.stat().st_size):
+                self._writer.execute("pragma wal_checkpoint(truncate)")
+
+    # --- back on the event loop -------------------------------------------------------------------------------
+
+    def _finish(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
+        self._observe(len(items), error, seconds)
+        for item in items:
+            item.error = error or item.error
+            try:
+                item.done(item.result, item.error)
+            except Exception:
+                log.exception("what was to follow a transaction failed")
+
+    def _observe(self, items: int, error: StoreError | None, seconds: float) -> None:
+        self._metrics.commits.observe(seconds, items)
+        if error is not None:
+            self._metrics.errors.labels("commit").inc()
 
     def close(self) -> None:
         """Close every connection; the log is merged into the database."""
         for connection in (*self._readers, self._writer):
             connection.close()
+
+
+def _nobody(_result: object, _error: BaseException | None) -> None:
+    """Nobody waits for it."""
+
+
+def _runs(items: list[_Item]) -> Iterator[list[_Item]]:
+    """Items that may share a transaction, in order; one that works alone stands alone."""
+    for alone, group in groupby(items, key=lambda item: item.alone is not None):
+        if alone:
+            yield from ([item] for item in group)
+        else:
+            yield list(group)
 
 
 def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -227,20 +342,28 @@ def _reading(connection: sqlite3.Connection) -> Iterator[Tx]:
             connection.execute("rollback")
 
 
-def _in_savepoint(connection: sqlite3.Connection, tx: Tx, item: _Item[object]) -> None:
-    """Run one item; undo it alone when it raises. Raises only when the whole transaction is gone."""
+def _in_savepoint(connection: sqlite3.Connection, tx: Tx, item: _Item) -> None:
+    """Run one item; undo it alone when it raises. Raises when the whole transaction is gone, or the disk fails."""
+    assert item.work is not None  # noqa: S101
     connection.execute("savepoint item")
-    item.error = None
     try:
         item.result = item.work(tx)
     except Exception as error:
-        if not connection.in_transaction:
-            raise  # the engine rolled everything back: disk full, I/O error, out of memory
+        if not connection.in_transaction or _code(error) in _DISK_FAILS:
+            raise  # the engine rolled everything back, or would on the next statement
         connection.execute("rollback to item")
         item.error = StoreError(str(error)) if isinstance(error, sqlite3.Error) else error
     connection.execute("release item")
 
 
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that is not the engine's."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
 def _probe(tx: Tx) -> None:
-    """The smallest write there is: tells whether the disk takes writes again."""
-    tx.execute("update config_version set version = version")
+    """The smallest write there is: tells whether the disk takes writes again. There and back, since an update to the
+    same value writes nothing."""
+    for step in (1, -1):
+        tx.execute("update config_version set version = version + :step", step=step)

@@ -5,9 +5,9 @@ where its domain or wallet is made, not here.
 """
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.command import JSON, Command, command
@@ -23,11 +23,14 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
+
+
 class CreateToken(_Arguments):
     """expires: `90d`, `12h`, `30m`, `4w`, or an ISO 8601 time; none means never."""
 
-    org: int
-    tenant: int
+    org: Number
+    tenant: Number
     role: Literal["admin", "operator", "auditor"] = "admin"
     name: str | None = None
     expires: str | None = None
@@ -36,16 +39,16 @@ class CreateToken(_Arguments):
 class ListTokens(_Arguments):
     """Of the installation, an organization, or a tenant in it."""
 
-    org: int | None = None
-    tenant: int | None = None
+    org: Number | None = None
+    tenant: Number | None = None
 
 
 class RevokeToken(_Arguments):
     """token: an id, or a name; org and tenant narrow the search."""
 
     token: int | str
-    org: int | None = None
-    tenant: int | None = None
+    org: Number | None = None
+    tenant: Number | None = None
 
 
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:

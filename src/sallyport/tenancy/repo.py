@@ -40,6 +40,11 @@ def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
     return tenant
 
 
+def tenants(tx: Tx) -> list[Tenant]:
+    """Every tenant of the installation."""
+    return tx.all(Tenant, "select id, organization_id as organization, number from tenants order by id")
+
+
 def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at: int, until: int | None) -> int:
     """Keep a token's hash; the token's id."""
     made = tx.value(

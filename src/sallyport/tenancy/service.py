@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from sallyport.base.clock import Clock
+from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Unauthenticated
 from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store.model import Store, Tx
@@ -14,6 +14,7 @@ CACHED_TOKENS = 4096
 LONGEST_TOKEN = 128
 LONGEST_NAME = 64
 _HIGHEST = 2**63 - 1
+_LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999: a later one could not be written
 
 
 class Tenancy:
@@ -33,6 +34,11 @@ class Tenancy:
         tenant = await self._store.write(lambda tx: repo.ensure_tenant(tx, organization, number, at=at))
         return tenant.id
 
+    async def numbers(self) -> dict[int, tuple[int, int]]:
+        """Organization and tenant as bodies call them, by the tenant's internal id. StoreError."""
+        tenants = await self._store.read(repo.tenants)
+        return {tenant.id: (tenant.organization, tenant.number) for tenant in tenants}
+
     async def create_token(
         self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
     ) -> tuple[TokenRecord, str]:
@@ -43,8 +49,8 @@ class Tenancy:
         at = self._clock()
         _check_scope(organization, tenant)
         _check_name(name)
-        if expires_at is not None and not at < expires_at <= _HIGHEST:
-            raise _invalid("expires", "a time in the future")
+        if expires_at is not None and not at < expires_at <= _LAST_TIME:
+            raise _invalid("expires", "a time in the future, up to the year 9999")
         token = new_token()
 
         def work(tx: Tx) -> TokenRecord:
@@ -129,7 +135,7 @@ def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
     """The one token that is meant; where several have the name, the one that is still active."""
     if isinstance(token, int):
-        by_id = repo.token_by_id(tx, token, organization, tenant)
+        by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
         if by_id is None:
             raise NotFound("token not found")
         return by_id

@@ -1,6 +1,8 @@
 """What all HTTP operations share; a slice declares operations and knows nothing of HTTP.
 
-    server      sockets, TLS, limits; no peer can end more than its own connection
+    server      listens, accepts, stops; TLS; how many connections there may be
+    connection  one connection with an end to everything; no peer can end more than its own
+    inbox       a request's body on its way to the app
     app         puts the operations, health, metrics and the description of the API together
     operation   how an operation is declared, and the one order in which everything is checked
     scope       who calls (token to organization, tenant, role) and which bodies say where they belong

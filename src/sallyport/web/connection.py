@@ -13,9 +13,10 @@ glue, and what differs is:
 """
 
 import enum
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeAlias, cast
 
@@ -24,7 +25,8 @@ import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.events import Request
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.events import Request, Response
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import WorkerContext
@@ -107,7 +109,7 @@ class Connection:
         self._scope = trio.CancelScope()
         self._reading = trio.CancelScope()
         self._sending = trio.Lock()
-        self._deadline = 0.0
+        self._receiving = trio.CancelScope()
         self.phase = Phase.HANDSHAKE
 
     async def run(self) -> None:
@@ -155,18 +157,26 @@ class Connection:
 
     async def _read(self, protocol: "Http1") -> None:
         while True:
-            with trio.CancelScope(deadline=self._deadline) as limit:
+            with self._receiving:
                 octets = bytes(await self._stream.receive_some(RECEIVE))
-            if limit.cancelled_caught:
+            if self._receiving.cancelled_caught:
                 return
+            self._receiving = trio.CancelScope(deadline=self._receiving.deadline)
             if self.phase is Phase.IDLE and octets:
                 self._enter(Phase.HEAD)
             began = trio.current_time()
             await protocol.handle(RawData(octets))
-            if self.phase is Phase.REQUEST:  # what the app takes to read is not the peer's fault
-                self._deadline += len(octets) / self._limits.body_rate + trio.current_time() - began
+            if self.phase is Phase.REQUEST:
+                self._extend(protocol, len(octets), trio.current_time() - began)
             if not octets:
                 return
+
+    def _extend(self, protocol: "Http1", octets: int, handling_s: float) -> None:
+        """A body has time as long as it keeps its rate; what the app takes to read it is not the peer's fault."""
+        if protocol.receives:
+            self._receiving.deadline += octets / self._limits.body_rate + handling_s
+        else:
+            self._receiving.deadline = math.inf
 
     async def _send(self, event: Event) -> None:
         """What the protocol wants done: octets out, the end, or the news that a request began or ended."""
@@ -205,7 +215,7 @@ class Connection:
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         limit = {Phase.HEAD: self._limits.head_s, Phase.IDLE: self._limits.idle_s, Phase.REQUEST: self._limits.body_s}
-        self._deadline = trio.current_time() + limit.get(phase, 0.0)
+        self._receiving.deadline = trio.current_time() + limit.get(phase, math.inf)
         self._on_phase(self)
 
 
@@ -214,6 +224,17 @@ OnPhase: TypeAlias = Callable[[Connection], None]
 
 class Http1(H11Protocol):
     """hypercorn's HTTP/1.1 without the ways out of it."""
+
+    @property
+    def receives(self) -> bool:
+        """Whether more of the request's body has to come."""
+        return self.connection.their_state is h11.SEND_BODY
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """As hypercorn's; an answer that comes before the end of the body tells that the connection ends with it."""
+        if isinstance(event, Response) and self.receives:
+            event = replace(event, headers=[*event.headers, (b"connection", b"close")])
+        await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Refuse what is not HTTP/1, or could be understood in two ways."""

@@ -1,24 +1,32 @@
-"""What the command line asks: client.add, client.list, client.remove, client.unlatch."""
+"""What the command line asks: client.add, client.list, client.remove, client.unlatch, client.import,
+client.weaknesses. Secrets come in as hex octets, since they may be in any encoding; one goes out only where it was
+made here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
-from sallyport.inventory.clients.model import AnySignatures, Client, NetworkText, Signatures
+from sallyport.base.command import JSON, Arguments, Command, HexOctets, OfTenant, Row, Tenants, command
+from sallyport.base.validation import unfit
+from sallyport.inventory.clients import weakness
+from sallyport.inventory.clients.model import MAX_SECRET, AnySignatures, Client, NetworkText, Signatures
+from sallyport.inventory.clients.plan import Action, Step, Wanted
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.web.scope import Name, Text
 
 FindDomain = Callable[[int, str], int]
 """(tenant id, name or id) to a domain's id. NotFound."""
 
+SecretOctets = Annotated[HexOctets, Field(min_length=2, max_length=2 * MAX_SECRET)]
+
 
 class ClientFields(Arguments):
-    """A RADIUS client. secret: hex octets, since a file may hold any."""
+    """A RADIUS client."""
 
     name: Name
     address: NetworkText
-    secret: str | None = None
+    secret: SecretOctets | None = None
     product: Text = ""
     require_message_authenticator: AnySignatures = Signatures.AUTO
     limit_proxy_state: AnySignatures = Signatures.AUTO
@@ -36,10 +44,41 @@ class ListClients(Arguments):
     """Of the installation."""
 
 
-class NamedClient(OfTenant):
-    """One client of a tenant."""
+class NamedClient(Arguments):
+    """One client: of a tenant, or of the installation where only one has that name."""
 
     name: str
+    org: int | None = Field(default=None, ge=1)
+    tenant: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "NamedClient":
+        if (self.org is None) != (self.tenant is None):
+            raise unfit("org and tenant go together")
+        return self
+
+
+class ImportedClient(Arguments):
+    """A client of a file. Its name and the length of its secret are judged in the plan."""
+
+    name: str
+    address: NetworkText
+    secret: HexOctets
+    product: Text | None = None
+    require_message_authenticator: AnySignatures
+    limit_proxy_state: AnySignatures
+
+
+class ImportClients(OfTenant):
+    """domains: None keeps what is there, and gives new clients all of the tenant's.
+
+    apply: carry the plan out, all or none of it. skip_refused: leave out what cannot be done, and do the rest.
+    """
+
+    clients: list[ImportedClient]
+    domains: list[str] | None = None
+    apply: bool = False
+    skip_refused: bool = False
 
 
 def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dict[str, Command]:
@@ -50,28 +89,54 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
         domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
         added = await service.add_all(tenant_id, [_new(each, domain_ids) for each in wanted.clients])
         return [
-            {"id": client_id, "name": each.name, "secret": None if each.secret else secret.decode()}
+            {
+                "id": client_id,
+                "name": each.name,
+                "secret": None if each.secret else secret.decode(),
+                "warnings": list[JSON](weakness.of_client(service.table.by_id[client_id])),
+            }
             for each, (client_id, secret) in zip(wanted.clients, added, strict=True)
         ]
 
     async def listing(_: ListClients) -> JSON:
-        return [_row(client) for client in service.table.by_id.values()]
+        numbers = await tenants.numbers()
+        return [_row(client, *numbers[client.tenant_id]) for client in service.table.by_id.values()]
+
+    async def find(wanted: NamedClient) -> Client:
+        if wanted.org is None or wanted.tenant is None:
+            return service.anywhere(wanted.name)
+        return service.named(await tenants.ensure_tenant(wanted.org, wanted.tenant), wanted.name)
 
     async def remove(wanted: NamedClient) -> JSON:
-        tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
-        await service.delete(tenant_id, service.named(tenant_id, wanted.name).id)
+        client = await find(wanted)
+        await service.delete(client.tenant_id, client.id)
         return None
 
     async def unlatch(wanted: NamedClient) -> JSON:
-        tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
-        await service.unlatch(tenant_id, wanted.name)
+        await service.unlatch(await find(wanted))
         return None
+
+    async def importing(wanted: ImportClients) -> JSON:
+        tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
+        domain_ids = None
+        if wanted.domains is not None:
+            domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
+        steps = service.plan(tenant_id, [_wanted(each, domain_ids) for each in wanted.clients])
+        whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
+        if wanted.apply and whole:
+            await service.carry_out(tenant_id, steps)
+        return {"applied": wanted.apply and whole, "clients": [_step(step) for step in steps]}
+
+    async def weaknesses(_: ListClients) -> JSON:
+        return _weaknesses(service.table.by_id)
 
     return {
         "client.add": command(AddClients, add),
+        "client.import": command(ImportClients, importing),
         "client.list": command(ListClients, listing),
         "client.remove": command(NamedClient, remove),
         "client.unlatch": command(NamedClient, unlatch),
+        "client.weaknesses": command(ListClients, weaknesses),
     }
 
 
@@ -88,10 +153,34 @@ def _new(wanted: ClientFields, domain_ids: tuple[int, ...]) -> NewClient:
     )
 
 
-def _row(client: Client) -> dict[str, JSON]:
+def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
+    return Wanted(
+        name=each.name,
+        network=each.address,
+        secret=bytes.fromhex(each.secret),
+        product=each.product,
+        require_message_authenticator=each.require_message_authenticator.value,
+        limit_proxy_state=each.limit_proxy_state.value,
+        domain_ids=domain_ids,
+    )
+
+
+def _step(step: Step) -> Row:
+    return {
+        "action": step.action.value,
+        "name": step.wanted.name,
+        "address": step.wanted.network,
+        "changes": list[JSON](step.changes()),
+        "reason": step.reason,
+    }
+
+
+def _row(client: Client, organization: int, tenant: int) -> Row:
     return {
         "id": client.id,
         "name": client.name,
+        "org": organization,
+        "tenant": tenant,
         "address": client.address,
         "domains": list(client.domain_ids),
         "product": client.product,
@@ -101,3 +190,21 @@ def _row(client: Client) -> dict[str, JSON]:
         "proxy_state_limited": client.proxy_state_limited,
         "password_verified": client.password_verified,
     }
+
+
+def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
+    """A line for each thing that is weak, by client; then the ranges that contain others."""
+    found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
+    by_network = {client.network: client for client in clients.values()}
+    for network, inner in weakness.enclosing(by_network).items():
+        names = _few([by_network[each].name for each in inner])
+        found.append(_weakness(by_network[network], f"contains {names}: the longest prefix wins"))
+    return found
+
+
+def _weakness(client: Client, text: str) -> JSON:
+    return {"client": client.name, "address": client.address, "weakness": text}
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

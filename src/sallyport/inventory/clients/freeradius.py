@@ -18,14 +18,13 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from sallyport.base.secret import Secret
+from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.freeradius_tree import Parser, Section
 
 Network = IPv4Network | IPv6Network
 Setting = Literal["yes", "no", "auto"]
 
 EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
-SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
-WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers
 
 # The types that checkrad knows; `dot1x` and `other` are no products.
 PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -65,7 +64,6 @@ _IGNORED: Final = frozenset(
 _SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {"yes": "yes", "true": "yes", "on": "yes", "no": "no", "false": "no", "off": "no", "auto": "auto"}
 )
-_FAMOUS: Final = (b"testing123", b"secret", b"sharedsecret", b"radius", b"password", b"cisco", b"changeme", b"radsec")
 _PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
 
 
@@ -185,6 +183,18 @@ def _addresses(section: Section, notes: list[str]) -> Network:
 
 def _network(text: str, kind: str, notes: list[str]) -> Network:
     """What ipaddr, ipv4addr or ipv6addr mean: an address, a prefix, or all: `*`, and 0.0.0.0 and :: as single ones."""
+    written, network = _prefix(text, kind)
+    if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
+        raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
+    if network == written and written.network_address.is_unspecified:
+        network = written.supernet(new_prefix=0)
+    if network.network_address != written.network_address or (network.prefixlen == 0 and text != "*"):
+        notes.append(f"{_decoded(text)!r} is the network {network}")
+    return network
+
+
+def _prefix(text: str, kind: str) -> tuple[Network, Network]:
+    """The address alone, and the network that it and the length behind it make."""
     found = _PREFIX.fullmatch(text)
     if found is None or "%" in text:  # a zone of IPv6: FreeRADIUS refuses it too
         raise _UnusableError(f"{_decoded(text)!r} is no address")
@@ -195,16 +205,9 @@ def _network(text: str, kind: str, notes: list[str]) -> Network:
         address += ".0" * (3 - address.count("."))  # FreeRADIUS takes 10/8 for 10.0.0.0/8
     try:
         written = ip_network(address)
-        network = written.supernet(new_prefix=int(length)) if length else written
+        return written, written.supernet(new_prefix=int(length)) if length else written
     except ValueError:
         raise _UnusableError(f"{_decoded(text)!r} is no address; host names are not resolved") from None
-    if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
-        raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
-    if network == written and written.network_address.is_unspecified:
-        network = written.supernet(new_prefix=0)
-    if network.network_address != written.network_address or (network.prefixlen == 0 and text != "*"):
-        notes.append(f"{_decoded(text)!r} is the network {network}")
-    return network
 
 
 def _masked(network: Network, text: str, netmask: str, notes: list[str]) -> Network:
@@ -221,21 +224,10 @@ def _secret(section: Section, notes: list[str]) -> Secret:
         raise _UnusableError("no secret")
     if b"\\" in octets:
         notes.append("the secret holds a backslash as it is, as in FreeRADIUS 3: it begins no escape")
-    weakness = _weakness(octets)
-    if weakness:
-        notes.append(f"the secret {weakness}")
+    weak = weakness.of_secret(octets)
+    if weak:
+        notes.append(f"the secret {weak}")
     return Secret(octets)
-
-
-def _weakness(secret: bytes) -> str:
-    """What is wrong with a secret, in words that do not show it; empty for nothing."""
-    if secret.lower() in _FAMOUS or secret.startswith(b"testing123"):
-        return "is one that everybody knows"
-    if len(secret) < SHORT_SECRET:
-        return f"is shorter than {SHORT_SECRET} octets"
-    if len(set(secret)) < SHORT_SECRET // 2:
-        return "repeats a few octets"
-    return ""
 
 
 def _product(section: Section, notes: list[str]) -> str | None:
@@ -295,9 +287,9 @@ def _listed(entries: list[Entry]) -> str:
 
 def _weak(clients: list[Entry]) -> Iterator[str]:
     for entry in clients:
-        weakness = _weakness(entry.secret.reveal())
-        if weakness:
-            yield f"{_shown(entry)}: the secret {weakness}"
+        weak = weakness.of_secret(entry.secret.reveal())
+        if weak:
+            yield f"{_shown(entry)}: the secret {weak}"
 
 
 def _twice(clients: list[Entry]) -> Iterator[str]:
@@ -317,23 +309,14 @@ def _overlaps(clients: list[Entry]) -> Iterator[str]:
     first: dict[Network, Entry] = {}
     for entry in clients:
         first.setdefault(entry.addresses, entry)
-    inner: dict[Network, list[Entry]] = {}
-    lengths = sorted({network.prefixlen for network in first}, reverse=True)
-    for network, entry in first.items():
-        around = (network.supernet(new_prefix=length) for length in lengths if length < network.prefixlen)
-        closest = next((other for other in around if other in first), None)
-        if closest is not None:
-            inner.setdefault(closest, []).append(entry)
-    for network, within in inner.items():
-        yield f"{_shown(first[network])} contains {_listed(within)}: the longest prefix wins"
+    for network, within in weakness.enclosing(first).items():
+        yield f"{_shown(first[network])} contains {_listed([first[each] for each in within])}: the longest prefix wins"
 
 
 def _ranges(clients: list[Entry]) -> Iterator[str]:
     for entry in clients:
-        length = entry.addresses.prefixlen
-        if length < entry.addresses.max_prefixlen and entry.require_message_authenticator == "auto":
-            yield f"{_shown(entry)}: require_message_authenticator auto never becomes yes for a range; say yes or no"
-        if length == 0:
-            yield f"{_shown(entry)}: admits every address there is"
-        elif length <= WIDE[entry.addresses.version]:
-            yield f"{_shown(entry)}: a very wide range"
+        if entry.addresses.num_addresses > 1 and entry.require_message_authenticator == "auto":
+            yield f"{_shown(entry)}: {weakness.NEVER_LATCHES}"
+        width = weakness.of_width(entry.addresses)
+        if width:
+            yield f"{_shown(entry)}: {width}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field
 
+from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text
@@ -104,6 +105,10 @@ class ClientTable:
             prefix[int(network.network_address)] = client
         self._lengths = sorted(self._by_prefix, reverse=True)
         self._found: dict[str, Client | None] = {}
+
+    def foreign_ranges(self, tenant_id: int) -> Ranges:
+        """The networks of all other tenants."""
+        return Ranges(client.network for client in self.by_id.values() if client.tenant_id != tenant_id)
 
     def find(self, host: str) -> Client | None:
         """The client of a source address in text, or None."""
@@ -232,4 +237,3 @@ class Done(BaseModel):
     code: int = 200
     status: str = "Success"
     message: str
-

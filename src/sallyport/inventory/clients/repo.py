@@ -59,9 +59,11 @@ def _identity(client_id: int) -> str:
 def load(tx: Tx, opened: Opened) -> ClientTable:
     """All RADIUS clients of the installation. SecretError: the master key is not the one they were sealed under."""
     domains: dict[int, list[int]] = {}
-    for each in tx.all(_DomainOf, "select client_id, domain_id from radius_client_domains order by client_id, position"):
+    for each in tx.all(
+        _DomainOf, "select client_id, domain_id from radius_client_domains order by client_id, position"
+    ):
         domains.setdefault(each.client_id, []).append(each.domain_id)
-    rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")  # noqa: S608
+    rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     return ClientTable(
         Client(
             id=row.id,
@@ -107,8 +109,12 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) ->
 
     Another address or another setting of signatures forgets what was learned under the old one.
     """
-    row = tx.one(_Row, f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t",  # noqa: S608
-                 id=client_id, t=tenant_id)
+    row = tx.one(
+        _Row,
+        f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t",
+        id=client_id,
+        t=tenant_id,
+    )
     if row is None:
         raise NotFound("client not found")
     name, network = str(changes.get("name", row.name)), str(changes.get("network", row.network))
@@ -119,30 +125,43 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) ->
     if changes.keys() & {"network", "limit_proxy_state"}:
         changes["proxy_state_limited_since"] = None
     columns = ", ".join(f"{column} = :{column}" for column in changes)
-    tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)  # noqa: S608
+    tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)
 
 
 def _must_be_free(tx: Tx, client_id: int, tenant_id: int, name: str, network: str) -> None:
-    if tx.value(int, "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id",
-                t=tenant_id, key=name.casefold(), id=client_id):
+    if tx.value(
+        int,
+        "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id",
+        t=tenant_id,
+        key=name.casefold(),
+        id=client_id,
+    ):
         raise Conflict(f"a RADIUS client {name} exists")
-    if tx.value(int, "select 1 from radius_clients where network = :network and id <> :id",
-                network=network, id=client_id):
+    if tx.value(
+        int, "select 1 from radius_clients where network = :network and id <> :id", network=network, id=client_id
+    ):
         raise Conflict(f"a RADIUS client with the address {network} exists")
 
 
 def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:
     """Seal and keep a client's secret."""
-    tx.execute("update radius_clients set secret = :secret where id = :id",
-               secret=vault.seal(secret, _identity(client_id)), id=client_id)
+    tx.execute(
+        "update radius_clients set secret = :secret where id = :id",
+        secret=vault.seal(secret, _identity(client_id)),
+        id=client_id,
+    )
 
 
 def set_domains(tx: Tx, client_id: int, domain_ids: list[int]) -> None:
     """The client's domains, the first being its default; none means all of its tenant's."""
     tx.execute("delete from radius_client_domains where client_id = :id", id=client_id)
     for position, domain_id in enumerate(dict.fromkeys(domain_ids)):
-        tx.execute("insert into radius_client_domains (client_id, position, domain_id) values (:id, :position, :d)",
-                   id=client_id, position=position, d=domain_id)
+        tx.execute(
+            "insert into radius_client_domains (client_id, position, domain_id) values (:id, :position, :d)",
+            id=client_id,
+            position=position,
+            d=domain_id,
+        )
     tx.execute("update radius_clients set all_domains = :all where id = :id", all=int(not domain_ids), id=client_id)
 
 
@@ -155,13 +174,17 @@ def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
 def learn(tx: Tx, client_id: int, column: str, at: int | None) -> None:
     """Keep since when a client is known to sign (`signed_since`), or to need no unsigned Proxy-State
     (`proxy_state_limited_since`); None forgets it. Each change is in the client's history."""
-    tx.execute(f"update radius_clients set {column} = :at where id = :id", at=at, id=client_id)  # noqa: S608
+    tx.execute(f"update radius_clients set {column} = :at where id = :id", at=at, id=client_id)
 
 
 def remember(tx: Tx, client: Client, event: str, at: int) -> None:
     """Write a line of the client's history."""
-    tx.execute("insert into radius_client_history (tenant_id, client_id, name, event, at) "
-               "values (:t, :id, :name, :event, :at)",
-               t=client.tenant_id, id=client.id, name=client.name, event=event, at=at)
-
-
+    tx.execute(
+        "insert into radius_client_history (tenant_id, client_id, name, event, at) "
+        "values (:t, :id, :name, :event, :at)",
+        t=client.tenant_id,
+        id=client.id,
+        name=client.name,
+        event=event,
+        at=at,
+    )

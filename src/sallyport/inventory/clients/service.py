@@ -1,8 +1,8 @@
 """The rules of RADIUS clients."""
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_network
 
 import structlog
 
@@ -10,7 +10,8 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.inventory.clients import repo
-from sallyport.inventory.clients.model import Client, ClientTable, Network
+from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
@@ -64,6 +65,15 @@ class Clients:
             and needle in f"{client.name}\n{client.network}\n{client.product}".casefold()
         ]
 
+    def anywhere(self, name: str) -> Client:
+        """The one client of the installation with this name. NotFound, also where several tenants have it."""
+        found = [client for client in self.table.by_id.values() if client.name.casefold() == name.casefold()]
+        if len(found) > 1:
+            raise NotFound(f"{len(found)} tenants have a RADIUS client {name}: name the tenant")
+        if not found:
+            raise NotFound(f"no RADIUS client {name}")
+        return found[0]
+
     def named(self, tenant_id: int, name: str) -> Client:
         """A tenant's client by its name. NotFound."""
         for client in self.of_tenant(tenant_id):
@@ -83,7 +93,7 @@ class Clients:
         """Add several clients, all or none."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
-            self._check_range(tenant_id, new.network)
+        self._check_ranges(tenant_id, [new.network for new in clients])
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
             return [self._add(tx, tenant_id, new) for new in clients]
@@ -105,6 +115,25 @@ class Clients:
         repo.update(tx, tenant_id, client_id, settings)
         return client_id, secret
 
+    def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
+        """What an import would do. Forbidden: a foreign domain."""
+        for each in wanted:
+            self._check_domains(tenant_id, each.domain_ids or ())
+        return plan(wanted, tenant_id, self.table)
+
+    async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
+        """Do the steps of a plan, all or none; refused ones are left out. Conflict: something changed meanwhile."""
+
+        def work(tx: Tx) -> None:
+            for step in steps:
+                if step.action is Action.NEW:
+                    self._add(tx, tenant_id, _new(step.wanted))
+                elif step.action is Action.CHANGED:
+                    repo.update(tx, tenant_id, step.client_id, dict(step.columns or {}))
+                    self._replace(tx, step.client_id, step.secret, step.domain_ids)
+
+        await self._configuration.change(work)
+
     async def update(
         self,
         tenant_id: int,
@@ -117,16 +146,19 @@ class Clients:
         """Change a client; what is not given keeps its value. NotFound, Conflict, Forbidden."""
         self._check_domains(tenant_id, domain_ids or ())
         if "network" in changes:
-            self._check_range(tenant_id, str(changes["network"]))
+            self._check_ranges(tenant_id, [str(changes["network"])])
 
         def work(tx: Tx) -> None:
             repo.update(tx, tenant_id, client_id, changes)
-            if secret is not None:
-                repo.set_secret(tx, self._vault, client_id, secret)
-            if domain_ids is not None:
-                repo.set_domains(tx, client_id, list(domain_ids))
+            self._replace(tx, client_id, secret, domain_ids)
 
         await self._configuration.change(work)
+
+    def _replace(self, tx: Tx, client_id: int, secret: bytes | None, domain_ids: Sequence[int] | None) -> None:
+        if secret is not None:
+            repo.set_secret(tx, self._vault, client_id, secret)
+        if domain_ids is not None:
+            repo.set_domains(tx, client_id, list(domain_ids))
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
         """Remove a client; its next request is not answered. NotFound."""
@@ -150,9 +182,8 @@ class Clients:
         else:
             log.info("RADIUS client latched", client=client.name, what=column)
 
-    async def unlatch(self, tenant_id: int, name: str) -> None:
-        """Forget that a client signs and limits Proxy-State; it may learn both again. NotFound."""
-        client = self.named(tenant_id, name)
+    async def unlatch(self, client: Client) -> None:
+        """Forget that a client signs and limits Proxy-State; it may learn both again."""
 
         def work(tx: Tx) -> None:
             repo.learn(tx, client.id, "signed_since", None)
@@ -165,12 +196,20 @@ class Clients:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
 
-    def _check_range(self, tenant_id: int, network: str) -> None:
-        wanted: Network = ipaddress.ip_network(network)
-        for client in self.table.by_id.values():
-            if client.tenant_id != tenant_id and _overlap(wanted, client.network):
+    def _check_ranges(self, tenant_id: int, networks: Sequence[str]) -> None:
+        foreign = self.table.foreign_ranges(tenant_id)
+        for network in networks:
+            if foreign.touch(ip_network(network)):
                 raise Conflict(f"the address {network} touches a range of another tenant")
 
 
-def _overlap(one: Network, other: Network) -> bool:
-    return one.version == other.version and one.overlaps(other)
+def _new(wanted: Wanted) -> NewClient:
+    return NewClient(
+        name=wanted.name,
+        network=wanted.network,
+        secret=wanted.secret,
+        domain_ids=wanted.domain_ids or (),
+        product=wanted.product or "",
+        require_message_authenticator=wanted.require_message_authenticator,
+        limit_proxy_state=wanted.limit_proxy_state,
+    )

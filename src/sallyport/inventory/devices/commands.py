@@ -19,6 +19,7 @@ class ListDevices(Arguments):
     domain_id: int
     search: str = ""
     after: int = Field(default=0, ge=0)
+    limit: int = Field(default=PAGE, ge=0, le=PAGE)
 
 
 class ShowDevice(Arguments):
@@ -32,7 +33,7 @@ def commands(service: Devices) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def listing(wanted: ListDevices) -> JSON:
-        query = DeviceQuery(wanted.domain_id, search=wanted.search, offset=wanted.after, limit=PAGE)
+        query = DeviceQuery(wanted.domain_id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
         rows, total = await service.page(query)
         return {"devices": [_row(row) for row in rows], "total": total}
 
@@ -45,8 +46,7 @@ def commands(service: Devices) -> dict[str, Command]:
             "evidence": json.loads(row.evidence),
             "station_count": behind,
             "stations": [
-                {"station": each.station, "user": each.user_name, "last_seen": iso(each.last_seen)}
-                for each in stations
+                {"station": each.station, "user": each.user_name, "last_seen": iso(each.last_seen)} for each in stations
             ],
             "history": [{"time": iso(each.at), "event": each.event, "actor": each.actor} for each in history],
         }

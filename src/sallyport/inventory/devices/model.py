@@ -1,6 +1,7 @@
 """What a device is, in the service and in the interface."""
 
 from dataclasses import dataclass
+
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from sallyport.web.paging import Paged, ShortPaged
@@ -32,9 +33,7 @@ class Device:
         "requests",
     )
 
-    def __init__(
-        self, domain_id: int, ip_address: str, client_ip: str, nas_identifier: str, *, at: int
-    ) -> None:
+    def __init__(self, domain_id: int, ip_address: str, client_ip: str, nas_identifier: str, *, at: int) -> None:
         self.id: int | None = None
         self.domain_id = domain_id
         self.ip_address = ip_address

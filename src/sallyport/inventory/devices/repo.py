@@ -102,7 +102,7 @@ def register(tx: Tx, device: Device) -> bool:
         last=device.last_seen,
     )
     if device_id is None:
-        device.id = tx.value(int, f"select id from devices where {_IDENTITY}", **_identity(device))  # noqa: S608
+        device.id = tx.value(int, f"select id from devices where {_IDENTITY}", **_identity(device))
         return False
     device.id = device_id
     _index(tx, device_id, device)
@@ -118,7 +118,7 @@ def registrations(tx: Tx, device_id: int) -> int:
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
     """Add what was counted since the last flush; False where the row is gone: another node deleted it."""
-    row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where id = :id", id=device.id)  # noqa: S608
+    row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where id = :id", id=device.id)
     if row is None:
         return False
     if (row.device_name, row.device_type) != (device.device_name, device.device_type):
@@ -169,7 +169,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
     """The devices of a domain with these ids, those that exist."""
-    sql = f"select {_COLUMNS} from devices where domain_id = :d and id = :id"  # noqa: S608
+    sql = f"select {_COLUMNS} from devices where domain_id = :d and id = :id"
     found = (tx.one(DeviceRow, sql, d=domain_id, id=each) for each in dict.fromkeys(device_ids))
     return [row for row in found if row is not None]
 
@@ -178,8 +178,7 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
     """The devices of a domain with these addresses."""
     return tx.all(
         DeviceRow,
-        f"select {_COLUMNS} from devices where domain_id = :d and ip_address = :ip and client_ip = :client "  # noqa: S608
-        "order by id",
+        f"select {_COLUMNS} from devices where domain_id = :d and ip_address = :ip and client_ip = :client order by id",
         d=domain_id,
         ip=ip_address,
         client=client_ip,
@@ -191,7 +190,7 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     source, where, parameters = _conditions(query)
     rows = tx.all(
         DeviceRow,
-        f"select {_COLUMNS} from {source} where {where} order by devices.id limit :limit offset :offset",  # noqa: S608
+        f"select {_COLUMNS} from {source} where {where} order by devices.id limit :limit offset :offset",
         limit=query.limit,
         offset=query.offset,
         **parameters,
@@ -205,7 +204,7 @@ def _matches(tx: Tx, query: DeviceQuery, source: str, where: str, parameters: di
     if len(query.search) >= 3 and not query.column:
         sql = "select count(*) from devices_search where devices_search match :match"
         return tx.value(int, sql, match=parameters["match"]) or 0
-    return tx.value(int, f"select count(*) from {source} where {where}", **parameters) or 0  # noqa: S608
+    return tx.value(int, f"select count(*) from {source} where {where}", **parameters) or 0
 
 
 def _conditions(query: DeviceQuery) -> tuple[str, str, dict[str, Value]]:
@@ -278,18 +277,20 @@ def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
     """One page of the stations behind a domain's devices (device_id 0: of all), ordered by id, and their number."""
-    where = "domain_id = :d and (:device = 0 or device_id = :device) and (:search = '' or instr(lower(station), " \
+    where = (
+        "domain_id = :d and (:device = 0 or device_id = :device) and (:search = '' or instr(lower(station), "
         ":search) > 0 or instr(lower(user_name), :search) > 0)"
+    )
     parameters: dict[str, Value] = {"d": domain_id, "device": device_id, "search": search.lower()}
     columns = ", ".join(StationRow.__dataclass_fields__)
     rows = tx.all(
         StationRow,
-        f"select {columns} from stations where {where} order by id limit :limit offset :offset",  # noqa: S608
+        f"select {columns} from stations where {where} order by id limit :limit offset :offset",
         limit=limit,
         offset=offset,
         **parameters,
     )
-    return rows, tx.value(int, f"select count(*) from stations where {where}", **parameters) or 0  # noqa: S608
+    return rows, tx.value(int, f"select count(*) from stations where {where}", **parameters) or 0
 
 
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
@@ -299,9 +300,9 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
     columns = ", ".join(HistoryRow.__dataclass_fields__)
     rows = tx.all(
         HistoryRow,
-        f"select {columns} from device_history where {where} order by id desc limit :limit offset :offset",  # noqa: S608
+        f"select {columns} from device_history where {where} order by id desc limit :limit offset :offset",
         limit=limit,
         offset=offset,
         **parameters,
     )
-    return rows, tx.value(int, f"select count(*) from device_history where {where}", **parameters) or 0  # noqa: S608
+    return rows, tx.value(int, f"select count(*) from device_history where {where}", **parameters) or 0

@@ -69,9 +69,7 @@ class Devices:
             lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
         )
 
-    async def history(
-        self, domain_id: int, device_id: int, *, offset: int, limit: int
-    ) -> tuple[list[HistoryRow], int]:
+    async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """One page of the history and how much there is."""
         return await self._store.read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
@@ -186,5 +184,3 @@ class _Count:
 def _count_all(tx: Tx) -> dict[tuple[str, ...], float]:
     rows = tx.all(_Count, "select domain_id, value from counters where name = :name", name=repo.COUNTER)
     return {(str(row.domain_id),): float(row.value) for row in rows}
-
-

@@ -79,8 +79,10 @@ class Sightings:
             [(device, device.requests) for device in self._changed_devices],
             [(station, station.requests) for station in self._changed_stations],
         )
-        for each in (*self._changed_devices, *self._changed_stations):
-            each.requests = 0
+        for device in self._changed_devices:
+            device.requests = 0
+        for station in self._changed_stations:
+            station.requests = 0
         self._changed_devices, self._changed_stations = [], []
         if len(self._devices) > self._max_devices:
             self._devices.clear()
@@ -102,9 +104,7 @@ class Sightings:
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop devices that were deleted, and what was counted for them: their next request registers them anew."""
-        gone = {
-            key: device for key, device in self._devices.items() if key[0] == domain_id and device.id in device_ids
-        }
+        gone = {key: device for key, device in self._devices.items() if key[0] == domain_id and device.id in device_ids}
         for key in gone:
             del self._devices[key]
         devices = set(gone.values())
@@ -152,5 +152,3 @@ def _told(finding: Finding | None) -> object:
     if finding is None:
         return None
     return {"product": finding.product, "certainty": finding.certainty.value, "evidence": list(finding.evidence)}
-
-

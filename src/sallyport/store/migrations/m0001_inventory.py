@@ -29,7 +29,8 @@ create table domains (
 
 create table radius_clients (
     id integer primary key autoincrement, tenant_id integer not null references tenants (id), name text not null,
-    name_key text not null, network text not null unique, secret blob not null, all_domains integer not null, product text not null,
+    name_key text not null, network text not null unique, secret blob not null, all_domains integer not null,
+    product text not null,
     require_message_authenticator text not null, limit_proxy_state text not null, password_verified integer not null,
     signed_since integer, proxy_state_limited_since integer, created_at integer not null,
     unique (tenant_id, name_key)

@@ -1,0 +1,161 @@
+"""`sallyport check`: ask a server as a device would, and tell what is wrong."""
+
+import os
+from secrets import token_hex
+
+import click
+
+from sallyport.base.clock import iso, now_us
+from sallyport.base.command import entries
+from sallyport.base.errors import SallyportError
+from sallyport.cli.line import Line
+from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient, Why
+from sallyport.radius.attributes import (
+    ACCT_SESSION_ID,
+    ACCT_STATUS_TYPE,
+    NAS_IDENTIFIER,
+    REPLY_MESSAGE,
+    USER_NAME,
+    push_attribute,
+)
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCOUNTING_REQUEST,
+    ACCOUNTING_RESPONSE,
+    CODE_NAMES,
+    STATUS_SERVER,
+    as_text,
+)
+
+INTERIM_UPDATE = 3  # of Acct-Status-Type (RFC 2869 section 2.1): it opens no session and closes none
+UNSIGNED = (
+    "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
+    "that demand one will not accept it"
+)
+SILENCE = (
+    "A RADIUS server is silent where it does not know {source} as a client, where the secret is wrong, and where "
+    "something on the way drops packets."
+)
+DROPPED = {
+    "unknown_client": "it knows no RADIUS client of that address: sallyport client add",
+    "bad_message_authenticator": "the secret is wrong",
+    "bad_authenticator": "the secret is wrong",
+    "unknown_type": "it is the other port: authentication and accounting have one each",
+}
+
+
+@click.group()
+def check() -> None:
+    """Ask a server as a device would, and tell what is wrong."""
+
+
+@check.command()
+@click.argument("server", metavar="HOST[:PORT]")
+@click.option("--secret", required=True, help="The shared secret; - reads it from standard input.")
+@click.option("--user", help="Who logs in.")
+@click.option("--password", help="The user's password; - reads it from standard input.")
+@click.option("--chap", is_flag=True, help="CHAP instead of PAP.")
+@click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead (port 1813).")
+@click.option("--status", is_flag=True, help="Send Status-Server instead: is it alive?")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds for each try.")
+@click.option("--retries", type=click.IntRange(min=0), default=2, show_default=True, help="Tries after the first.")
+@click.option("--nas-identifier", default="sallyport-check", show_default=True, help="What the device calls itself.")
+@click.pass_obj
+def radius(
+    line: Line,
+    *,
+    server: str,
+    secret: str,
+    user: str | None,
+    password: str | None,
+    chap: bool,
+    accounting: bool,
+    status: bool,
+    timeout: float,
+    retries: int,
+    nas_identifier: str,
+) -> int:
+    """One login, with its round-trip time and a diagnosis where there is no answer.
+
+    Exit status 0 means Access-Accept (for --accounting, Accounting-Response).
+    """
+    if accounting and status:
+        raise click.UsageError("--accounting or --status")
+    if not accounting and not status and (user is None or password is None):
+        raise click.UsageError("a login needs --user and --password")
+    octets = _octets(line, secret, "Secret")
+    clear = _octets(line, password or "", "Password")
+    address = _address(server, 1813 if accounting else 1812)
+    nas = push_attribute(NAS_IDENTIFIER, nas_identifier.encode())
+    began = iso(now_us())
+    with RadiusClient(address, octets, timeout=timeout, retries=retries) as client:
+        try:
+            if accounting or status:
+                answer = _other(client, user, nas, accounting=accounting)
+            else:
+                answer = client.login(os.fsencode(user or ""), clear, nas, chap=chap)
+        except NoAnswerError as error:
+            return _diagnose(line, client, error, began)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    return _tell(line, client, answer)
+
+
+def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bool) -> Answer:
+    """Accounting-Request (RFC 2866) or Status-Server (RFC 5997)."""
+    if not accounting:
+        return client.ask(STATUS_SERVER, lambda _: nas)
+    record = push_attribute(ACCT_STATUS_TYPE, INTERIM_UPDATE.to_bytes(4)) + nas
+    record += push_attribute(ACCT_SESSION_ID, token_hex(8).encode())
+    if user is not None:
+        record += push_attribute(USER_NAME, os.fsencode(user))
+    return client.ask(ACCOUNTING_REQUEST, lambda _: record)
+
+
+def _tell(line: Line, client: RadiusClient, answer: Answer) -> int:
+    name = CODE_NAMES.get(answer.code, f"code {answer.code}")
+    tries = "" if answer.tries == 1 else f", at try {answer.tries}"
+    line.print(f"{name} from {client.server} in {answer.seconds * 1000:.1f} ms{tries}")
+    message = answer.attributes.get(REPLY_MESSAGE)
+    if message:
+        line.print(f"Reply-Message: {as_text(message)}")
+    if not answer.signed and answer.code != ACCOUNTING_RESPONSE:
+        line.note(UNSIGNED)
+    return 0 if answer.code in (ACCESS_ACCEPT, ACCOUNTING_RESPONSE) else 1
+
+
+def _diagnose(line: Line, client: RadiusClient, error: NoAnswerError, began: str) -> int:
+    line.note(f"{client.server}: {error}")
+    if error.why is Why.SILENT:
+        line.note(SILENCE.format(source=client.source))
+        reason = _said_of(line, client.source, began)
+        if reason:
+            line.note(f"The service of {line.settings().data_dir} dropped a packet of {client.source}: {reason}")
+    return 1
+
+
+def _said_of(line: Line, source: str, began: str) -> str:
+    """Why a service that runs here dropped a packet of an address since a time; empty where it did not."""
+    try:
+        answer = line.connection.ask("listen.senders", {})
+    except SallyportError:
+        return ""
+    for sender in entries((answer or {}).get("result")):
+        if sender["address"] == source and str(sender["last"]) >= began:
+            return DROPPED.get(str(sender["reason"]), str(sender["reason"]))
+    return ""
+
+
+def _octets(line: Line, value: str, prompt: str) -> bytes:
+    return line.read_secret(prompt, confirm=False) if value == "-" else os.fsencode(value)
+
+
+def _address(text: str, port: int) -> tuple[str, int]:
+    """Host and port of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT."""
+    host, colon, last = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, last = text, str(port)
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not host or not last.isdecimal() or not 0 < int(last) < 65536 or (":" in host and "[" not in text):
+        raise click.BadParameter("a host, or host:port; an IPv6 address stands in brackets", param_hint="HOST[:PORT]")
+    return host, int(last)

@@ -1,0 +1,14 @@
+"""What `sallyport doctor` looks at: one function for each check, in the explicit lists of `doctor`.
+
+    def check_something(examination: Examination) -> Iterator[Finding]:
+        yield ok("all is well")
+
+A check yields a finding for each thing that it has looked at. It changes nothing, and an error of ours that it raises
+is a problem of its own. Where no service runs, the store is opened like any command does it, unless that would
+migrate it or make it.
+
+model    Finding, Examination
+machine  settings, files, disk, ports, clock: what the service stands on
+data     the database file and its integrity
+service  clients, domains, senders, devices: what the service knows
+"""

@@ -1,0 +1,103 @@
+"""The embedded database as a file: it opens, has our schema, is whole, and holds nothing of the future."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from sallyport.base.clock import SECOND, iso
+from sallyport.base.errors import StoreError
+from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.store.migrations import ALL
+
+AHEAD_S = 60
+
+
+def check_database(examination: Examination) -> Iterator[Finding]:
+    """The database opens, and its schema is this program's."""
+    path = examination.settings.database_path
+    if not examination.embedded:
+        yield ok("a server's; it is not looked at here")
+    elif not path.exists():
+        yield ok(f"{path} does not exist yet: it is made at the first start")
+    else:
+        yield _judged(path, schema_of(path))
+
+
+def check_integrity(examination: Examination) -> Iterator[Finding]:
+    """The file is whole; read through only where no service works on it."""
+    path = examination.settings.database_path
+    if examination.process_id is not None:
+        yield ok("not looked at while the service runs")
+    elif examination.embedded and path.exists():
+        with closing(_open(path)) as connection:
+            try:
+                said = [str(row[0]) for row in connection.execute("pragma quick_check(3)")]
+            except sqlite3.Error as error:
+                said = [str(error)]
+        yield ok("whole") if said == ["ok"] else problem(f"{path} is damaged: {'; '.join(said)}; restore a backup")
+    else:
+        yield ok("nothing to look at")
+
+
+def check_records(examination: Examination) -> Iterator[Finding]:
+    """Nothing was recorded in the future: the clock has not been set back."""
+    path = examination.settings.database_path
+    if not (examination.embedded and path.exists() and schema_of(path).current):
+        yield ok("nothing to look at")
+        return
+    with closing(_open(path)) as connection:
+        newest = connection.execute("select max(at) from events").fetchone()[0]
+    if newest is not None and newest > (time.time() + AHEAD_S) * SECOND:
+        yield problem(f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then")
+    else:
+        yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The migrations that a database has, has not, and has of a newer program."""
+
+    applied: frozenset[str]
+    pending: tuple[str, ...]
+    newer: frozenset[str]
+
+    @property
+    def current(self) -> bool:
+        """Whether it is this program's: opening the database changes nothing in it."""
+        return bool(self.applied) and not self.pending and not self.newer
+
+
+def schema_of(path: Path) -> Schema:
+    """What a database's schema is. StoreError: it is no database."""
+    with closing(_open(path)) as connection:
+        try:
+            database = Database(connection, execute_plugins=False)
+            applied = frozenset(each.name for each in ALL.applied(database))
+            pending = tuple(each.name for each in ALL.pending(database))
+        except sqlite3.Error as error:
+            raise StoreError(f"{path}: {error}") from error
+    everything = {each.name for each in ALL.pending(Database(memory=True, execute_plugins=False))}
+    return Schema(applied, pending, applied - everything)
+
+
+def _judged(path: Path, schema: Schema) -> Finding:
+    if schema.newer:
+        return problem(f"{path} was written by a newer version (it has {', '.join(sorted(schema.newer))})")
+    if not schema.applied:
+        return problem(f"{path} is no database of Sallyport")
+    if schema.pending:
+        names = ", ".join(schema.pending)
+        return warning(f"{path} has an older schema: the next start, or sallyport db migrate, applies {names}")
+    return ok(f"{path}, schema {max(schema.applied)}")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error

@@ -1,0 +1,167 @@
+"""What the service stands on: settings, files and their modes, the disk, ports, the clock."""
+
+import errno
+import fcntl
+import os
+import shutil
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sallyport.base.config import DEFAULT_FILE, MASTER_KEY, Address, unknown_environment
+from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.cli.ports import TCP, UDP, in_the_way, is_held_by
+from sallyport.listen import udp
+from sallyport.store.vault import FILE, KEY_OCTETS
+
+MADE = 1_767_225_600  # 2026-01-01: no clock that is right shows an earlier time
+LOW_DISK = 1 << 30
+NEW = "it is made at the first start"
+
+
+def check_settings(examination: Examination) -> Iterator[Finding]:
+    """Settings are readable, and so are the files that they name."""
+    settings = examination.settings
+    yield ok(f"{DEFAULT_FILE} and the environment" if Path(DEFAULT_FILE).exists() else "defaults and the environment")
+    for name in unknown_environment(examination.environ):
+        yield warning(f"the environment variable {name} names no setting")
+    for path in (settings.tls_certificate, settings.tls_key, settings.dictionaries):
+        if path is not None and not os.access(path, os.R_OK):
+            yield problem(f"{path} cannot be read")
+
+
+def check_directory(examination: Examination) -> Iterator[Finding]:
+    """The data directory is there, ours and nobody else's."""
+    path = examination.settings.data_dir
+    if not path.exists():
+        yield ok(f"{path} does not exist yet: {NEW}")
+        return
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    if not stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        yield problem(f"{path} is no directory that {_me()} can write to")
+    elif mode & 0o077:
+        yield warning(f"{path} has mode {mode:04o}: others may look into it; chmod 700")
+    else:
+        yield ok(f"{path}, mode {mode:04o}")
+    if status.st_uid != os.geteuid():
+        yield warning(f"{path} belongs to user {status.st_uid}, and this is {_me()}: files made now belong to it")
+
+
+def check_service(examination: Examination) -> Iterator[Finding]:
+    """A service runs and answers, or nobody holds its lock."""
+    if examination.process_id is not None:
+        yield ok(f"runs as process {examination.process_id}")
+        return
+    lock = examination.settings.data_dir / "lock"
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield ok("does not run, and has never run here")
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield ok("does not run")
+    except BlockingIOError:
+        # A service that starts, or stops, for a moment; or one that hangs.
+        yield problem(f"another process holds {lock} and answers no command")
+    finally:
+        os.close(descriptor)
+
+
+def check_key(examination: Examination) -> Iterator[Finding]:
+    """The master key is there, whole, and nobody else's."""
+    settings, text = examination.settings, examination.environ.get(MASTER_KEY)
+    path = settings.data_dir / FILE
+    if text is not None:
+        yield ok(f"from {MASTER_KEY}") if _is_key(text) else problem(f"{MASTER_KEY} is not {2 * KEY_OCTETS} hex digits")
+    elif path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & 0o077:
+            yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
+        elif not _is_key(path.read_text(encoding="ascii", errors="replace")):
+            yield problem(f"{path} does not hold {2 * KEY_OCTETS} hex digits")
+        else:
+            yield ok(f"{path}, mode {mode:04o}; it is part of no backup")
+    elif settings.database_path.exists() and examination.process_id is None:
+        yield problem(f"{path} is missing: no secret in the database can be opened without it")
+    elif examination.process_id is None:
+        yield ok(NEW)
+    else:
+        yield warning(f"{path} is missing: the service has it from {MASTER_KEY}, or needs it at its next start")
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text.strip())) == KEY_OCTETS
+    except ValueError:
+        return False
+
+
+def check_disk(examination: Examination) -> Iterator[Finding]:
+    """There is room to write, and the reserve is held."""
+    settings = examination.settings
+    place = next(
+        path for path in (settings.data_dir.absolute(), *settings.data_dir.absolute().parents) if path.exists()
+    )
+    free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
+    text = f"{free >> 20} MiB are free"
+    if free < max(reserve, 1 << 20):
+        yield problem(f"{text}: the service stops answering when the disk is full")
+    else:
+        yield warning(text) if free < LOW_DISK else ok(text)
+    if reserve and examination.process_id is not None and not settings.database_path.with_name("reserve").exists():
+        yield warning(f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is")
+
+
+def check_ports(examination: Examination) -> Iterator[Finding]:
+    """Each address is bound by the running service, or free."""
+    settings = examination.settings
+    for kind, addresses in (
+        ("RADIUS authentication", settings.radius_auth_bind),
+        ("RADIUS accounting", settings.radius_acct_bind),
+    ):
+        for address in addresses:
+            yield _port(examination, f"{kind} on {address}", address, UDP)
+    yield _port(examination, f"HTTP on {settings.http_bind}", settings.http_bind, TCP)
+    if settings.metrics_bind is not None:
+        yield _port(examination, f"metrics on {settings.metrics_bind}", settings.metrics_bind, TCP)
+
+
+def _port(examination: Examination, name: str, address: Address, kind: socket.SocketKind) -> Finding:
+    if not udp.has_family(address):
+        return warning(f"{name}: this machine has no IPv6")
+    if address.port == 0:
+        return ok(f"{name}: the system chooses a port at each start")
+    error = in_the_way(address, kind)
+    if error is not None and error.errno != errno.EADDRINUSE:
+        return problem(f"{name}: {error.strerror}")
+    if examination.process_id is None:
+        return ok(f"{name}: free") if error is None else problem(f"{name}: another program has it")
+    if error is not None and is_held_by(examination.process_id, address.port, kind):
+        return ok(f"{name}: bound by the service")
+    held = "nobody listens" if error is None else "another program has it"
+    return problem(f"{name}: {held}; the service runs with other settings than these")
+
+
+def check_clock(examination: Examination) -> Iterator[Finding]:
+    """The clock shows a time that can be: events and one-time codes live by it."""
+    now = time.time()
+    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    yield ok(text) if now > MADE else problem(f"{text}: that is past")
+
+
+def check_ipv6(examination: Examination) -> Iterator[Finding]:
+    """IPv6 is there where it is listened on."""
+    settings = examination.settings
+    wanted = [each for each in (*settings.radius_auth_bind, *settings.radius_acct_bind) if ":" in each.host]
+    if udp.has_family(Address("::", 0)):
+        yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
+    else:
+        yield warning("this machine has none: no RADIUS over IPv6") if wanted else ok("none, and none is asked for")
+
+
+def _me() -> str:
+    return f"user {os.geteuid()}"

@@ -1,0 +1,75 @@
+"""A finding, and what the checks find out together."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from sallyport.base.command import Row
+from sallyport.base.config import Settings
+from sallyport.cli.line import Line
+
+
+class Level(StrEnum):
+    """How bad it is; a problem makes the exit status 1."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's."""
+
+    level: Level
+    text: str
+
+
+def ok(text: str) -> Finding:
+    """As it should be."""
+    return Finding(Level.OK, text)
+
+
+def warning(text: str) -> Finding:
+    """It works, and somebody should look at it."""
+    return Finding(Level.WARNING, text)
+
+
+def problem(text: str) -> Finding:
+    """It does not work, or must not stay like this."""
+    return Finding(Level.PROBLEM, text)
+
+
+class Examination:
+    """One run of the doctor. Raises from its properties what makes the checks that need them impossible."""
+
+    def __init__(self, line: Line, environ: Mapping[str, str] = os.environ) -> None:
+        self.line = line
+        self.environ = environ
+        self._rows: dict[str, list[Row]] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """ConfigError."""
+        return self.line.settings()
+
+    @cached_property
+    def process_id(self) -> int | None:
+        """The running service; None where none runs. StartError: it cannot be reached."""
+        return self.line.connection.process_id()
+
+    @cached_property
+    def embedded(self) -> bool:
+        """Whether the database is a file of ours."""
+        return "://" not in self.settings.database
+
+    def rows(self, command: str) -> list[Row]:
+        """What a list command of the service gives; asked once."""
+        if command not in self._rows:
+            self._rows[command] = self.line.rows(command)
+        return self._rows[command]
+
+
+Check = Callable[[Examination], Iterator[Finding]]

@@ -1,0 +1,90 @@
+"""What the service knows: its clients and their secrets, domains, unknown senders, devices."""
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from sallyport.base.command import Row, entries
+from sallyport.cli.checks.model import Examination, Finding, ok, warning
+
+LISTED = 5
+LOOKED_AT = 100
+
+
+def check_clients(examination: Examination) -> Iterator[Finding]:
+    """RADIUS clients have secrets that nobody guesses, and ranges that say what they demand."""
+    clients = examination.rows("client.list")
+    if not clients:
+        yield warning("no RADIUS client: nobody is answered; sallyport client add")
+        return
+    weak = examination.rows("client.weaknesses")
+    yield ok(f"{len(clients)} RADIUS client(s), {len({each['client'] for each in weak})} with something to look at")
+    for each in weak:
+        yield warning(f"{each['client']} ({each['address']}): {each['weakness']}")
+
+
+def check_proxy_state(examination: Examination) -> Iterator[Finding]:
+    """No client that has been heard still sends Proxy-State without a signature."""
+    undecided = [
+        each
+        for each in examination.rows("client.list")
+        if each["limit_proxy_state"] == "auto" and not each["proxy_state_limited"] and not each["signature_required"]
+    ]
+    single = [each for each in undecided if ip_network(str(each["address"])).num_addresses == 1]
+    heard = [each for each in single[:LOOKED_AT] if _heard(examination, each)]
+    for each in heard:
+        yield warning(
+            f"{each['name']} ({each['address']}) sends Proxy-State without Message-Authenticator (CVE-2024-3596): "
+            "switch the signature on there"
+        )
+    if not heard:
+        yield ok("no client is known to send it unsigned")
+
+
+def _heard(examination: Examination, client: Row) -> bool:
+    """Whether a device was registered through a client: one of its requests was authentic."""
+    for domain in examination.rows("domain.list"):
+        page = examination.line.row("device.list", domain_id=domain["id"], search=client["address"])
+        if any(device["ip_address"] == client["address"] for device in entries(page["devices"])):
+            return True
+    return False
+
+
+def check_domains(examination: Examination) -> Iterator[Finding]:
+    """A domain that enforces has somebody to ask, and each domain has a RADIUS client."""
+    domains, clients = examination.rows("domain.list"), examination.rows("client.list")
+    enforcing = sum(each["mode"] == "enforce" for each in domains)
+    yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
+    for domain in domains:
+        warnings = domain["warnings"]
+        for text in warnings if isinstance(warnings, list) else ():
+            yield warning(f"{domain['name']}: {text}")
+        if not any(_serves(client, domain) for client in clients):
+            yield warning(f"{domain['name']}: no RADIUS client belongs to it")
+
+
+def _serves(client: Row, domain: Row) -> bool:
+    own = client["domains"]
+    if isinstance(own, list) and own:
+        return domain["id"] in own
+    return (client["org"], client["tenant"]) == (domain["org"], domain["tenant"])
+
+
+def check_senders(examination: Examination) -> Iterator[Finding]:
+    """Nobody sends what has to be dropped."""
+    if examination.process_id is None:
+        yield ok("only a running service knows them")
+        return
+    senders = examination.rows("listen.senders")
+    if not senders:
+        yield ok("none since the start")
+    for each in senders[:LISTED]:
+        yield warning(f"{each['address']}: {each['packets']} packet(s), the last at {each['last']}: {each['reason']}")
+    if len(senders) > LISTED:
+        yield warning(f"and {len(senders) - LISTED} more")
+
+
+def check_devices(examination: Examination) -> Iterator[Finding]:
+    """How many devices are in the inventory."""
+    for domain in examination.rows("domain.list"):
+        total = examination.line.row("device.list", domain_id=domain["id"], limit=1)["total"]
+        yield ok(f"{domain['name']}: {total}")

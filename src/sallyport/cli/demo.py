@@ -1,0 +1,83 @@
+"""`sallyport demo`: the service, simulated devices that send it real RADIUS traffic, and what it makes of them.
+
+The service runs in this process on a temporary database; everything else reaches it from outside, as operators and
+devices do: over its control socket, over UDP from addresses of their own, and over HTTP.
+"""
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from socket import SocketKind
+from tempfile import TemporaryDirectory
+
+import click
+import trio
+
+from sallyport.base import log
+from sallyport.base.config import Address, Settings
+from sallyport.cli.connection import Connection
+from sallyport.cli.demo_story import Story
+from sallyport.cli.line import Line
+from sallyport.cli.ports import TCP, UDP, in_the_way
+from sallyport.serve import serve
+
+HOST = "127.0.0.1"
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="End after the tables instead of staying up.")
+def demo(*, once: bool) -> int:
+    """Run the service with simulated devices, and show what it sees.
+
+    It listens on the usual ports of 127.0.0.1 where they are free. Its data are in a temporary directory, which is
+    removed at the end. Exit status 0 means that everything worked.
+    """
+    log.configure(level="error", json=False)
+    with TemporaryDirectory(prefix="sallyport-demo-") as directory:
+        settings = Settings(
+            data_dir=Path(directory),
+            http_bind=_address(8080, TCP),
+            radius_auth_bind=(_address(1812, UDP),),
+            radius_acct_bind=(_address(1813, UDP),),
+            disk_reserve_mib=0,
+        )
+        return trio.run(_run, settings, once)
+
+
+def _address(port: int, kind: SocketKind) -> Address:
+    """The usual port where it is free, else one that the system chooses."""
+    usual = Address(HOST, port)
+    return usual if in_the_way(usual, kind) is None else Address(HOST, 0)
+
+
+async def _run(settings: Settings, once: bool) -> int:
+    """The service, and beside it the story, until it is told, or a signal comes."""
+    stop, status = trio.Event(), INTERRUPTED
+    line = Line(Connection(settings=settings))
+    with closing(line.connection), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as outer:
+            # An environment of its own: the master key of a real installation stays out of it.
+            bound = await outer.start(serve, settings, {}, stop)
+
+            async def tell() -> None:
+                nonlocal status
+                story = Story(line, settings, bound)
+                status = await trio.to_thread.run_sync(story.tell, abandon_on_cancel=True)
+                if once:
+                    stop.set()
+                else:
+                    line.print("\nThe service stays up; Ctrl-C ends it and removes its data.")
+
+            async with trio.open_nursery() as inner:
+                inner.start_soon(_stop_on_signal, signals, stop)
+                inner.start_soon(tell)
+                await stop.wait()
+                inner.cancel_scope.cancel()
+    return status
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], stop: trio.Event) -> None:
+    async for _ in signals:
+        stop.set()

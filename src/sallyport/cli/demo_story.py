@@ -1,0 +1,221 @@
+"""What the demo does and shows, step by step; what does not go as it must is told at the end."""
+
+import json
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import httpx
+
+from sallyport.base.command import JSON, CommandLine, Row, entries
+from sallyport.base.config import Settings
+from sallyport.cli.demo_devices import (
+    FORTIGATE,
+    HOTSPOT,
+    REALM,
+    SENDERS,
+    USERS,
+    Outcome,
+    Sender,
+    octets_of,
+    send,
+)
+from sallyport.cli.radius import RadiusClient
+from sallyport.radius.attributes import ACCT_STATUS_TYPE, USER_NAME, push_attribute
+from sallyport.radius.dictionary import load
+from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE
+from sallyport.serve import Bound
+
+ORG, TENANT, DOMAIN = 1, 1, "corp"
+DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_type", "nas_port_type", "nas_identifier")
+REPORT = ("user", "method", "applied", "would_have_been", "reason", "logins")
+LIST_DEVICES = "/network_device/ListDevices"
+START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
+
+
+class Story:
+    """One run of the demo against a running service. It blocks: give it a thread of its own."""
+
+    def __init__(self, line: CommandLine, settings: Settings, bound: Bound) -> None:
+        self._line = line
+        self._settings = settings
+        self._radius, self._accounting, self._http = bound.radius_auth[0], bound.radius_acct[0], bound.http[0]
+        self._problems: list[str] = []
+        self._scope: Row = {"org": ORG, "tenant": TENANT}
+        self._domain_id: JSON = None
+        self._token = ""
+        self._own_secret = ""
+        self._senders: list[Sender] = []
+
+    def tell(self) -> int:
+        """Everything, in order: 0 where all of it worked, else 1. SallyportError."""
+        self._set_up()
+        self._show_logins()
+        self._show_inventory()
+        self._delete_and_return()
+        self._show_report()
+        self._show_ways_in()
+        for each in self._problems:
+            self._line.note(f"did not work: {each}")
+        return int(bool(self._problems))
+
+    def _must(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            self._problems.append(otherwise)
+
+    def _title(self, text: str) -> None:
+        self._line.print(f"\n{text}\n{'=' * len(text)}")
+
+    # --- set-up and traffic -----------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        """A domain with users, and a RADIUS client for each sender and for this machine."""
+        line = self._line
+        line.print(f"Sallyport runs: RADIUS on {self._radius} and {self._accounting}, HTTP on {self._http}")
+        self._token = str(line.row("token.create", name="demo", **self._scope)["token"])
+        self._domain_id = line.call("domain.add", name=DOMAIN, realms=[REALM], **self._scope)
+        for name, password in USERS.items():
+            line.call("user.add", name=name, domain=DOMAIN, password=password.hex())
+        wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
+        clients: list[JSON] = [{"name": name, "address": address} for name, address in wanted]
+        made = line.rows("client.add", clients=clients, domains=[DOMAIN], **self._scope)
+        secrets = [str(each["secret"]) for each in made]
+        self._own_secret = secrets.pop()
+        self._senders = [
+            replace(sender, secret=secret.encode()) for sender, secret in zip(SENDERS, secrets, strict=True)
+        ]
+
+    def _show_logins(self) -> None:
+        """All senders at the same time, each with its people one after the other."""
+        self._title(f"Logins over UDP from {len(SENDERS)} hosts")
+        with ThreadPoolExecutor(len(SENDERS)) as pool:
+            outcomes = [each for some in pool.map(self._send, self._senders) for each in some]
+        self._line.print_rows(
+            map(_login_row, outcomes), ("sender", "source", "device", "user", "by", "signed", "answer", "ms")
+        )
+        for each in outcomes:
+            self._must(each.as_expected, f"{each.login.user} at {each.nas.product}: {each.told()}")
+        self._account()
+
+    def _send(self, sender: Sender) -> list[Outcome]:
+        return send(sender, self._radius)
+
+    def _account(self) -> None:
+        """The VPN's session begins (RFC 2866)."""
+        sender = next(each for each in self._senders if FORTIGATE in each.nas)
+        record = push_attribute(USER_NAME, b"alice") + push_attribute(ACCT_STATUS_TYPE, START.to_bytes(4))
+        record += octets_of(load(), FORTIGATE.attributes)
+        with RadiusClient(self._accounting, sender.secret, source=sender.source) as client:
+            answer = client.ask(ACCOUNTING_REQUEST, lambda _: record)
+        self._must(answer.code == ACCOUNTING_RESPONSE, f"accounting: code {answer.code}")
+
+    # --- what the service has seen ----------------------------------------------------------------------------
+
+    def _devices(self, **more: JSON) -> list[Row]:
+        listed = self._post(LIST_DEVICES, {**self._body(), "pageId": 1, "pageSize": 100, **more})
+        return entries(listed.get("network_devices"))
+
+    def _show_inventory(self) -> None:
+        """Each device registered itself, and was recognised by what it sent."""
+        devices = self._devices()
+        self._title("Network devices, found by themselves")
+        self._line.print_rows(devices, (*DEVICES, "request_count"))
+        found = {(each["device_type"], each["nas_device_type"], each["nas_port_type"]) for each in devices}
+        for sender in self._senders:
+            for expected in sender.expected():
+                self._must(expected in found, f"no device {' / '.join(expected)} in the inventory")
+
+    def _delete_and_return(self) -> None:
+        """DeleteDevice removes a device; its next login registers it again."""
+        name = "Lobby"  # its NAS-Identifier
+        before = self._devices(search=name)
+        deleted = self._post("/network_device/DeleteDevice", {**self._body(), "deviceId": before[0]["device_id"]})
+        between = self._devices(search=name)
+        sender = next(each for each in self._senders if HOTSPOT in each.nas)
+        again = self._send(replace(sender, nas=(replace(HOTSPOT, logins=HOTSPOT.logins[:1]),)))
+        after = self._devices(search=name)
+        self._title(f"DeleteDevice over HTTP ({deleted.get('message')}), and the device's next login")
+        states = [("before", before), ("deleted", between), ("after its next login", after)]
+        rows = [{"when": when, **each} for when, some in states for each in some or [{"nas_identifier": "(none)"}]]
+        self._line.print_rows(rows, ("when", "device_id", "device_type", "nas_identifier", "registrations"))
+        self._must(deleted.get("code") == 200 and not between, "DeleteDevice left the device there")
+        self._must(all(each.as_expected for each in again), "the deleted device got no answer")
+        self._must([each["registrations"] for each in after] == [2], "the deleted device did not register again")
+
+    def _show_report(self) -> None:
+        """What enforcing would have done, by user; then what the domain's mode is."""
+        rows = self._line.rows("login.report", domain_id=self._domain_id)
+        self._title(f"Monitoring report of the domain {DOMAIN}: what enforcing would have done")
+        self._line.print_rows(rows, REPORT)
+        sent = 1 + sum(len(nas.logins) for sender in SENDERS for nas in sender.nas)
+        told = sum(each["logins"] for each in rows if isinstance(each["logins"], int))
+        self._must(told == sent, f"the report has {told} of {sent} logins")
+
+    # --- where to go on ---------------------------------------------------------------------------------------
+
+    def _show_ways_in(self) -> None:
+        self._title("Where to go on")
+        base = f"http://{self._http}"
+        for name, path in (
+            ("API", "/docs"),
+            ("OpenAPI", "/openapi.json"),
+            ("metrics", "/metrics"),
+            ("alive", "/healthz"),
+            ("ready", "/readyz"),
+        ):
+            status = self._get(path)
+            self._must(status == 200, f"{path}: {status}")
+            self._line.print(f"{name:9} {base}{path}")
+        self._line.print(f"RADIUS    {self._radius} (authentication), {self._accounting} (accounting)")
+        self._line.print(f"token     {self._token}\n")
+        for text in self._examples(base):
+            self._line.print(text)
+
+    def _examples(self, base: str) -> Sequence[str]:
+        program, data = sys.argv[0], self._settings.data_dir
+        mode = {**self._body(), "enforcementMode": "enforce"}
+        return (
+            self._curl(base, LIST_DEVICES, {**self._body(), "pageId": 1, "pageSize": 10}),
+            self._curl(base, "/ad/GetAuthLog", self._body()),
+            self._curl(base, "/ad/updateDomainEnforcement", mode),
+            f"{program} check radius {self._radius} --secret {self._own_secret} --user bob --password '{_BOB}'",
+            f"SALLYPORT_DATA_DIR={data} {program} device list",
+        )
+
+    def _curl(self, base: str, path: str, body: Row) -> str:
+        head = f"-H 'X-Authorization: {self._token}' -H 'Content-Type: application/json'"
+        return f"curl -s {base}{path} {head} -d '{json.dumps(body)}'"
+
+    # --- HTTP -------------------------------------------------------------------------------------------------
+
+    def _body(self) -> Row:
+        return {"orgId": ORG, "tenantId": TENANT, "domainId": self._domain_id}
+
+    def _post(self, path: str, body: Row) -> Row:
+        answer = httpx.post(
+            f"http://{self._http}{path}", json=body, headers={"X-Authorization": self._token}, trust_env=False
+        )
+        self._must(answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}")
+        got = answer.json()
+        return got if isinstance(got, dict) else {}
+
+    def _get(self, path: str) -> int:
+        return httpx.get(f"http://{self._http}{path}", trust_env=False).status_code
+
+
+_BOB = USERS["bob"].decode()
+
+
+def _login_row(outcome: Outcome) -> Row:
+    answer = outcome.answer
+    return {
+        "sender": outcome.sender.name,
+        "source": outcome.sender.source,
+        "device": outcome.nas.product,
+        "user": outcome.login.user,
+        "by": "CHAP" if outcome.login.chap else "PAP",
+        "signed": outcome.sender.signed,
+        "answer": outcome.told(),
+        "ms": "" if answer is None else f"{answer.seconds * 1000:.1f}",
+    }

@@ -1,0 +1,77 @@
+"""`sallyport doctor`: looks for what is wrong or weak, a clear line for each thing."""
+
+from collections.abc import Iterator
+
+import click
+
+from sallyport.base.command import Form, Row
+from sallyport.base.errors import SallyportError
+from sallyport.cli.checks import data, machine, service
+from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
+from sallyport.cli.line import Line
+
+FIRST: tuple[tuple[str, Check], ...] = (
+    ("settings", machine.check_settings),
+    ("data directory", machine.check_directory),
+    ("clock", machine.check_clock),
+    ("IPv6", machine.check_ipv6),
+    ("service", machine.check_service),
+)
+"""A problem in one of these would show as a problem in all that follow: they are not looked at then."""
+
+THEN: tuple[tuple[str, Check], ...] = (
+    ("master key", machine.check_key),
+    ("disk", machine.check_disk),
+    ("database", data.check_database),
+    ("integrity", data.check_integrity),
+    ("records", data.check_records),
+    ("ports", machine.check_ports),
+)
+
+ASKING: tuple[tuple[str, Check], ...] = (
+    ("clients", service.check_clients),
+    ("Proxy-State", service.check_proxy_state),
+    ("domains", service.check_domains),
+    ("senders", service.check_senders),
+    ("devices", service.check_devices),
+)
+"""What the service's commands tell: it runs, or its store can be opened without changing it."""
+
+
+@click.command()
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def doctor(line: Line, *, form: Form | None) -> int:
+    """Look for what is wrong or weak in this installation; exit status 1 where something does not work."""
+    found = list(examine(Examination(line)))
+    rows: list[Row] = [{"level": each.level.value, "check": name, "finding": each.text} for name, each in found]
+    line.print_rows(rows, ("level", "check", "finding"), form)
+    return int(any(each.level is Level.PROBLEM for _, each in found))
+
+
+def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
+    """Run the checks; each finding with its check's name."""
+    for name, check in FIRST:
+        findings = list(_run(check, examination))
+        yield from ((name, each) for each in findings)
+        if any(each.level is Level.PROBLEM for each in findings):
+            return
+    for name, check in (*THEN, *(ASKING if _can_ask(examination) else ())):
+        yield from ((name, each) for each in _run(check, examination))
+
+
+def _can_ask(examination: Examination) -> bool:
+    path = examination.settings.database_path
+    if examination.process_id is not None:
+        return True
+    try:
+        return examination.embedded and path.exists() and data.schema_of(path).current
+    except SallyportError:
+        return False
+
+
+def _run(check: Check, examination: Examination) -> Iterator[Finding]:
+    try:
+        yield from check(examination)
+    except (SallyportError, OSError) as error:
+        yield problem(str(error))

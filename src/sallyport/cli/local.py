@@ -1,0 +1,53 @@
+"""The service's commands in this process, on the store itself, where no service runs.
+
+Trio runs in a thread of its own until `close`, so that a command that asks for page after page opens the store once.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from threading import Thread
+
+import trio
+
+from sallyport.app import opened
+from sallyport.base import log
+from sallyport.base.command import JSON, Commands
+from sallyport.base.config import Settings
+from sallyport.base.errors import Refused
+from sallyport.listen.control import told
+
+
+class Local:
+    """Holds the data directory's lock until it is closed. Locked, ConfigError, StoreError: it could not be opened."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        log.configure(level=settings.log_level, json={"json": True, "text": False}.get(settings.log_format))
+        self._opened: Future[tuple[Commands, trio.Event, trio.lowlevel.TrioToken]] = Future()
+        self._thread = Thread(target=self._run, args=(settings, environ), name="store", daemon=True)
+        self._thread.start()
+        self._commands, self._stop, self._trio = self._opened.result()
+
+    def call(self, command: str, arguments: Mapping[str, JSON]) -> JSON:
+        """Run a command. SallyportError: it was not done."""
+        try:
+            return trio.from_thread.run(self._commands.run, command, arguments, trio_token=self._trio)
+        except Refused as error:
+            raise Refused(told(error)) from error
+
+    def close(self) -> None:
+        """Close the store and give the lock back."""
+        trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
+        self._thread.join()
+
+    def _run(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        try:
+            trio.run(self._hold, settings, environ)
+        except BaseException as error:  # the thread that waits for the store raises it
+            if not self._opened.done():
+                self._opened.set_exception(error)
+
+    async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        async with opened(settings, environ) as app:
+            stop = trio.Event()
+            self._opened.set_result((app.commands, stop, trio.lowlevel.current_trio_token()))
+            await stop.wait()

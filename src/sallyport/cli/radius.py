@@ -1,0 +1,163 @@
+"""A RADIUS client of our own: blocking, one packet at a time, and able to say why there was no answer.
+
+A packet is repeated unchanged, as RFC 5080 section 2.2.1 wants it. An answer that does not prove itself is no answer,
+but it tells something: it is reported when no better one comes in the same try.
+"""
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from secrets import randbelow, token_bytes
+from types import TracebackType
+from typing import Self
+
+from sallyport.base.config import Address
+from sallyport.base.errors import PacketError, SallyportError, StartError
+from sallyport.radius.attributes import (
+    CHAP_PASSWORD,
+    MESSAGE_AUTHENTICATOR,
+    USER_NAME,
+    USER_PASSWORD,
+    push_attribute,
+)
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, decode_reply, encode_request
+from sallyport.radius.password import chap_response, hide_password
+
+
+class Why(Enum):
+    """Why there was no answer."""
+
+    REFUSED = "nothing listens there: the machine says that the port is closed (ICMP)"
+    UNREACHABLE = "the address cannot be reached"
+    SILENT = "no answer"
+    UNPROVEN = "an answer came that was made with another secret"
+    MALFORMED = "an answer came that is no RADIUS packet"
+
+
+class NoAnswerError(SallyportError):
+    """A request got no answer that can be believed."""
+
+    def __init__(self, why: Why, detail: str = "") -> None:
+        super().__init__(f"{why.value}{detail and f' ({detail})'}")
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said. attributes: the first value of each type. seconds: since the packet was last sent."""
+
+    code: int
+    attributes: dict[int, bytes]
+    seconds: float
+    tries: int
+
+    @property
+    def signed(self) -> bool:
+        """Whether it carried a Message-Authenticator, which has then been checked."""
+        return MESSAGE_AUTHENTICATOR in self.attributes
+
+
+class RadiusClient:
+    """Asks one server from one socket.
+
+    server: its first address is taken where a name has several. source: an address of this machine to send from.
+    timeout: seconds for each try; retries: tries after the first. Raises StartError where there is no such address.
+    """
+
+    def __init__(
+        self, server: tuple[str, int], secret: bytes, *, source: str = "", timeout: float = 5.0, retries: int = 2
+    ) -> None:
+        self._secret = SharedSecret(secret)
+        self._timeout = timeout
+        self._tries = retries + 1
+        self._identifier = randbelow(256)
+        try:
+            family, kind, _, _, address = socket.getaddrinfo(*server, type=socket.SOCK_DGRAM)[0]
+        except OSError as error:
+            raise StartError(f"{server[0]}: {error.strerror}") from error
+        self.server = Address(str(address[0]), int(address[1]))
+        self._socket = socket.socket(family, kind)
+        try:
+            if source:
+                self._socket.bind((source, 0))
+            self._socket.connect(address)
+        except OSError as error:
+            self._socket.close()
+            raise StartError(f"{source or self.server}: {error.strerror}") from error
+
+    @property
+    def source(self) -> str:
+        """The address that the server sees."""
+        return str(self._socket.getsockname()[0])
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def login(
+        self, user: bytes, password: bytes, attributes: bytes = b"", *, chap: bool = False, signed: bool = True
+    ) -> Answer:
+        """One Access-Request by PAP or CHAP (RFC 2865 sections 5.2, 5.3). ValueError: too long. NoAnswerError."""
+
+        def body(authenticator: bytes) -> bytes:
+            if chap:
+                proof = push_attribute(CHAP_PASSWORD, chap_response(authenticator[0], password, authenticator))
+            else:
+                proof = push_attribute(USER_PASSWORD, hide_password(password, self._secret, authenticator))
+            return push_attribute(USER_NAME, user) + proof + attributes
+
+        return self.ask(ACCESS_REQUEST, body, signed=signed)
+
+    def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
+        """Any request. body: gives the attributes for an authenticator. signed: with Message-Authenticator."""
+        authenticator = token_bytes(16)
+        attributes = body(authenticator)
+        self._identifier = (self._identifier + 1) & 0xFF
+        if signed:
+            packet = encode_request(code, self._identifier, self._secret, attributes, authenticator=authenticator)
+        else:
+            length = MIN_LENGTH + len(attributes)
+            packet = bytes((code, self._identifier)) + length.to_bytes(2) + authenticator + attributes
+        return self._exchange(packet)
+
+    def _exchange(self, packet: bytes) -> Answer:
+        for tries in range(1, self._tries + 1):
+            sent = time.perf_counter()
+            try:
+                self._socket.send(packet)
+                found = self._await(packet, sent)
+            except ConnectionRefusedError:
+                raise NoAnswerError(Why.REFUSED) from None
+            except OSError as error:
+                raise NoAnswerError(Why.UNREACHABLE, error.strerror or "") from error
+            if found is not None:
+                return Answer(*found, time.perf_counter() - sent, tries)
+        raise NoAnswerError(Why.SILENT, f"{self._tries} packets, {self._tries * self._timeout:g} s")
+
+    def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
+        """The proven answer of one try, None for none. NoAnswerError: all that came proves nothing."""
+        doubt: NoAnswerError | None = None
+        while (left := sent + self._timeout - time.perf_counter()) > 0:
+            self._socket.settimeout(left)
+            try:
+                datagram = self._socket.recv(MAX_LENGTH + 1)
+                return decode_reply(datagram, packet, self._secret)
+            except TimeoutError:
+                break
+            except PacketError as error:
+                unproven = error.reason.startswith("bad_")
+                doubt = NoAnswerError(Why.UNPROVEN) if unproven else NoAnswerError(Why.MALFORMED, str(error))
+        if doubt is not None:
+            raise doubt
+        return None

@@ -1,0 +1,229 @@
+"""`sallyport client`: who may speak to the RADIUS listeners."""
+
+import os
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.errors import StartError
+from sallyport.inventory.clients import freeradius
+from sallyport.inventory.clients.freeradius import Entries, Entry
+
+COLUMNS = (
+    "id",
+    "name",
+    "org",
+    "tenant",
+    "address",
+    "domains",
+    "product",
+    "signatures",
+    "proxy_state",
+)
+PLAN = ("action", "name", "address", "what")
+NUMBER = click.IntRange(min=1)
+SIGNATURES = click.Choice(["yes", "no", "auto"])
+
+org = click.option("--org", type=NUMBER, required=True, help="orgId of the client.")
+tenant = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the client.")
+any_org = click.option("--org", type=NUMBER, help="Its orgId, where several tenants have a client of that name.")
+any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
+domains = click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    help="Name or domainId; may be repeated, the first being the default. Without one: all of the tenant's.",
+)
+
+
+@click.group()
+def client() -> None:
+    """RADIUS clients: who may speak to the listeners, and with which secret."""
+
+
+@client.command()
+@click.argument("name")
+@click.option("--address", required=True, help="An IP address, or a network such as 192.0.2.0/24.")
+@click.option("--secret", help="The shared secret; - reads it from standard input; made and printed unless given.")
+@org
+@tenant
+@domains
+@click.option("--product", default="", help="What it is, such as `Cisco ISE`, where its packets do not tell.")
+@click.option("--require-message-authenticator", type=SIGNATURES, default="auto", show_default=True)
+@click.option("--limit-proxy-state", type=SIGNATURES, default="auto", show_default=True)
+@click.option("--password-verified", is_flag=True, help="It checks passwords itself (first factor `none`).")
+@click.pass_obj
+def add(
+    line: CommandLine,
+    *,
+    name: str,
+    address: str,
+    secret: str | None,
+    org: int,
+    tenant: int,
+    domains: tuple[str, ...],
+    product: str,
+    require_message_authenticator: str,
+    limit_proxy_state: str,
+    password_verified: bool,
+) -> None:
+    """Add a RADIUS client, whose next packet is answered."""
+    fields: Row = {
+        "name": name,
+        "address": address,
+        "secret": None if secret is None else _octets(line, secret),
+        "product": product,
+        "require_message_authenticator": require_message_authenticator,
+        "limit_proxy_state": limit_proxy_state,
+        "password_verified": password_verified,
+    }
+    for made in line.rows("client.add", clients=[fields], org=org, tenant=tenant, domains=list(domains)):
+        if made["secret"] is not None:
+            line.print(str(made["secret"]))
+        line.note(f"RADIUS client {name} is added")
+        _warn(line, made["warnings"])
+
+
+@client.command("list")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, form: Form | None) -> None:
+    """List the RADIUS clients of the installation, without their secrets."""
+    rows = line.rows("client.list")
+    if form != "json":
+        names = {domain["id"]: domain["name"] for domain in line.rows("domain.list")}
+        for row in rows:
+            own = row["domains"]
+            row["domains"] = [names.get(each) for each in own] if isinstance(own, list) and own else "all"
+            row["signatures"] = _setting(row, "require_message_authenticator", "signature_required", "required")
+            row["proxy_state"] = _setting(row, "limit_proxy_state", "proxy_state_limited", "limited")
+    line.print_rows(rows, COLUMNS, form)
+
+
+@client.command()
+@click.argument("name")
+@any_org
+@any_tenant
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
+    """Remove a RADIUS client; its next packet is not answered."""
+    line.call("client.remove", name=name, **_tenant(org, tenant))
+    line.note(f"RADIUS client {name} is removed")
+
+
+@client.command()
+@click.argument("name")
+@any_org
+@any_tenant
+@click.pass_obj
+def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
+    """Let a RADIUS client send unsigned packets again, until it sends a signed one (settings `auto`)."""
+    line.call("client.unlatch", name=name, **_tenant(org, tenant))
+    line.note(f"RADIUS client {name} is unlatched")
+
+
+@client.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@org
+@tenant
+@domains
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--skip-refused", is_flag=True, help="Leave out what cannot be imported, and import the rest.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def import_(
+    line: CommandLine,
+    *,
+    file: Path,
+    org: int,
+    tenant: int,
+    domains: tuple[str, ...],
+    dry_run: bool,
+    skip_refused: bool,
+    as_json: bool,
+) -> None:
+    """Import the clients of a FreeRADIUS clients.conf, all or none; those of the same name are updated."""
+    found = freeradius.read(file, environ=os.environ)
+    unusable: list[Row] = [
+        {
+            "action": "refused",
+            "name": each.name,
+            "address": "",
+            "changes": [],
+            "reason": f"{each.reason} ({each.where})",
+        }
+        for each in found.unusable
+    ]
+    done = line.row(
+        "client.import",
+        org=org,
+        tenant=tenant,
+        clients=[_imported(entry) for entry in found],
+        domains=list(domains) or None,
+        apply=not dry_run and (skip_refused or not unusable),
+        skip_refused=skip_refused,
+    )
+    steps = [*entries(done["clients"]), *unusable]
+    warnings = freeradius.findings(found)
+    warnings += _notes(found, warnings)
+    refused = sum(step["action"] == "refused" for step in steps)
+    if as_json:
+        line.print_json({"applied": done["applied"], "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
+    else:
+        line.print_rows([{**step, "what": _what(step)} for step in steps], PLAN)
+        _warn(line, list[JSON](warnings))
+    if refused and not skip_refused:
+        raise StartError(f"{refused} of {len(steps)} cannot be imported, so nothing is: see --skip-refused")
+    line.note(_summary(steps, dry_run=dry_run))
+
+
+def _setting(row: Row, name: str, learned: str, word: str) -> str:
+    """A setting for people: `auto`, or `auto, required` once the client has shown that it can be."""
+    return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
+
+
+def _imported(entry: Entry) -> JSON:
+    return {
+        "name": entry.name,
+        "address": str(entry.addresses),
+        "secret": entry.secret.reveal().hex(),
+        "product": entry.product,
+        "require_message_authenticator": entry.require_message_authenticator,
+        "limit_proxy_state": entry.limit_proxy_state,
+    }
+
+
+def _notes(found: Entries, told: list[str]) -> list[str]:
+    """What was ignored in each client's section, beside what is told of it anyway."""
+    notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
+    return [note for note in notes if note not in told]
+
+
+def _what(step: Row) -> JSON:
+    return step["reason"] or step["changes"]
+
+
+def _summary(steps: list[Row], *, dry_run: bool) -> str:
+    actions = [str(step["action"]) for step in steps]
+    counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "no clients in the file"
+    return f"{counts}; nothing was changed (--dry-run)" if dry_run else counts
+
+
+def _tenant(org: int | None, tenant: int | None) -> dict[str, JSON]:
+    if (org is None) != (tenant is None):
+        raise click.UsageError("--org and --tenant go together")
+    return {"org": org, "tenant": tenant}
+
+
+def _octets(line: CommandLine, secret: str) -> str:
+    """The secret's octets in hex, whatever their encoding; - reads them from standard input."""
+    octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
+    if not octets:
+        raise click.UsageError("the secret is empty")
+    return octets.hex()
+
+
+def _warn(line: CommandLine, warnings: JSON) -> None:
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}")

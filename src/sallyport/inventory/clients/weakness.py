@@ -1,0 +1,89 @@
+"""What an admin should know about RADIUS clients before somebody else does; no secret is shown.
+
+Secrets are judged by their octets, ranges by their width and by what lies in them. Nothing here refuses anything.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sallyport.inventory.clients.model import Client
+
+Network = IPv4Network | IPv6Network
+
+SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
+WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers
+NEVER_LATCHES: Final = "require_message_authenticator auto never becomes yes for a range; say yes or no"
+_FAMOUS: Final = (b"testing123", b"secret", b"sharedsecret", b"radius", b"password", b"cisco", b"changeme", b"radsec")
+
+
+def of_secret(secret: bytes) -> str:
+    """What is wrong with a secret, in words that do not show it; empty for nothing."""
+    if secret.lower() in _FAMOUS or secret.startswith(b"testing123"):
+        return "is one that everybody knows"
+    if len(secret) < SHORT_SECRET:
+        return f"is shorter than {SHORT_SECRET} octets"
+    if len(set(secret)) < SHORT_SECRET // 2:
+        return "repeats a few octets"
+    return ""
+
+
+def of_width(network: Network) -> str:
+    """What is wrong with how much a network admits; empty for nothing."""
+    if network.prefixlen == 0:
+        return "admits every address there is"
+    return "a very wide range" if network.prefixlen <= WIDE[network.version] else ""
+
+
+def of_client(client: Client) -> list[str]:
+    """What is weak about a client, a line each."""
+    secret, width = of_secret(client.secret.octets), of_width(client.network)
+    found = [f"the secret {secret}"] if secret else []
+    if width:
+        found.append(width)
+    signatures = client.require_message_authenticator.value
+    if signatures == "no":
+        found.append("require_message_authenticator is no: unsigned requests are let through")
+    elif signatures == "auto" and client.network.num_addresses > 1:
+        found.append(NEVER_LATCHES)
+    if client.limit_proxy_state.value == "no" and not client.signature_required:
+        found.append("limit_proxy_state is no: Proxy-State is let through without a signature")
+    return found
+
+
+def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
+    """Each network that is the closest one around others, with those in it, in the order given."""
+    known = dict.fromkeys(networks)
+    lengths = sorted({network.prefixlen for network in known}, reverse=True)
+    found: dict[Network, list[Network]] = {}
+    for network in known:
+        around = (network.supernet(new_prefix=length) for length in lengths if length < network.prefixlen)
+        closest = next((other for other in around if other in known), None)
+        if closest is not None:
+            found.setdefault(closest, []).append(network)
+    return found
+
+
+class Ranges:
+    """Networks, to be asked whether another one touches them: by containing one, or by lying in one."""
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self._known = set(networks)
+        self._lengths = {(network.version, network.prefixlen) for network in self._known}
+        self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
+
+    def touch(self, network: Network) -> bool:
+        """Whether the network shares an address with any of these."""
+        version, first = network.version, int(network.network_address)
+        at = bisect_left(self._starts, (version, first))
+        if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
+            return True
+        return any(
+            network.supernet(new_prefix=length) in self._known
+            for other, length in self._lengths
+            if other == version and length < network.prefixlen
+        )

@@ -1,0 +1,111 @@
+"""`sallyport device`: the inventory."""
+
+from collections.abc import Iterator
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.errors import NotFound
+
+COLUMNS = (
+    "device_id",
+    "domain",
+    "device_name",
+    "device_type",
+    "ip_address",
+    "client_ip",
+    "nas_device_type",
+    "nas_port_type",
+    "last_seen",
+    "request_count",
+    "registrations",
+)
+ALL_COLUMNS = (
+    "device_id",
+    "domain_id",
+    "domain",
+    "device_name",
+    "device_type",
+    "device_type_certainty",
+    "ip_address",
+    "client_ip",
+    "nas_identifier",
+    "nas_device_type",
+    "nas_port_type",
+    "first_seen",
+    "last_seen",
+    "request_count",
+    "registrations",
+)
+
+
+@click.group()
+def device() -> None:
+    """Network devices: found by themselves when they forward a login."""
+
+
+@device.command("list")
+@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--search", default="", help="A part of name, product or address.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
+    """List the inventory."""
+    domains = line.rows("domain.list") if domain is None else [_domain(line, domain)]
+    devices = (each for one in domains for each in _devices(line, one, search))
+    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
+
+
+@device.command()
+@click.argument("device_id", metavar="ID", type=int)
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> None:
+    """Show a device: what tells its product, the stations behind it, and its history."""
+    found = line.row("device.show", domain_id=_domain(line, domain)["id"], device_id=device_id)
+    if as_json:
+        line.print_json(found)
+        return
+    facts = {**found, "evidence": _evidence(found["evidence"])}
+    lists = {"stations": ("station", "user", "last_seen"), "history": ("time", "event", "actor")}
+    line.print_rows([{"device": name, "": value} for name, value in facts.items() if name not in lists], ("device", ""))
+    for name, columns in lists.items():
+        line.print(f"\n{name}:")
+        line.print_rows(entries(found[name]), columns)
+
+
+def _domain(line: CommandLine, name_or_id: str) -> Row:
+    """The one domain of that name or id. NotFound, also where several tenants have it."""
+    found = [
+        each
+        for each in line.rows("domain.list")
+        if name_or_id == str(each["id"]) or name_or_id.casefold() == str(each["name"]).casefold()
+    ]
+    if len(found) > 1:
+        raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
+    if not found:
+        raise NotFound(f"no domain {name_or_id}")
+    return found[0]
+
+
+def _devices(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
+    """A domain's devices, a page at a time."""
+    after = 0
+    while True:
+        page = entries(line.row("device.list", domain_id=domain["id"], search=search, after=after)["devices"])
+        for each in page:
+            yield {"device_id": each["device_id"], "domain_id": domain["id"], "domain": domain["name"], **each}
+        after += len(page)
+        if not page:
+            return
+
+
+def _evidence(value: JSON) -> str:
+    """What was found out, and from what, in a line."""
+    if not isinstance(value, dict):
+        return ""
+    return "; ".join(
+        f"{name}: {', '.join(map(str, each)) if isinstance(each, list) else each}" for name, each in value.items()
+    )

@@ -1,0 +1,47 @@
+"""`sallyport token`: access tokens of the API."""
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+
+COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
+NUMBER = click.IntRange(min=1)
+
+
+@click.group()
+def token() -> None:
+    """Access tokens of the API."""
+
+
+@token.command()
+@click.option("--org", type=NUMBER, required=True, help="orgId of the token's bodies.")
+@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token's bodies.")
+@click.option("--role", type=click.Choice(["admin", "operator", "auditor"]), default="admin", show_default=True)
+@click.option("--name", help="Names it in lists and in the audit trail; the role unless given.")
+@click.option("--expires", help="A span such as 90d, 12h, 4w, or an ISO 8601 time; never unless given.")
+@click.pass_obj
+def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
+    """Make a token and print it; it is shown only here."""
+    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
+    line.print(str(made["token"]))
+
+
+@token.command("list")
+@click.option("--org", type=NUMBER, help="Only of this organization.")
+@click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, org: int | None, tenant: int | None, form: Form | None) -> None:
+    """List tokens; the tokens themselves are not kept."""
+    line.print_rows(line.rows("token.list", org=org, tenant=tenant), COLUMNS, form)
+
+
+@token.command()
+@click.argument("token", metavar="ID|NAME")
+@click.option("--org", type=NUMBER, help="Only of this organization.")
+@click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
+@click.pass_obj
+def revoke(line: CommandLine, *, token: str, org: int | None, tenant: int | None) -> None:
+    """Revoke a token; it is refused from now on."""
+    revoked = line.row("token.revoke", token=token, org=org, tenant=tenant)
+    line.note(f"token {revoked['id']} ({revoked['name']}) is revoked")

@@ -1,0 +1,50 @@
+"""Commands are found by name and get what they were promised."""
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from sallyport.base.command import JSON, Command, Commands, command
+from sallyport.base.errors import Invalid, NotFound
+
+
+class Greet(BaseModel):
+    """What to say to whom."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    name: str
+    times: int = 1
+
+
+async def greet(arguments: Greet) -> JSON:
+    return [f"hello {arguments.name}"] * arguments.times
+
+
+def commands() -> dict[str, Command]:
+    return {"greet": command(Greet, greet)}
+
+
+async def test_a_command_runs_with_its_arguments() -> None:
+    """Arguments are parsed into the command's model."""
+    registry = Commands([commands()])
+    assert await registry.run("greet", {"name": "you", "times": "2"}) == ["hello you", "hello you"]
+    assert registry.names == ("greet",)
+
+
+async def test_wrong_arguments_are_named_without_their_values() -> None:
+    """Invalid names each field; the value is in no message."""
+    with pytest.raises(Invalid) as caught:
+        await Commands([commands()]).run("greet", {"times": "hunter2", "more": "hunter2"})
+    assert [field.field for field in caught.value.fields] == ["name", "times", "more"]
+    assert "hunter2" not in f"{caught.value} {caught.value.fields}"
+
+
+async def test_an_unknown_command_is_not_found() -> None:
+    """Its name is not repeated."""
+    with pytest.raises(NotFound, match="no such command"):
+        await Commands([]).run("hunter2", {})
+
+
+def test_a_name_belongs_to_one_slice() -> None:
+    """Two slices with the same command are an error at the start."""
+    with pytest.raises(ValueError, match="greet"):
+        Commands([commands(), commands()])

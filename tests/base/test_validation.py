@@ -1,0 +1,77 @@
+"""Pydantic's errors, told without what was submitted."""
+
+import uuid
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from sallyport.base.errors import Invalid
+from sallyport.base.validation import refusal, unfit
+
+
+def _leaky(value: object) -> object:
+    raise ValueError(f"{value} is bad")
+
+
+def _strict(value: object) -> object:
+    raise unfit("an IP address")
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Everything(BaseModel):
+    """A field for each way of being wrong."""
+
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    id: uuid.UUID | None = None
+    leaky: Annotated[str, BeforeValidator(_leaky)] = ""
+    strict: Annotated[str, BeforeValidator(_strict)] = ""
+    many: int | list[int] = 0
+    inner: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Everything":
+        if self.many == 7:
+            raise unfit("missing ikey, host")
+        if self.many == 8:
+            raise ValueError("hunter2")
+        return self
+
+
+def refused(**values: object) -> Invalid:
+    with pytest.raises(ValidationError) as caught:
+        Everything.model_validate(values)
+    return refusal(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message", "field", "told"),
+    [
+        ({"pet": {"kind": "hunter2"}}, "invalid pet", "pet", "is not valid"),
+        ({"id": "hunter2"}, "invalid id", "id", "is not valid"),
+        ({"leaky": "hunter2"}, "invalid leaky", "leaky", "is not valid"),
+        ({"strict": "hunter2"}, "invalid strict", "strict", "an IP address"),
+        ({"many": ["hunter2"]}, "invalid many", "many", None),
+        ({"inner": {"a": "hunter2"}}, "invalid a", "inner.a", None),
+    ],
+)
+def test_no_message_repeats_a_value(values: dict[str, object], message: str, field: str, told: str | None) -> None:
+    """Each kind of error names its field; only messages that are made of the schema alone are passed on."""
+    invalid = refused(**values)
+    assert str(invalid) == message
+    assert invalid.fields[0].field == field
+    assert told is None or invalid.fields[0].message == told
+    assert "hunter2" not in f"{invalid} {invalid.fields}"
+
+
+def test_a_check_of_the_whole_speaks_for_itself() -> None:
+    """`unfit` from a model's validator is the message; anything else is `invalid body`."""
+    assert str(refused(many=7)) == "missing ikey, host"
+    assert str(refused(many=8)) == "invalid body"

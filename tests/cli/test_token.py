@@ -1,0 +1,84 @@
+"""`sallyport token`: what it prints, and that it holds at once."""
+
+import json
+import re
+
+from tests.cli import TENANT
+from tests.service import RunningService
+
+TOKEN = re.compile(r"sp_[A-Za-z0-9_-]{43}\n")
+
+
+def allows(service: RunningService, token: str, org: int = 1, tenant: int = 1) -> int:
+    """The status of a request with a token."""
+    body = {"orgId": org, "tenantId": tenant, "pageId": 1, "pageSize": 10}
+    return service.request("POST", "/ad/GetAllDomains", token=token.strip(), json=body).status_code
+
+
+def test_create_prints_the_token_alone(service: RunningService) -> None:
+    """Standard output is the token and a line end, so that a script can take it."""
+    made = service.cli("token", "create", *TENANT, "--role", "auditor", "--name", "reporting")
+    assert made.returncode == 0
+    assert TOKEN.fullmatch(made.stdout)
+    assert made.stderr == ""
+
+
+def test_a_new_token_holds_at_once_in_a_new_tenant(service: RunningService) -> None:
+    """Organization and tenant are made if they are new, and the next request is let in."""
+    token = service.ok("token", "create", "--org", "7", "--tenant", "3")
+    assert allows(service, token, org=7, tenant=3) == 200
+    assert allows(service, token, org=1, tenant=1) == 403
+
+
+def test_revoke_holds_for_the_next_request(service: RunningService) -> None:
+    """A token that was just used is refused once `revoke` has returned, by its id as by its name."""
+    rows = {}
+    for name in ("by-name", "by-id"):
+        token = service.ok("token", "create", *TENANT, "--name", name)
+        assert allows(service, token) == 200
+        rows[name] = token
+    listed = {row["name"]: row["id"] for row in json.loads(service.ok("token", "list", "--json"))}
+    for name, argument in (("by-name", "by-name"), ("by-id", str(listed["by-id"]))):
+        revoked = service.cli("token", "revoke", argument)
+        assert (revoked.returncode, revoked.stdout) == (0, "")
+        assert allows(service, rows[name]) == 401
+
+
+def test_list_shows_states_and_no_token(service: RunningService) -> None:
+    """The list has role, scope, state and expiry; the tokens themselves are nowhere."""
+    token = service.ok("token", "create", *TENANT, "--name", "for-90-days", "--expires", "90d", "--role", "operator")
+    table = service.ok("token", "list")
+    found = service.ok("token", "list", "--json", "--org", "1")
+    row = next(each for each in json.loads(found) if each["name"] == "for-90-days")
+    assert row["role"] == "operator"
+    assert row["status"] == "active"
+    assert row["expires"] > row["created"]
+    assert "for-90-days" in table
+    assert token not in table + found
+
+
+def test_refusals_end_with_1_and_wrong_usage_with_2(service: RunningService) -> None:
+    """Exit codes tell a script whether the service said no or the command was not understood."""
+    assert service.cli("token", "revoke", "nobody").returncode == 1
+    assert service.cli("token", "create", *TENANT, "--expires", "soon").returncode == 1
+    assert service.cli("token", "create", *TENANT, "--role", "wizard").returncode == 2
+    assert service.cli("token", "create", "--org", "1").returncode == 2
+    assert service.cli("token", "create", "--org", "0", "--tenant", "1").returncode == 2
+
+
+def test_an_ambiguous_name_is_refused(service: RunningService) -> None:
+    """Two active tokens of one name: neither is revoked, and their ids are told."""
+    for _ in range(2):
+        service.ok("token", "create", *TENANT, "--name", "twins")
+    revoked = service.cli("token", "revoke", "twins")
+    assert revoked.returncode == 1
+    assert "by id" in revoked.stderr
+
+
+def test_without_a_service_the_store_is_opened(stopped: RunningService) -> None:
+    """Standard output is the token alone there too; a service that starts later knows it."""
+    made = stopped.cli("token", "create", *TENANT, "--name", "early")
+    assert TOKEN.fullmatch(made.stdout), made
+    assert {"first start", "early"} == {row["name"] for row in json.loads(stopped.ok("token", "list", "--json"))}
+    stopped.start()
+    assert allows(stopped, made.stdout) == 200

@@ -1,0 +1,129 @@
+"""`sallyport user`: passwords are octets from standard input, and changes hold for the next login."""
+
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.cli import SECRET, TENANT
+from tests.radius_client import RadiusClient
+from tests.service import PROGRAM, RunningService
+
+
+@pytest.fixture(scope="module")
+def gate(service: RunningService) -> Iterator[RadiusClient]:
+    """A RADIUS client of the domain `people`."""
+    service.ok("domain", "add", "people", *TENANT)
+    service.ok("client", "add", "gate", "--address", "127.7.0.1", "--secret", SECRET, *TENANT, "--domain", "people")
+    with RadiusClient(service.ports.auth, SECRET, source="127.7.0.1") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "password"),
+    [
+        ("plain", b"hello\n", b"hello"),
+        ("bare", b"hello", b"hello"),
+        ("windows", b"hello\r\nsecond line\n", b"hello"),
+        ("latin", b"gr\xfcn\xa0\n", b"gr\xfcn\xa0"),
+        ("spaces", b"  two  \n", b"  two  "),
+    ],
+)
+def test_a_password_is_the_octets_of_the_first_line(
+    service: RunningService, gate: RadiusClient, name: str, given: bytes, password: bytes
+) -> None:
+    """Nothing is decoded, stripped or added; the user logs in at once, and with nothing else."""
+    added = service.cli("user", "add", name, "--domain", "people", "--password", "-", input=given)
+    assert (added.returncode, added.stdout) == (0, "")
+    assert gate.login(name, password) == ACCESS_ACCEPT
+    assert gate.login(name, password + b"x") == ACCESS_REJECT
+
+
+def test_a_removed_user_is_rejected_next(service: RunningService, gate: RadiusClient) -> None:
+    """The login before `remove` is let in, the one after it is not."""
+    service.ok("user", "add", "leaver", "--domain", "people", "--password", "-", input="hello")
+    assert gate.login("leaver", "hello") == ACCESS_ACCEPT
+    removed = service.cli("user", "remove", "Leaver", "--domain", "people")
+    assert (removed.returncode, removed.stdout) == (0, "")
+    assert gate.login("leaver", "hello") == ACCESS_REJECT
+    assert service.cli("user", "remove", "leaver", "--domain", "people").returncode == 1
+
+
+def test_list_shows_names_and_no_passwords(service: RunningService, gate: RadiusClient) -> None:
+    """The list of one domain holds its users; nobody's password is in it, nor in the log."""
+    service.ok("user", "add", "listed", "--domain", "people", "--password", "-", input="my-own-words")
+    table, text = (
+        service.ok("user", "list", "--domain", "people"),
+        service.ok("user", "list", "--domain", "people", "--json"),
+    )
+    assert "listed" in {row["name"] for row in json.loads(text)}
+    assert "listed" in table
+    assert json.loads(service.ok("user", "list", "--domain", "default", "--json")) == []
+    for told in (table, text, service.log()):
+        assert "my-own-words" not in told
+        assert b"my-own-words".hex() not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "status"),
+    [
+        (("plain", "--domain", "people", "--password", "-"), b"again", 1),
+        (("lost", "--domain", "nowhere", "--password", "-"), b"hello", 1),
+        (("long", "--domain", "people", "--password", "-"), b"x" * 129, 1),
+        (("empty", "--domain", "people", "--password", "-"), b"\n", 2),
+        (("shown", "--domain", "people", "--password", "hunter2"), b"", 2),
+        (("silent", "--domain", "people"), b"hello", 2),
+        (("nowhere", "--password", "-"), b"hello", 2),
+    ],
+)
+def test_refusals(
+    service: RunningService, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int
+) -> None:
+    """A taken name, an unknown domain or an impossible password is told without repeating the password."""
+    service.cli("user", "add", "plain", "--domain", "people", "--password", "-", input="hello")
+    refused = service.cli("user", "add", *arguments, input=given)
+    assert (refused.returncode, refused.stdout) == (status, "")
+    assert "hunter2" not in refused.stderr
+    assert not given.strip() or given.decode() not in refused.stderr
+
+
+def test_at_a_terminal_the_password_is_asked_for_and_not_shown(service: RunningService, gate: RadiusClient) -> None:
+    """Typed twice, never echoed, and it is the user's password."""
+    shown = typed_at_a_terminal(service, "secret-words\n", "user", "add", "typist", "--domain", "people")
+    assert b"secret-words" not in shown
+    assert gate.login("typist", "secret-words") == ACCESS_ACCEPT
+
+
+def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> bytes:
+    """Run a command on a terminal of its own, answer each prompt, and return what the terminal showed."""
+    master, slave = os.openpty()
+    name = os.ttyname(slave)
+    command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", str(PROGRAM), *args]
+    process = subprocess.Popen(command, env=service.environ, cwd=service.directory, start_new_session=True)
+    shown, prompts, deadline = b"", 0, time.monotonic() + 20
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            if select.select([master], [], [], 0.05)[0]:
+                shown += os.read(master, 4096)
+            if shown.count(b": ") > prompts:
+                prompts += 1
+                time.sleep(0.1)  # the prompt is printed before the echo is switched off
+                os.write(master, answer.encode())
+        assert process.wait(5) == 0, shown
+    finally:
+        process.kill()
+        process.wait()
+        os.close(slave)
+        os.close(master)
+    return shown
+
+
+def test_without_a_service(stopped: RunningService) -> None:
+    """A user that was added to the store is in the list there."""
+    stopped.ok("user", "add", "early", "--domain", "default", "--password", "-", input="hello")
+    assert [row["name"] for row in json.loads(stopped.ok("user", "list", "--domain", "default", "--json"))] == ["early"]

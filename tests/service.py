@@ -1,0 +1,223 @@
+"""The service as its operator runs it: `sallyport serve` as a child process on loopback ports of its own.
+
+    def test_it(tmp_path: Path) -> None:
+        with running_service(tmp_path) as service:
+            service.cli("domain", "add", "corp", "--org", "1", "--tenant", "1")
+            assert service.post("/network_device/ListDevices", {...})["totalCount"] == 0
+            assert service.login("ann", "hello") == ACCESS_ACCEPT
+
+The first start takes ports that the system chooses; a later start of the same object takes the same ones again, so
+that a test can `kill()` or `stop()` it and go on with `start()`.
+"""
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.radius_client import RadiusClient
+
+PROGRAM = Path(sys.executable).with_name("sallyport")
+READY_S = 30.0
+STOP_S = 15.0
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the service listens on 127.0.0.1."""
+
+    http: int
+    auth: int
+    acct: int
+
+
+class ServiceError(Exception):
+    """The service did not start or stop; the message holds the end of its log."""
+
+
+class RunningService:
+    """One service and its data directory. directory: an empty one; data and log lie in it.
+
+    settings: environment variables beside those of the data directory and the binds, such as
+    {"SALLYPORT_REJECT_DELAY_S": "0"}; a None takes a variable away. wrapper: the beginning of its command line, a
+    program that becomes the one behind it (nsenter, strace -D).
+    """
+
+    def __init__(
+        self, directory: Path, settings: Mapping[str, str | None] | None = None, *, wrapper: Sequence[str] = ()
+    ) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.log_path = directory / "log"
+        self._settings = dict(settings or {})
+        self._wrapper = tuple(wrapper)
+        self._ports: Ports | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # --- life -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start it and wait until it is ready. ServiceError."""
+        assert self._process is None, "it runs already"
+        written = self.log_path.stat().st_size if self.log_path.exists() else 0
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._wrapper, PROGRAM, "serve"], stdout=log, stderr=log, env=self.environ, cwd=self.directory
+            )
+        deadline = time.monotonic() + READY_S
+        while (ready := self._ready(written)) is None:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                status = self._process.poll()
+                self.kill()
+                raise ServiceError(f"not ready; exit status {status}\n{self.log()[-4000:]}")
+            time.sleep(0.01)
+        self._ports = Ports(*(_port(ready[key][0]) for key in ("http", "radius_auth", "radius_acct")))
+
+    def stop(self) -> int:
+        """SIGTERM, and wait for the end: its exit status. Nothing happens where it does not run."""
+        if self._process is None:
+            return 0
+        self._process.terminate()
+        try:
+            return self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            raise ServiceError(f"it does not stop\n{self.log()[-4000:]}") from None
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash is. Nothing happens where it does not run."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    @property
+    def process_id(self) -> int:
+        """The process of the running service."""
+        assert self._process is not None, "it does not run"
+        return self._process.pid
+
+    def log(self) -> str:
+        """Everything it has written so far, all starts together."""
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def _ready(self, written: int) -> dict[str, Any] | None:
+        with self.log_path.open("rb") as log:
+            log.seek(written)
+            for line in log.read().splitlines(keepends=True):
+                if line.startswith(b"{") and line.endswith(b"}\n"):
+                    event: dict[str, Any] = json.loads(line)
+                    if event.get("event") == "ready":
+                        return event
+        return None
+
+    # --- what is asked of it ----------------------------------------------------------------------------------
+
+    @property
+    def ports(self) -> Ports:
+        """Known after the first start; kept over later ones."""
+        assert self._ports is not None, "it has not been started yet"
+        return self._ports
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The caller's environment with this service's settings and no other SALLYPORT_ variable."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
+        ports = self._ports or Ports(0, 0, 0)
+        settings: dict[str, str | None] = {
+            "SALLYPORT_DATA_DIR": str(self.data_dir),
+            "SALLYPORT_HTTP_BIND": f"127.0.0.1:{ports.http}",
+            "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{ports.auth}",
+            "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{ports.acct}",
+            "SALLYPORT_DISK_RESERVE_MIB": "0",
+            "SALLYPORT_LOG_FORMAT": "json",
+            **self._settings,
+        }
+        return kept | {name: value for name, value in settings.items() if value is not None}
+
+    @property
+    def token(self) -> str:
+        """The admin token of organization 1, tenant 1 that the first start made."""
+        return (self.data_dir / "admin.token").read_text().strip()
+
+    def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+        """Run `sallyport ARGS` with the service's settings, whether it runs or not; never raises for a status."""
+        done = subprocess.run(
+            [PROGRAM, *args],
+            input=input.encode() if isinstance(input, str) else input,
+            env=self.environ,
+            cwd=self.directory,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def ok(self, *args: str, input: str | bytes = b"") -> str:
+        """`cli`, which must succeed: its standard output without the last line's end."""
+        done = self.cli(*args, input=input)
+        assert done.returncode == 0, f"sallyport {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout.removesuffix("\n")
+
+    def call(self, command: str, **arguments: Any) -> Any:
+        """What the command line asks the running service, without a process for it; the result. It must succeed."""
+        directory = os.open(self.data_dir, os.O_PATH | os.O_DIRECTORY)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                sock.settimeout(30)
+                sock.connect(f"/proc/self/fd/{directory}/control.sock")
+                sock.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                answer = json.loads(sock.makefile("rb").readline())
+        finally:
+            os.close(directory)
+        assert "error" not in answer, f"{command}: {answer['error']}"
+        return answer["result"]
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Rows of its store, read as any other reader of the file would, whether it runs or not."""
+        with closing(sqlite3.connect(f"{(self.data_dir / 'sallyport.db').as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    def request(self, method: str, path: str, *, token: str | None = None, **options: Any) -> httpx.Response:
+        """An HTTP request with an access token (the first one unless given, none if empty)."""
+        token = self.token if token is None else token
+        headers = {**({"X-Authorization": token} if token else {}), **options.pop("headers", {})}
+        url = f"http://127.0.0.1:{self.ports.http}{path}"
+        return httpx.request(method, url, headers=headers, timeout=30, trust_env=False, **options)
+
+    def post(self, path: str, body: object, *, status: int = 200, token: str | None = None) -> Any:
+        """POST a JSON body; the answer's JSON. The answer must have that status."""
+        answer = self.request("POST", path, json=body, token=token)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def radius(self, secret: str | bytes, *, source: str = "127.0.0.1") -> RadiusClient:
+        """A RADIUS client of its authentication port that sends from `source`, an address of this machine."""
+        return RadiusClient(self.ports.auth, secret, source=source)
+
+
+@contextmanager
+def running_service(directory: Path, settings: Mapping[str, str | None] | None = None) -> Iterator[RunningService]:
+    """A service that runs for the time of the block. directory: an empty one."""
+    service = RunningService(directory, settings)
+    service.start()
+    try:
+        yield service
+        service.stop()
+    finally:
+        service.kill()
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,89 @@
+"""What the command line asks of tokens."""
+
+from typing import cast
+
+import pytest
+
+from sallyport.base.clock import SECOND, iso
+from sallyport.base.command import JSON, Commands
+from sallyport.base.errors import Invalid, NotFound, Unauthenticated
+from sallyport.store.sqlite import SqliteStore
+from sallyport.tenancy.commands import commands, expiry
+from sallyport.tenancy.service import Tenancy
+from tests.tenancy.conftest import SetClock
+
+
+@pytest.fixture
+def tenancy(store: SqliteStore, clock: SetClock) -> Tenancy:
+    """The service on a store."""
+    return Tenancy(store, clock)
+
+
+@pytest.fixture
+def run(tenancy: Tenancy, clock: SetClock) -> Commands:
+    """The slice's commands."""
+    return Commands([commands(tenancy, clock)])
+
+
+async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:
+    return cast(dict[str, JSON], await run.run("token.create", {"org": 1, "tenant": 1, **arguments}))
+
+
+async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
+    """The token is in the answer of its creation alone; the list tells the state."""
+    made = await create(run, role="operator", name="ci", expires="90d")
+    token = cast(str, made.pop("token"))
+    assert (await tenancy.authenticate(token)).name == "ci"
+    assert made == {
+        "id": made["id"], "org": 1, "tenant": 1, "role": "operator", "name": "ci", "status": "active",
+        "created": iso(clock()), "expires": iso(clock() + 90 * 86400 * SECOND), "revoked": None,
+    }  # fmt: skip
+    assert await run.run("token.list", {}) == [made]
+    revoked = cast(dict[str, JSON], await run.run("token.revoke", {"token": str(made["id"])}))
+    assert revoked["status"] == "revoked"
+    with pytest.raises(Unauthenticated):
+        await tenancy.authenticate(token)
+    assert await run.run("token.list", {"org": 1, "tenant": 2}) == []
+
+
+async def test_defaults(run: Commands) -> None:
+    """An admin token that never expires, called after its role."""
+    made = await create(run)
+    assert (made["role"], made["name"], made["expires"]) == ("admin", "admin", None)
+
+
+async def test_a_name_is_revoked_by_name(run: Commands) -> None:
+    """Names and ids are told apart by their digits."""
+    await create(run, name="ci")
+    assert cast(dict[str, JSON], await run.run("token.revoke", {"token": "ci"}))["status"] == "revoked"
+    for unknown in ("12345", "9" * 30, "other"):
+        with pytest.raises(NotFound):
+            await run.run("token.revoke", {"token": unknown})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"org": 0}, "invalid org"),
+        ({"org": "x"}, "invalid org"),
+        ({"org": 2**63}, "invalid org"),
+        ({"role": "root"}, "invalid role"),
+        ({"role": "agent"}, "invalid role"),
+        ({"expires": "soon"}, "invalid expires"),
+        ({"expires": "0d"}, "invalid expires"),
+        ({"expires": "2001-01-01"}, "invalid expires"),
+        ({"expires": "999999w"}, "invalid expires"),
+        ({"name": "12"}, "invalid name"),
+        ({"more": 1}, "invalid more"),
+    ],
+)
+async def test_wrong_arguments_are_named(run: Commands, arguments: dict[str, JSON], message: str) -> None:
+    """The field is named, its value is not repeated."""
+    with pytest.raises(Invalid, match=f"^{message}$"):
+        await create(run, **arguments)
+
+
+def test_spans_and_times() -> None:
+    """Minutes, hours, days, weeks, and ISO 8601 times."""
+    assert [expiry(text, 0) // SECOND for text in ("30m", "12h", "90d", "4w")] == [1800, 43200, 7776000, 2419200]
+    assert iso(expiry("2027-01-01T00:00:00Z", 0)) == "2027-01-01T00:00:00.000000Z"

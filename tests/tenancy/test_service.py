@@ -1,0 +1,216 @@
+"""Tenants and tokens against the embedded store."""
+
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError, Unauthenticated
+from sallyport.base.ids import token_hash
+from sallyport.store.model import T, Work
+from sallyport.store.sqlite import SqliteStore
+from sallyport.tenancy.service import Tenancy
+from sallyport.web.scope import Caller, Role
+from tests.tenancy.conftest import SetClock
+
+
+async def test_a_token_speaks_for_its_tenant(store: SqliteStore, clock: SetClock) -> None:
+    """The caller has the token's organization, tenant, role and name; the token begins with sp_."""
+    tenancy = Tenancy(store, clock)
+    record, token = await tenancy.create_token(5, 2, Role.AUDITOR, "reports", None)
+    assert token.startswith("sp_") and len(token) == 46
+    caller = await tenancy.authenticate(token)
+    assert caller == Caller(record.id, 5, 2, record.tenant_id, Role.AUDITOR, "reports")
+    assert record.tenant_id == await tenancy.ensure_tenant(5, 2)
+
+
+async def test_tenants_are_made_once(store: SqliteStore, clock: SetClock) -> None:
+    """The same number names the same tenant; the same number elsewhere is another's."""
+    tenancy = Tenancy(store, clock)
+    ids = [await tenancy.ensure_tenant(*scope) for scope in ((1, 1), (1, 1), (1, 2), (2, 1))]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize("scope", [(0, 1), (1, 0), (-1, 1), (2**63, 1), (1, 2**63)])
+async def test_a_tenant_has_numbers_from_one(store: SqliteStore, clock: SetClock, scope: tuple[int, int]) -> None:
+    """Zero, negative and huge numbers are refused before they reach the store."""
+    tenancy = Tenancy(store, clock)
+    with pytest.raises(Invalid, match=r"invalid (org|tenant)"):
+        await tenancy.ensure_tenant(*scope)
+    with pytest.raises(Invalid, match=r"invalid (org|tenant)"):
+        await tenancy.create_token(*scope, Role.ADMIN, "n", None)
+
+
+async def test_the_store_holds_no_token(store: SqliteStore, clock: SetClock) -> None:
+    """Only the SHA-256 is kept."""
+    _, token = await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, "n", None)
+    kept = await store.read(lambda tx: tx.value(str, "select hash from access_tokens"))
+    assert kept == token_hash(token)
+    folder = store.path.parent
+    assert not [file for file in folder.iterdir() if token.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize("token", ["", "sp_", "sp_" + "x" * 43, "x" * 46, "sp_" + "x" * 100_000, "sp_\0", "sp_é"])
+async def test_an_unknown_token_is_invalid(store: SqliteStore, clock: SetClock, token: str) -> None:
+    """Whatever is no token is told in the same words."""
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
+        await Tenancy(store, clock).authenticate(token)
+
+
+async def test_a_revoked_token_is_refused_at_once(store: SqliteStore, clock: SetClock) -> None:
+    """Also one that was used a moment ago, and also by id; revoking again changes nothing."""
+    tenancy = Tenancy(store, clock)
+    record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    await tenancy.authenticate(token)
+    revoked = await tenancy.revoke("n")
+    with pytest.raises(Unauthenticated):
+        await tenancy.authenticate(token)
+    clock.pass_by(60)
+    again = await tenancy.revoke(record.id)
+    assert revoked.revoked_at == again.revoked_at == record.created_at
+
+
+async def test_a_token_expires(store: SqliteStore, clock: SetClock) -> None:
+    """It is valid before its time and invalid from then on, whether or not it is remembered."""
+    tenancy = Tenancy(store, clock)
+    _, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", clock() + 60 * SECOND)
+    await tenancy.authenticate(token)
+    clock.pass_by(59)
+    await tenancy.authenticate(token)
+    clock.pass_by(1)
+    for service in (tenancy, Tenancy(store, clock)):
+        with pytest.raises(Unauthenticated):
+            await service.authenticate(token)
+    with pytest.raises(Invalid, match="invalid expires"):
+        await tenancy.create_token(1, 1, Role.ADMIN, "n", clock())
+
+
+async def test_revoking_needs_one_token(store: SqliteStore, clock: SetClock) -> None:
+    """A name that several active tokens have is a Conflict; a tenant, an id, or revoked ones narrow it down."""
+    tenancy = Tenancy(store, clock)
+    first, _ = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    second, _ = await tenancy.create_token(2, 1, Role.ADMIN, "n", None)
+    with pytest.raises(Conflict, match=f"{first.id}, {second.id}"):
+        await tenancy.revoke("n")
+    assert (await tenancy.revoke("n", 2, 1)).id == second.id
+    assert (await tenancy.revoke("n")).id == first.id
+    for unknown in (("other",), (99,), (first.id, 2), ("n", 1, 9)):
+        with pytest.raises(NotFound):
+            await tenancy.revoke(*unknown)
+
+
+async def test_tokens_are_listed_by_id(store: SqliteStore, clock: SetClock) -> None:
+    """All, those of an organization, those of a tenant."""
+    tenancy = Tenancy(store, clock)
+    for organization, tenant in ((2, 1), (1, 1), (1, 2)):
+        await tenancy.create_token(organization, tenant, Role.ADMIN, "n", None)
+    everything = await tenancy.list_tokens()
+    assert [record.id for record in everything] == sorted(record.id for record in everything)
+    assert len(everything) == 3
+    assert len(await tenancy.list_tokens(1)) == 2
+    assert [(record.organization, record.tenant_number) for record in await tenancy.list_tokens(1, 2)] == [(1, 2)]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "123", "a\nb", "x" * 65, "a\x7f"])
+async def test_names_that_are_none(store: SqliteStore, clock: SetClock, name: str) -> None:
+    """A name is printable, short, and cannot be taken for an id."""
+    with pytest.raises(Invalid, match="invalid name"):
+        await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, name, None)
+
+
+async def test_the_first_start_happens_once(store: SqliteStore, clock: SetClock) -> None:
+    """Organization 1, tenant 1 and an admin token, and nothing at the second start."""
+    tenancy = Tenancy(store, clock)
+    token = await tenancy.first_start()
+    assert token is not None
+    caller = await tenancy.authenticate(token)
+    assert (caller.organization, caller.tenant_number, caller.role) == (1, 1, Role.ADMIN)
+    assert await tenancy.first_start() is None
+    assert await Tenancy(store, clock).first_start() is None
+
+
+async def test_the_first_start_leaves_what_an_admin_made(store: SqliteStore, clock: SetClock) -> None:
+    """Where a token was made already, none is added."""
+    tenancy = Tenancy(store, clock)
+    await tenancy.create_token(7, 1, Role.OPERATOR, "n", None)
+    assert await tenancy.first_start() is None
+
+
+class CountingStore:
+    """A store in front of another: counts reads, and can hold one back or fail."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.reads = 0
+        self.fails = False
+        self.has_read = trio.Event()
+        self.let: trio.Event | None = None
+
+    async def read(self, work: Work[T]) -> T:
+        self.reads += 1
+        if self.fails:
+            raise StoreError("disk")
+        result = await self.store.read(work)
+        self.has_read.set()
+        if self.let is not None:
+            await self.let.wait()
+        return result
+
+    async def write(self, work: Work[T]) -> T:
+        return await self.store.write(work)
+
+
+async def test_a_known_token_needs_no_store(store: SqliteStore, clock: SetClock) -> None:
+    """One read for many requests; `forget` brings the next read; the number of remembered tokens is bounded."""
+    counting = CountingStore(store)
+    tenancy = Tenancy(counting, clock, cached=2)
+    tokens = [(await tenancy.create_token(1, 1, Role.ADMIN, "n", None))[1] for _ in range(3)]
+    for _ in range(5):
+        await tenancy.authenticate(tokens[0])
+    assert counting.reads == 1
+    tenancy.forget()
+    for token in tokens:
+        await tenancy.authenticate(token)
+    assert counting.reads == 4
+    await tenancy.authenticate(tokens[2])
+    assert counting.reads == 4
+    await tenancy.authenticate(tokens[0])
+    assert counting.reads == 5
+
+
+async def test_guesses_are_not_remembered(store: SqliteStore, clock: SetClock) -> None:
+    """A token that is made after it was asked for is valid at once: unknown ones are never cached."""
+    tenancy = Tenancy(store, clock)
+    with pytest.raises(Unauthenticated):
+        await tenancy.authenticate("sp_guess")
+    record, _ = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    hashed = token_hash("sp_guess")
+    await store.write(
+        lambda tx: tx.execute("update access_tokens set hash = :h where id = :id", h=hashed, id=record.id)
+    )
+    assert (await tenancy.authenticate("sp_guess")).token_id == record.id
+
+
+async def test_a_revocation_overtakes_a_read(store: SqliteStore, clock: SetClock) -> None:
+    """What was read before a revocation is not remembered after it."""
+    counting = CountingStore(store)
+    tenancy = Tenancy(counting, clock)
+    record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    counting.let = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tenancy.authenticate, token)
+        await counting.has_read.wait()
+        await tenancy.revoke(record.id)
+        counting.let.set()
+    with pytest.raises(Unauthenticated):
+        await tenancy.authenticate(token)
+
+
+async def test_a_store_that_fails_lets_nobody_in(store: SqliteStore, clock: SetClock) -> None:
+    """An unknown state is an error of the store, not a guess."""
+    counting = CountingStore(store)
+    tenancy = Tenancy(counting, clock)
+    _, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    counting.fails = True
+    with pytest.raises(StoreError):
+        await tenancy.authenticate(token)

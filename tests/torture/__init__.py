@@ -1,0 +1,1 @@
+"""Hostile input, crashes, full disks."""

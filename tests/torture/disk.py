@@ -1,0 +1,104 @@
+"""A small disk: a file system in a mount namespace of its own, so that the machine's mounts stay as they are.
+
+A process that does nothing holds the namespace open; the service is started into it, also a second time, and the test
+looks in from outside through /proc. With the process the file system goes away.
+"""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service import RunningService
+
+PIECES = (1 << 20, 1 << 16, 1 << 12)
+READ = """
+import json, sqlite3, sys
+path, sql, *parameters = sys.argv[1:]
+print(json.dumps(sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute(sql, parameters).fetchall()))
+"""
+MOUNT = 'mount -t tmpfs -o "size=$1m" none "$2" && echo mounted && exec cat'
+
+
+class ServiceOnDisk(RunningService):
+    """A service whose store SQLite can open inside the namespace only, since it does not open what lies in /proc."""
+
+    def __init__(self, disk: "SmallDisk", directory: Path, settings: Mapping[str, str]) -> None:
+        self._inside = disk.inside / "data"
+        self._enter = ["nsenter", f"--mount=/proc/{disk.holder}/ns/mnt", "--"]
+        super().__init__(directory, {**settings, "SALLYPORT_DATA_DIR": str(self._inside)}, wrapper=self._enter)
+        self.data_dir = disk.outside / "data"
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        command = [*self._enter, sys.executable, "-c", READ, str(self._inside / "sallyport.db"), sql]
+        done = subprocess.run([*command, *map(str, parameters)], capture_output=True, timeout=30, check=True)
+        return [tuple(row) for row in json.loads(done.stdout)]
+
+
+@dataclass(frozen=True)
+class SmallDisk:
+    """A tmpfs. inside: its place for processes of its namespace; outside: the same for the test."""
+
+    holder: int
+    inside: Path
+
+    @property
+    def outside(self) -> Path:
+        """The disk as the test reaches it."""
+        return Path(f"/proc/{self.holder}/root{self.inside}")
+
+    @property
+    def _ballast(self) -> Path:
+        return self.outside / "ballast"
+
+    def fill(self) -> None:
+        """Take all space that is left."""
+        with self._ballast.open("ab", buffering=0) as ballast:
+            for size in PIECES:
+                try:
+                    while ballast.write(bytes(size)) == size:
+                        pass
+                except OSError as error:
+                    assert error.errno == errno.ENOSPC
+
+    def clear(self) -> None:
+        """Give it back."""
+        self._ballast.unlink()
+
+    def free(self) -> int:
+        """How many octets are free."""
+        disk = os.statvfs(self.outside)
+        return disk.f_bavail * disk.f_frsize
+
+
+@contextmanager
+def small_disk(directory: Path, mib: int) -> Iterator[SmallDisk]:
+    """A disk of so many MiB on an empty directory, for the time of the block."""
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", str(mib), str(directory)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"mounted\n"
+        yield SmallDisk(holder.pid, directory)
+
+
+@cache
+def _permitted() -> bool:
+    try:
+        tried = subprocess.run(
+            ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, timeout=10, check=False
+        )
+    except FileNotFoundError:
+        return False
+    return tried.returncode == 0
+
+
+needs_mounts = pytest.mark.skipif(not _permitted(), reason="unshare is not installed, or may not mount here")

@@ -1,0 +1,262 @@
+"""Logins and accounting in bulk, from a process that outlives the service.
+
+Every request differs from all others: its Calling-Station-Id is its name, and no socket uses an identifier twice.
+The sockets stay open when the service dies, so that the identical datagram can be sent again from the same port.
+"""
+
+import selectors
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+
+from sallyport.radius.attributes import (
+    ACCT_SESSION_ID,
+    ACCT_STATUS_TYPE,
+    CALLING_STATION_ID,
+    CHAP_PASSWORD,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    USER_NAME,
+    USER_PASSWORD,
+    push_attribute,
+)
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_REJECT,
+    ACCESS_REQUEST,
+    ACCOUNTING_REQUEST,
+    decode_reply,
+    encode_request,
+)
+from sallyport.radius.password import chap_response, hide_password
+from tests.service import RunningService
+
+SECRET = b"a secret of the tests"
+NETWORK = "127.0.0.0/8"
+USERS = 20
+VERDICTS = {ACCESS_ACCEPT: "accept", ACCESS_REJECT: "reject"}
+WINDOW = 96
+IDENTIFIERS = 256
+SOCKETS = 40
+
+
+def populate(service: RunningService) -> None:
+    """One RADIUS client, which is a range and so never has to sign, and some users."""
+    client = {"name": "loopback", "address": NETWORK, "secret": SECRET.hex()}
+    service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+    for number in range(USERS):
+        service.call("user.add", name=f"user{number}", domain="default", password=_password(number).hex())
+
+
+def _password(number: int) -> bytes:
+    return f"password of {number}".encode()
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """A request that left, and its answer: None while there is none.
+
+    port: the one that it was sent from. proven: its sender cannot be another.
+    """
+
+    sock: socket.socket
+    port: int
+    octets: bytes
+    station: str
+    user: str
+    nas: str
+    proven: bool
+    reply: bytes | None = None
+
+    @property
+    def is_login(self) -> bool:
+        """Not accounting."""
+        return self.octets[0] == ACCESS_REQUEST
+
+    @property
+    def code(self) -> int:
+        """The answer's code; 0 without an answer."""
+        return self.reply[0] if self.reply else 0
+
+
+class Load:
+    """Requests of every kind at both ports, WINDOW of them outstanding. prefix: of all stations."""
+
+    def __init__(self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS) -> None:
+        self._prefix = prefix
+        self._random = random
+        self._secret = SharedSecret(SECRET)
+        self._selector = selectors.DefaultSelector()
+        self._sockets = [_connected(service.ports.acct if n % 4 == 3 else service.ports.auth) for n in range(sockets)]
+        self._is_login = {sock: n % 4 != 3 for n, sock in enumerate(self._sockets)}
+        self._waiting: dict[tuple[socket.socket, int], Sent] = {}
+        self.sent: list[Sent] = []
+        for sock in self._sockets:
+            self._selector.register(sock, selectors.EVENT_READ)
+
+    def __enter__(self) -> "Load":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._selector.close()
+        for sock in self._sockets:
+            sock.close()
+
+    @property
+    def answered(self) -> list[Sent]:
+        """The requests whose answer came."""
+        return [each for each in self.sent if each.reply is not None]
+
+    def run(self, seconds: float) -> None:
+        """Send for a time, or until every identifier of every socket is spent."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            while len(self._waiting) < WINDOW and len(self.sent) < IDENTIFIERS * len(self._sockets):
+                self._send(self._next())
+            self._receive(0.01)
+
+    def drain(self, seconds: float = 0.05) -> None:
+        """Take what the kernel still holds, until nothing came for a time."""
+        while self._receive(seconds):
+            pass
+
+    def again(self, requests: Iterable[Sent], *, seconds: float) -> list[tuple[Sent, bytes]]:
+        """Send the identical datagrams once more; each request with its answer. TimeoutError: some got none."""
+        first = {id(each): each.reply for each in requests}
+        left = [each for each in self.sent if id(each) in first]
+        answers: list[tuple[Sent, bytes]] = []
+        deadline = time.monotonic() + seconds
+        self._waiting.clear()
+        while left or self._waiting:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(left) + len(self._waiting)} retransmits were not answered")
+            while left and len(self._waiting) < WINDOW:
+                self._send(left.pop())
+            for each in self._receive(0.05):
+                assert each.reply is not None
+                answers.append((each, each.reply))
+                each.reply = first[id(each)] or each.reply
+        return answers
+
+    def _next(self) -> Sent:
+        number = len(self.sent)
+        sock = self._sockets[number % len(self._sockets)]
+        sent = self._request(sock, number // len(self._sockets), f"{self._prefix}-{number:06}", number)
+        self.sent.append(sent)
+        return sent
+
+    def _request(self, sock: socket.socket, identifier: int, station: str, number: int) -> Sent:
+        """Seven of eight passwords are right, by PAP and by CHAP; three of four logins are signed; a new NAS each
+        tenth request."""
+        user, nas = f"user{number % USERS}", f"{self._prefix}-nas-{number // 10}"
+        port = sock.getsockname()[1]
+        body = push_attribute(USER_NAME, user.encode()) + push_attribute(CALLING_STATION_ID, station.encode())
+        body += push_attribute(NAS_IDENTIFIER, nas.encode()) + push_attribute(NAS_IP_ADDRESS, bytes((10, 0, 0, 1)))
+        if not self._is_login[sock]:
+            body += push_attribute(ACCT_STATUS_TYPE, (1).to_bytes(4)) + push_attribute(ACCT_SESSION_ID, b"s")
+            octets = encode_request(ACCOUNTING_REQUEST, identifier, self._secret, body)
+            return Sent(sock, port, octets, station, user, nas, True)
+        right, signed = self._random.random() < 0.875, self._random.random() < 0.75
+        password = _password(number % USERS) if right else b"not the password"
+        authenticator = self._random.randbytes(16)
+        if self._random.random() < 0.25:
+            body += push_attribute(CHAP_PASSWORD, chap_response(7, password, authenticator))
+        else:
+            body += push_attribute(USER_PASSWORD, hide_password(password, self._secret, authenticator))
+        if signed:
+            octets = encode_request(ACCESS_REQUEST, identifier, self._secret, body, authenticator=authenticator)
+        else:
+            octets = bytes((ACCESS_REQUEST, identifier)) + (20 + len(body)).to_bytes(2) + authenticator + body
+        return Sent(sock, port, octets, station, user, nas, signed or right)
+
+    def _send(self, each: Sent) -> None:
+        self._waiting[each.sock, each.octets[1]] = each
+        with suppress(ConnectionRefusedError):  # the service was killed; that tells of an earlier datagram
+            each.sock.send(each.octets)
+
+    def _receive(self, seconds: float) -> list[Sent]:
+        """The requests that were answered now; an answer that is not authentic raises PacketError."""
+        found = []
+        for key, _ in self._selector.select(seconds):
+            sock = key.fileobj
+            assert isinstance(sock, socket.socket)
+            with suppress(BlockingIOError, ConnectionRefusedError):
+                while True:
+                    reply = sock.recv(4096)
+                    each = self._waiting.pop((sock, reply[1]), None)
+                    if each is not None:
+                        decode_reply(reply, each.octets, self._secret)
+                        each.reply = reply
+                        found.append(each)
+        return found
+
+
+def _connected(port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    sock.connect(("127.0.0.1", port))
+    return sock
+
+
+class Loads:
+    """Short loads, one after the other, whose requests are remembered."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._service = service
+        self._loads: list[Load] = []
+
+    def __enter__(self) -> "Loads":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for load in self._loads:
+            load.__exit__(None, None, None)
+
+    @property
+    def sent(self) -> int:
+        """How many requests left in all."""
+        return sum(len(load.sent) for load in self._loads)
+
+    def run(self, seconds: float = 0.2) -> int:
+        """How many of a new load's requests were answered."""
+        load = Load(self._service, f"l{len(self._loads):03}", Random(len(self._loads)), sockets=8)
+        self._loads.append(load)
+        load.run(seconds)
+        load.drain()
+        return len(load.answered)
+
+    def check(self) -> None:
+        """What was answered is kept; what was not is answered now, by a retransmit, and kept once."""
+        assert self._service.rows("pragma integrity_check") == [("ok",)]
+        for number, load in enumerate(self._loads):
+            check_stored(self._service, f"l{number:03}", load.answered)
+        for number, load in enumerate(self._loads):
+            load.again([each for each in load.sent if each.reply is None], seconds=20)
+            check_stored(self._service, f"l{number:03}", load.sent)
+
+
+def check_stored(service: RunningService, prefix: str, answered: list[Sent]) -> None:
+    """Exactly one record of each answered request, with its user, its decision and its device."""
+    logins = service.rows(
+        "select station, user_name, applied_decision, coalesce(devices.nas_identifier, '') from events "
+        "left join devices on devices.id = device_id where station like ? || '-%'",
+        prefix,
+    )
+    accounts = service.rows(
+        "select station, user_name, '', devices.nas_identifier from accounting_records "
+        "join devices on devices.id = device_id where station like ? || '-%'",
+        prefix,
+    )
+    stored = {row[0]: row[1:] for row in logins + accounts}
+    assert len(stored) == len(logins) + len(accounts), "a request was recorded twice"
+    for each in answered:
+        nas = each.nas if each.proven else ""
+        assert stored.get(each.station) == (each.user, VERDICTS.get(each.code, ""), nas), each.station

@@ -1,0 +1,53 @@
+"""A crash at any moment: what a client was told is in the store, and it is told the same again.
+
+The service is killed with SIGKILL in the middle of a load of logins and accounting and started on the same data
+directory and ports. That what it wrote had also reached the disk is what `test_trace` looks at.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.service import RunningService
+from tests.torture.load import Load, check_stored, populate
+
+ROUNDS = 20
+SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1"}
+
+pytestmark = pytest.mark.torture
+
+
+def test_what_was_answered_survives_a_kill(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Each answer that a client received is in the store with its device, and a retransmit gets the same octets."""
+    random = Random(20)
+    service = RunningService(tmp_path, SETTINGS)
+    try:
+        service.start()
+        populate(service)
+        checked = [kill_and_check(service, f"r{number:02}", random) for number in range(ROUNDS)]
+        assert service.stop() == 0
+    finally:
+        service.kill()
+    record_property("answered", sum(checked))
+    assert min(checked) > 100, checked
+    assert "exception" not in service.log()
+
+
+def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:
+    """One round; how many answered requests were compared."""
+    with Load(service, prefix, random) as load:
+        load.run(random.uniform(0.25, 0.6))
+        service.kill()
+        load.drain()
+        answered = load.answered
+        service.start()
+        assert service.rows("pragma integrity_check") == [("ok",)]
+        check_stored(service, prefix, answered)
+        for each, reply in load.again(answered, seconds=20):
+            assert reply == each.reply, f"another answer to the retransmit of {each.station}"
+        unanswered = [each for each in load.sent if each.reply is None]
+        load.again(unanswered, seconds=20)
+        check_stored(service, prefix, load.sent)
+    return len(answered)

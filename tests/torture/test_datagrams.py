@@ -1,0 +1,177 @@
+"""A hundred thousand random and mutated datagrams, from known and unknown addresses, at both ports."""
+
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from random import Random
+from types import TracebackType
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, encode_request
+from tests.radius_client import RadiusClient
+from tests.service import RunningService, running_service
+from tests.torture.mutations import BEFORE_SIGNING, IN_TRANSIT, Requests
+
+DATAGRAMS = 100_000
+ODD_REQUESTS = 10_000
+BURST = 64
+SECRET = b"a secret of the tests"
+KNOWN = SIGNING, UNSIGNED, ODD = "127.0.0.1", "127.0.0.2", "127.0.0.3"
+STRANGERS = tuple(f"127.0.1.{number}" for number in range(1, 101))
+MORE_MEMORY_KIB = 8 * 1024
+METRIC = re.compile(
+    r'^sallyport_radius_(requests|discards)_total\{listener="\w+",(?:type|reason)="(.+)"\} (\S+)$', re.M
+)
+
+pytestmark = pytest.mark.torture
+
+Counts = Counter[tuple[str, str]]
+"""How many requests of a type, and how many discards for a reason."""
+
+Datagram = tuple[str, bool, bytes]
+"""The address that it comes from, whether it goes to the authentication port, and its octets."""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[RunningService]:
+    """A service that knows three senders; one of them need not sign."""
+    clients = [
+        {"name": name, "address": address, "secret": SECRET.hex(), "require_message_authenticator": required}
+        for name, address, required in (("a", SIGNING, "yes"), ("b", UNSIGNED, "no"), ("c", ODD, "yes"))
+    ]
+    with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        service.call("client.add", org=1, tenant=1, domains=[], clients=clients)
+        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        yield service
+
+
+def test_datagrams_that_are_not_authentic_are_counted_and_that_is_all(service: RunningService) -> None:
+    """Each is counted, few as requests; memory and inventory do not grow, and the next login is answered."""
+    random = Random(1)
+    with Wire(service) as wire:
+        wire.send(mutated(random, DATAGRAMS // 2))
+        memory = anonymous_memory_kib(service)
+        wire.send(mutated(random, DATAGRAMS // 2))
+        assert anonymous_memory_kib(service) - memory < MORE_MEMORY_KIB
+        counts = counted(service)
+    assert sum(counts.values()) >= wire.sent >= DATAGRAMS, "some were not even counted"
+    assert sum(count for (kind, _), count in counts.items() if kind == "discards") > DATAGRAMS * 0.85
+    check_recorded(service, counts, wire.sent)
+    check_unharmed(service, counts)
+    devices = service.rows("select ip_address, client_ip, nas_identifier from devices")
+    assert set(devices) <= {(at, "10.0.0.1", "switch-1") for at in KNOWN} | {(at, at, "") for at in KNOWN}
+
+
+def test_odd_requests_that_are_authentic_harm_nobody(service: RunningService) -> None:
+    """What a client signs may be as odd as it likes: it is answered or dropped, and the next login is answered."""
+    random = Random(2)
+    requests = Requests(SECRET, random)
+    with Wire(service) as wire:
+        odd = (requests.signed_again(random.choice(BEFORE_SIGNING)) for _ in range(ODD_REQUESTS))
+        wire.send((ODD, octets[0] == 1, octets) for octets in odd)
+        counts = counted(service)
+    assert sum(count for (kind, _), count in counts.items() if kind == "requests") > ODD_REQUESTS * 0.3
+    check_recorded(service, counts, wire.sent)
+    check_unharmed(service, counts)
+    assert service.rows("pragma integrity_check") == [("ok",)]
+
+
+def mutated(random: Random, count: int) -> Iterator[Datagram]:
+    """Requests that were altered on their way; few of those that need no signature, since these remain requests."""
+    requests = Requests(SECRET, random)
+    valid = [requests.any_signed() for _ in range(1000)]
+    unsigned = [requests.unsigned() for _ in range(1000)]
+    for number in range(count):
+        octets = random.choice(unsigned if number % 16 == 0 else valid)
+        source = random.choice((SIGNING, SIGNING, SIGNING, UNSIGNED, random.choice(STRANGERS)))
+        yield source, random.random() < 0.6, random.choice(IN_TRANSIT)(random, octets)
+
+
+class Wire:
+    """Sends in bursts, and waits after each until the service has taken all of it, so that none is lost."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._targets = [("127.0.0.1", service.ports.acct), ("127.0.0.1", service.ports.auth)]
+        self._open = ExitStack()
+        self._sockets: dict[str, socket.socket] = {}
+        self._last = [self._open.enter_context(RadiusClient(port, SECRET, source=SIGNING)) for _, port in self._targets]
+        self.sent = 0
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def send(self, datagrams: Iterable[Datagram]) -> None:
+        """Send all of them."""
+        for number, (source, to_authentication, octets) in enumerate(datagrams):
+            self._socket(source).sendto(octets, self._targets[to_authentication])
+            self.sent += 1
+            if number % BURST == BURST - 1:
+                self._taken()
+        self._taken()
+
+    def _taken(self) -> None:
+        """A Status-Server is answered once everything before it was taken."""
+        for last in self._last:
+            last.exchange(encode_request(STATUS_SERVER, 0, last.secret, b""))
+            self.sent += 1
+        for sock in self._sockets.values():
+            with suppress(BlockingIOError):
+                while sock.recv(1):
+                    pass
+
+    def _socket(self, source: str) -> socket.socket:
+        sock = self._sockets.get(source)
+        if sock is None:
+            sock = self._sockets[source] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._open.enter_context(closing(sock))
+            sock.setblocking(False)
+            sock.bind((source, 0))
+        return sock
+
+
+def check_recorded(service: RunningService, counts: Counts, sent: int) -> None:
+    """Each request has its record, but those that were counted as discards too, for a malformed password."""
+    sql = "select (select count(*) from events) + (select count(*) from accounting_records)"
+    requests = counts["requests", "Access-Request"] + counts["requests", "Accounting-Request"]
+    twice = sum(counts.values()) - sent
+    deadline = time.monotonic() + 10
+    while (recorded := service.rows(sql)[0][0]) != requests - twice:
+        assert time.monotonic() < deadline, f"{recorded} of {requests} are recorded"
+        time.sleep(0.02)
+
+
+def check_unharmed(service: RunningService, counts: Counts) -> None:
+    """No error of ours was counted or logged, and the next login of each client is answered."""
+    assert ("discards", "internal_error") not in counts
+    assert not re.search(r'"level": "(error|critical)"|Traceback', service.log())
+    for source in KNOWN:
+        with service.radius(SECRET, source=source) as client:
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
+
+
+def counted(service: RunningService) -> Counts:
+    """The counters of the metrics."""
+    text = service.request("GET", "/metrics", token="").text
+    assert not re.search(r"^sallyport_udp_receive_drops_total\{.*\} [1-9]", text, re.M), "the kernel dropped some"
+    counts: Counts = Counter()
+    for kind, label, value in METRIC.findall(text):
+        counts[kind, label] += int(float(value))
+    return counts
+
+
+def anonymous_memory_kib(service: RunningService) -> int:
+    """What the process holds in memory of its own, without files that are mapped."""
+    status = Path(f"/proc/{service.process_id}/status").read_text()
+    found = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.M)
+    assert found is not None
+    return int(found[1])

@@ -1,0 +1,73 @@
+"""Writes of the store that fail in the middle of a transaction: no answer is given then, and no wrong one ever."""
+
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.service import RunningService, running_service
+from tests.torture.load import Loads, populate
+from tests.torture.test_full_disk import eventually, ready, store_errors
+from tests.torture.trace import needs_strace
+
+SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
+NO_LIMIT = resource.RLIM_INFINITY
+
+pytestmark = pytest.mark.torture
+
+
+def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
+    """An I/O error a few pages into a transaction: no answer and not ready; then all is answered, and kept once."""
+    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+        populate(service)
+        assert loads.run() > 0
+        log = service.data_dir / "sallyport.db-wal"
+        resource.prlimit(service.process_id, resource.RLIMIT_FSIZE, (log.stat().st_size + 10_000, NO_LIMIT))
+        eventually(lambda: loads.run(0.1) == 0 and not ready(service), 10)
+        assert store_errors(service) > 0
+        resource.prlimit(service.process_id, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+        eventually(lambda: ready(service), 5)
+        assert loads.run() > 0
+        loads.check()
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("call", "step", "error"),
+    [("fdatasync", 7, "EIO"), ("pwrite64", 197, "EIO"), ("pwrite64", 211, "ENOSPC"), ("pwrite64", 223, "EDQUOT")],
+)
+def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: str) -> None:
+    """Now and then a transaction fails: what is answered is kept, what is not is answered later, and kept once."""
+    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+        populate(service)
+        with failing(service, tmp_path / "trace", f"{call}:error={error}:when=5+{step}"):
+            answered = sum(loads.run(0.1) for _ in range(10))
+            assert 0 < answered < loads.sent
+            assert store_errors(service) > 0
+        eventually(lambda: ready(service), 5)
+        assert loads.run() > 0
+        loads.check()
+
+
+@contextmanager
+def failing(service: RunningService, output: Path, fault: str) -> Iterator[None]:
+    """System calls of the service fail for the time of the block. fault: as strace's option inject has it."""
+    process_id = service.process_id
+    watch = ["strace", "-f", "-qq", "-e", "signal=none", "-e", f"trace={fault.partition(':')[0]}"]
+    with subprocess.Popen([*watch, "-e", f"inject={fault}", "-o", str(output), "-p", str(process_id)]) as strace:
+        try:
+            eventually(lambda: is_traced(process_id), 10)
+            yield
+        finally:
+            strace.send_signal(signal.SIGINT)
+            strace.wait(10)
+
+
+def is_traced(process_id: int) -> bool:
+    """Whether a tracer watches every thread of a process."""
+    threads = Path(f"/proc/{process_id}/task").iterdir()
+    return all("\nTracerPid:\t0\n" not in (thread / "status").read_text() for thread in threads)

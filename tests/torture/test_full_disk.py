@@ -1,0 +1,109 @@
+"""A disk that is full: nothing that was answered is missing, nothing is answered that cannot be kept, and the service
+comes back by itself when there is room."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.service import RunningService
+from tests.torture.disk import ServiceOnDisk, SmallDisk, needs_mounts, small_disk
+from tests.torture.load import Loads, populate
+
+MIB = 1 << 20
+DISK_MIB, RESERVE_MIB = 32, 4
+SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_DISK_RESERVE_MIB": str(RESERVE_MIB)}
+GIVEN = "the space kept in reserve was given"
+
+pytestmark = [pytest.mark.torture, needs_mounts]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """An empty disk."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    with small_disk(place, DISK_MIB) as disk:
+        yield disk
+
+
+@contextmanager
+def started(disk: SmallDisk, directory: Path) -> Iterator[RunningService]:
+    """A service on the disk, with users, that holds its reserve."""
+    service = ServiceOnDisk(disk, directory, SETTINGS)
+    try:
+        service.start()
+        populate(service)
+        assert holds_reserve(service)
+        yield service
+    finally:
+        service.kill()
+
+
+def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_path: Path) -> None:
+    """Logins go on with the reserve, then they get no answer; all that was answered is kept; room brings it back."""
+    with started(disk, tmp_path) as service, Loads(service) as loads:
+        loads.run()
+        disk.fill()
+        eventually(lambda: loads.run() and GIVEN in service.log(), 20)
+        assert loads.run() > 0, "nobody was answered although the reserve had been given to the log"
+        eventually(lambda: loads.run() == 0 and not ready(service), 60)
+        errors = store_errors(service)
+        for _ in range(20):
+            assert not ready(service), "ready although it cannot keep a login"
+            assert loads.run(0.1) == 0
+        assert store_errors(service) > errors
+        disk.clear()
+        eventually(lambda: ready(service), 5)
+        eventually(lambda: holds_reserve(service), 5)
+        assert loads.run() > 100
+        loads.check()
+        assert service.stop() == 0
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_it_starts_on_a_full_disk(disk: SmallDisk, tmp_path: Path, end: str) -> None:
+    """With the reserve there is room enough to start and to answer, whether the end before was orderly or not."""
+    with started(disk, tmp_path) as service, Loads(service) as loads:
+        loads.run()
+        getattr(service, end)()
+        disk.fill()
+        assert disk.free() == 0
+        service.start()
+        eventually(loads.run, 5)
+        assert GIVEN in service.log()
+        disk.clear()
+        eventually(lambda: holds_reserve(service), 5)
+        loads.check()
+
+
+def ready(service: RunningService) -> bool:
+    """Whether /readyz says so; it says yes or no."""
+    status = service.request("GET", "/readyz", token="").status_code
+    assert status in {200, 503}
+    return status == 200
+
+
+def store_errors(service: RunningService) -> float:
+    """The counter of transactions that the store could not do."""
+    text = service.request("GET", "/metrics", token="").text
+    return sum(map(float, re.findall(r"^sallyport_store_errors_total\{.*\} (\S+)$", text, re.MULTILINE)))
+
+
+def holds_reserve(service: RunningService) -> bool:
+    """Whether the reserve is on the disk in full."""
+    try:
+        return (service.data_dir / "reserve").stat().st_blocks * 512 >= RESERVE_MIB * MIB
+    except FileNotFoundError:
+        return False
+
+
+def eventually(holds: Callable[[], object], seconds: float) -> None:
+    """Ask until it holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.02)

@@ -1,0 +1,103 @@
+"""No peer ends more than its own connection: after each hostile case the server serves, and at the end it stops."""
+
+import gc
+import resource
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+from hypercorn.protocol.http_stream import HTTPStream
+
+from sallyport.web.connection import Connection
+from sallyport.web.server import Tls
+from tests.torture.http_cases import OCTETS, PEERS, Octets, send_and_read
+from tests.web.sample import make_sample
+from tests.web.serving import QUICK, Served, make_certificate, serving
+
+pytestmark = pytest.mark.torture
+LIMITS = replace(QUICK, connections=40, idle_s=0.05, linger_s=0.05)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    """A self-signed certificate and its key."""
+    folder: Path = tmp_path_factory.mktemp("tls")
+    return make_certificate(folder)
+
+
+@pytest.fixture(params=["clear", "tls"])
+async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
+    """The sample service, in clear and in TLS; it has to stop within its limit."""
+    async with serving(make_sample().app, certificate if request.param == "tls" else None, LIMITS) as running:
+        yield running
+
+
+@pytest.mark.parametrize("case", OCTETS.values(), ids=OCTETS.keys())
+async def test_hostile_octets(served: Served, case: Octets) -> None:
+    """The answer is the one that is defined, and the next good request is answered."""
+    answer = await send_and_read(await served.connect(), case.sent)
+    if case.status is not None:
+        assert answer.startswith(b"HTTP/1.1 %d " % case.status), answer[:200]
+    assert await served.answers()
+
+
+@pytest.mark.parametrize("name", PEERS)
+async def test_hostile_peers(served: Served, name: str) -> None:
+    """The peer's connection ends, and the next good request is answered."""
+    await PEERS[name](served)
+    assert await served.answers()
+
+
+async def test_a_good_client_is_served_among_hostile_ones(served: Served) -> None:
+    """All hostile peers at the same time do not keep one good request from its answer."""
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            for peer in PEERS.values():
+                nursery.start_soon(peer, served)
+            for _ in range(20):
+                assert await served.answers()
+                await trio.sleep(0.02)
+
+
+async def test_nothing_grows(served: Served) -> None:
+    """After rounds of everything hostile no connection is left, and descriptors and memory are where they were."""
+
+    async def round_of_all() -> None:
+        async with trio.open_nursery() as nursery:
+            for case in OCTETS.values():
+                nursery.start_soon(_quietly, served, case.sent)
+        with trio.fail_after(5):
+            while _alive():
+                await trio.sleep(0.05)
+
+    await round_of_all()
+    descriptors, memory = _descriptors(), _resident()
+    for _ in range(2):
+        await round_of_all()
+    assert _descriptors() <= descriptors
+    assert _resident() - memory < 32 << 20
+    assert await served.answers()
+
+
+async def _quietly(served: Served, octets: bytes) -> None:
+    with suppress(trio.BrokenResourceError):  # where it gave way to another connection
+        await send_and_read(await served.connect(), octets)
+
+
+def _alive() -> int:
+    """Connections of the server that something still holds."""
+    gc.collect()
+    return sum(isinstance(each, Connection | HTTPStream) for each in gc.get_objects())
+
+
+def _descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def _resident() -> int:
+    """The process's memory in octets."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()

@@ -1,0 +1,102 @@
+"""What the service asks of the kernel, as strace saw it: the calls in the order in which they began."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_HEX = r"((?:\\x[0-9a-f]{2})*)"
+_LINE = re.compile(r"(\d+) +(.*)")
+_BEGUN = re.compile(rf"(\w+)\(\d+<{_HEX}>(.*)")
+_RESUMED = re.compile(r"<\.\.\. \w+ resumed>(.*)")
+_OCTETS = re.compile(f'"{_HEX}"')
+_PORT = re.compile(r"sin_port=htons\((\d+)\)")
+_RESULT = re.compile(r"= (-?\d+)(?: \w+ \(.*\))?$")
+_UNFINISHED = "<unfinished ...>"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One system call on a descriptor.
+
+    path: what the descriptor is. octets: the buffer. port: the peer's, of a datagram; else 0. began, ended: places in
+    the order of events. result: what the kernel returned; -1 for an error and for a call that never ended.
+    """
+
+    name: str
+    path: bytes
+    octets: bytes
+    port: int
+    began: int
+    ended: int
+    result: int
+
+
+def strace(output: Path, calls: str) -> list[str]:
+    """The beginning of a command line whose process, with all its threads, strace watches from beside it."""
+    watch = ["strace", "-D", "-f", "-q", "-y", "-xx", "-s", "4200", "-e", "signal=none"]
+    return [*watch, "-e", f"trace={calls}", "-o", str(output)]
+
+
+def read_calls(output: Path, process_id: int) -> list[Call]:
+    """The calls of a process that has ended."""
+    deadline = time.monotonic() + 20
+    while f"\n{process_id} +++ " not in (text := output.read_text()):
+        assert time.monotonic() < deadline, "strace does not end"
+        time.sleep(0.05)
+    return sorted(_parse(text.splitlines()), key=lambda call: call.began)
+
+
+def _parse(lines: list[str]) -> Iterator[Call]:
+    running: dict[str, tuple[int, str]] = {}
+    for number, line in enumerate(lines):
+        found = _LINE.fullmatch(line)
+        if found is None:
+            continue
+        thread, text = found[1], found[2]
+        if text.endswith(_UNFINISHED):
+            running[thread] = number, text.removesuffix(_UNFINISHED)
+        elif resumed := _RESUMED.match(text):
+            began, head = running.pop(thread, (number, ""))
+            yield from _call(head + resumed[1], began, number)
+        else:
+            yield from _call(text, number, number)
+    for began, head in running.values():
+        yield from _call(head, began, len(lines))
+
+
+def _call(text: str, began: int, ended: int) -> Iterator[Call]:
+    found = _BEGUN.fullmatch(text)
+    if found is not None:
+        name, path, rest = found.groups()
+        octets, port, result = _OCTETS.search(rest), _PORT.search(rest), _RESULT.search(rest)
+        yield Call(
+            name=name,
+            path=_octets(path),
+            octets=_octets(octets[1]) if octets else b"",
+            port=int(port[1]) if port else 0,
+            began=began,
+            ended=ended,
+            result=int(result[1]) if result else -1,
+        )
+
+
+def _octets(text: str) -> bytes:
+    return bytes.fromhex(text.replace("\\x", ""))
+
+
+@cache
+def _permitted() -> bool:
+    if shutil.which("strace") is None:
+        return False
+    tried = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, timeout=10, check=False)
+    return tried.returncode == 0
+
+
+needs_strace = pytest.mark.skipif(not _permitted(), reason="strace is not installed, or may not trace here")
