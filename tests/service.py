@@ -4,7 +4,8 @@
         with running_service(tmp_path) as service:
             service.cli("domain", "add", "corp", "--org", "1", "--tenant", "1")
             assert service.post("/network_device/ListDevices", {...})["totalCount"] == 0
-            assert service.login("ann", "hello") == ACCESS_ACCEPT
+            with service.radius("secret") as client:
+                assert client.login("ann", "hello") == ACCESS_ACCEPT
 
 The first start takes ports that the system chooses; a later start of the same object takes the same ones again, so
 that a test can `kill()` or `stop()` it and go on with `start()`.

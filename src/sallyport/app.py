@@ -39,9 +39,12 @@ from sallyport.metrics import (
     RadiusMetrics,
     StoreMetrics,
 )
+from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.store import commands as store_commands
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.directory import Reserve, open_data_directory
+from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_key
@@ -57,7 +60,14 @@ log = structlog.get_logger()
 class App:
     """The service's areas, wired, over an open store. `prepare` reads what is held in memory."""
 
-    def __init__(self, settings: Settings, store: SqliteStore, vault: Vault, registry: CollectorRegistry) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqliteStore,
+        vault: Vault,
+        dictionary: Dictionary,
+        registry: CollectorRegistry,
+    ) -> None:
         self.settings = settings
         self.store = store
         self.registry = registry
@@ -77,6 +87,7 @@ class App:
         self.senders = Senders()
         self.pipeline = Pipeline(self.domains, self.users)
         self.journal = Journal(store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s)
+        self.dictionary = dictionary
         self.commands = Commands(self._commands())
         for forget in (self.tenancy.forget, self.users.forget, self.devices.sightings.forget_all):
             self.configuration.on_foreign_change(forget)
@@ -84,6 +95,7 @@ class App:
     def _commands(self) -> list[dict[str, Command]]:
         copies = SqliteCopies(
             self.store,
+            check=self._check_key,
             replaced=self.configuration.restored,
             backed_up=lambda: self.process_metrics.backed_up.set(time.time()),
         )
@@ -93,12 +105,17 @@ class App:
             client_commands.commands(
                 self.clients, self.tenancy, lambda tenant_id, name: self.domains.named(tenant_id, name).id
             ),
-            device_commands.commands(self.devices),
+            device_commands.commands(self.devices, self.dictionary.name),
             user_commands.commands(self.users, lambda name: self.domains.anywhere(name).id),
             login_commands.commands(self.events, now_us),
             listen_commands.commands(self.senders),
             store_commands.commands(copies),
         ]
+
+    def _check_key(self, tx: Tx) -> None:
+        """Open what is sealed in another store, as this one would once it is in its place. SecretError."""
+        self.clients.check_key(tx)
+        self.users.check_key(tx)
 
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
@@ -128,19 +145,22 @@ def _write_private(path: Path, text: str) -> None:
 async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
     """The wired service over its store, which is open, and takes writes, until the block is left.
 
-    Raises Locked, ConfigError, SchemaError, StoreError.
+    Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
     """
     lock = open_data_directory(settings.data_dir)
     try:
+        dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
+        for note in dictionary.notes:
+            log.warning("dictionary", note=note)
         registry = CollectorRegistry()
         metrics = StoreMetrics(registry)
         path = settings.database_path
         reserve = Reserve(path.with_name("reserve"), settings.disk_reserve_mib << 20)
-        vault = Vault(load_master_key(settings.data_dir, environ))
+        vault = Vault(load_master_key(settings.data_dir, environ, may_make=not path.exists()))
         with closing(SqliteStore(path, metrics, reserve)) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
-                app = App(settings, store, vault, registry)
+                app = App(settings, store, vault, dictionary, registry)
                 await app.prepare()
                 yield app
                 nursery.cancel_scope.cancel()

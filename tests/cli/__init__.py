@@ -1,5 +1,52 @@
-"""The command line as people and scripts use it: the installed program, with and without a running service."""
+"""The command line as people and scripts use it, with and without a running service.
+
+A process for each command costs a quarter of a second. So most tests run it in their own process, from its arguments
+to its exit status (`cli`), the installed program is run where that makes the difference (`program`), and what is not
+the test's matter is set up over the socket (`call`).
+"""
+
+import subprocess
+from contextlib import chdir
+
+from click.testing import CliRunner
+
+from sallyport.cli.main import root, run
+from tests.service import RunningService
+
+
+class Service(RunningService):
+    """A running service whose command line runs in the test's process."""
+
+    def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+        with chdir(self.directory), CliRunner().isolation(input=input, env=self.environ) as outputs:
+            status = run(lambda: root(args, prog_name="sallyport", standalone_mode=False))
+            out, err = outputs[0].getvalue(), outputs[1].getvalue()
+        return subprocess.CompletedProcess(args, status, out.decode(), err.decode())
+
+    def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+        """Run the installed program."""
+        return super().cli(*args, input=input)
+
 
 TENANT = ("--org", "1", "--tenant", "1")
 OTHER_TENANT = ("--org", "9", "--tenant", "4")
 SECRET = "n0t-the-default-secret"
+
+
+def add_domain(service: RunningService, name: str, **more: object) -> str:
+    """A domain of the first tenant; its id."""
+    return str(service.call("domain.add", name=name, **{"org": 1, "tenant": 1, **more}))
+
+
+def add_user(service: RunningService, domain: str, name: str, password: str | bytes = b"hello") -> None:
+    """A user of a domain."""
+    octets = password.encode() if isinstance(password, str) else password
+    service.call("user.add", name=name, domain=domain, password=octets.hex())
+
+
+def add_client(service: RunningService, name: str, address: str, *domains: str, **more: object) -> None:
+    """A RADIUS client of the first tenant, with the secret of the tests unless given."""
+    scope = {"org": more.pop("org", 1), "tenant": more.pop("tenant", 1)}
+    secret = str(more.pop("secret", SECRET)).encode().hex()
+    clients = [{"name": name, "address": address, "secret": secret, **more}]
+    service.call("client.add", clients=clients, domains=list(domains), **scope)

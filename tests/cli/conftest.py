@@ -5,16 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import RunningService, running_service
+from tests.cli import Service
+from tests.service import RunningService
 
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A running service that the tests of a module share: each takes names and addresses of its own."""
-    with running_service(tmp_path_factory.mktemp("service"), SETTINGS) as running:
+    running = Service(tmp_path_factory.mktemp("service"), SETTINGS)
+    running.start()
+    try:
         yield running
+        running.stop()
+    finally:
+        running.kill()
 
 
 @pytest.fixture

@@ -6,36 +6,37 @@ from contextlib import closing
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.cli import OTHER_TENANT, SECRET, TENANT
+from tests.cli import OTHER_TENANT, SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 
 
 def listed(service: RunningService, name: str) -> dict[str, object]:
     """A client in the list."""
-    rows: list[dict[str, object]] = json.loads(service.ok("client", "list", "--json"))
-    return next(row for row in rows if row["name"] == name)
+    return next(row for row in json.loads(service.ok("client", "list", "--json")) if row["name"] == name)
 
 
-def answers(service: RunningService, secret: str | bytes, source: str, *, signed: bool = True) -> bool:
+def answers(
+    service: RunningService, secret: str | bytes, source: str, *, signed: bool = True, within: float = 10.0
+) -> bool:
     """Whether a login from an address is answered, by whatever answer."""
-    with RadiusClient(service.ports.auth, secret, source=source, timeout=0.5) as client:
+    with RadiusClient(service.ports.auth, secret, source=source, timeout=within) as client:
         try:
             return client.login("nobody", "x", signed=signed) in {ACCESS_ACCEPT, ACCESS_REJECT}
         except TimeoutError:
             return False
 
 
-def test_without_a_secret_one_is_made_and_printed_alone(service: RunningService) -> None:
+def test_without_a_secret_one_is_made_and_printed_alone(service: Service) -> None:
     """Standard output is the secret and a line end; the client's next packet is answered with it."""
-    made = service.cli("client", "add", "made", "--address", "127.1.0.1", *TENANT)
+    made = service.program("client", "add", "made", "--address", "127.1.0.1", *TENANT)
     assert made.returncode == 0
     assert len(made.stdout) == 33
     assert made.stdout.strip().isalnum()
     assert answers(service, made.stdout.strip(), "127.1.0.1")
 
 
-def test_a_given_secret_is_never_printed(service: RunningService) -> None:
+def test_a_given_secret_is_never_printed(service: Service) -> None:
     """Neither `add` nor `list` shows a secret that was given."""
     added = service.cli("client", "add", "given", "--address", "127.1.0.2", "--secret", SECRET, *TENANT)
     assert (added.returncode, added.stdout) == (0, "")
@@ -45,13 +46,14 @@ def test_a_given_secret_is_never_printed(service: RunningService) -> None:
     assert SECRET.encode().hex() not in told
 
 
-def test_a_secret_from_standard_input_is_taken_as_octets(service: RunningService) -> None:
+def test_a_secret_from_standard_input_is_taken_as_octets(service: Service) -> None:
     """`--secret -` reads the first line, in whatever encoding, and nothing of its end."""
-    service.ok("client", "add", "octets", "--address", "127.1.0.3", "--secret", "-", *TENANT, input=b"gr\xfcn\xff\r\n")
+    arguments = ("--address", "127.1.0.3", "--secret", "-", *TENANT)
+    assert service.program("client", "add", "octets", *arguments, input=b"gr\xfcn\xff\r\n").returncode == 0
     assert answers(service, b"gr\xfcn\xff", "127.1.0.3")
 
 
-def test_weak_secrets_and_ranges_are_told_on_standard_error(service: RunningService) -> None:
+def test_weak_secrets_and_ranges_are_told_on_standard_error(service: Service) -> None:
     """A warning never gets between a script and the secret."""
     weak = service.cli("client", "add", "weak", "--address", "127.1.0.4", "--secret", "testing123", *TENANT)
     assert weak.returncode == 0
@@ -61,46 +63,45 @@ def test_weak_secrets_and_ranges_are_told_on_standard_error(service: RunningServ
     assert "never becomes yes" in wide.stderr
 
 
-def test_remove_holds_for_the_next_packet(service: RunningService) -> None:
+def test_remove_holds_for_the_next_packet(service: Service) -> None:
     """A removed client is not answered; name and tenant find it, and so does the name alone where it is one."""
     for name, source, scope in (("gone-1", "127.1.0.5", TENANT), ("gone-2", "127.1.0.6", ())):
-        service.ok("client", "add", name, "--address", source, "--secret", SECRET, *TENANT)
+        add_client(service, name, source)
         assert answers(service, SECRET, source)
         removed = service.cli("client", "remove", name, *scope)
         assert (removed.returncode, removed.stdout) == (0, "")
-        assert not answers(service, SECRET, source)
+        assert not answers(service, SECRET, source, within=0.5)
 
 
-def test_a_name_of_two_tenants_needs_its_tenant(service: RunningService) -> None:
+def test_a_name_of_two_tenants_needs_its_tenant(service: Service) -> None:
     """`remove` never guesses; with the tenant it takes that one."""
-    service.ok("client", "add", "both", "--address", "127.1.0.7", *TENANT)
-    service.ok("client", "add", "both", "--address", "127.1.0.8", *OTHER_TENANT)
+    add_client(service, "both", "127.1.0.7")
+    add_client(service, "both", "127.1.0.8", org=9, tenant=4)
     assert service.cli("client", "remove", "both").returncode == 1
     assert service.cli("client", "remove", "both", "--org", "1").returncode == 2
     service.ok("client", "remove", "both", *OTHER_TENANT)
     assert listed(service, "both")["address"] == "127.1.0.7"
 
 
-def test_unlatch_lets_unsigned_requests_in_again(service: RunningService) -> None:
+def test_unlatch_lets_unsigned_requests_in_again(service: Service) -> None:
     """A single address latches by its first signed request; `unlatch` opens it until the next one."""
-    service.ok("client", "add", "latch", "--address", "127.1.0.9", "--secret", SECRET, *TENANT)
+    add_client(service, "latch", "127.1.0.9")
     assert answers(service, SECRET, "127.1.0.9", signed=False)
     assert answers(service, SECRET, "127.1.0.9", signed=True)
-    assert not answers(service, SECRET, "127.1.0.9", signed=False)
+    assert not answers(service, SECRET, "127.1.0.9", signed=False, within=0.5)
     assert listed(service, "latch")["signature_required"] is True
     assert "auto, required" in service.ok("client", "list")
     service.ok("client", "unlatch", "latch", *TENANT)
     assert answers(service, SECRET, "127.1.0.9", signed=False)
 
 
-def test_the_first_domain_is_the_default(service: RunningService) -> None:
+def test_the_first_domain_is_the_default(service: Service) -> None:
     """Domains are taken by name or domainId, in their order: the first is where devices and plain names belong."""
-    first = service.ok("domain", "add", "first", *TENANT)
-    second = service.ok("domain", "add", "second", *TENANT, "--realm", "second.example")
+    first, second = add_domain(service, "first"), add_domain(service, "second", realms=["second.example"])
     named = ("--domain", "First", "--domain", second)
     service.ok("client", "add", "ordered", "--address", "127.1.0.10", "--secret", SECRET, *TENANT, *named)
     for domain in ("first", "second"):
-        service.ok("user", "add", "ann", "--domain", domain, "--password", "-", input=f"in {domain}")
+        add_user(service, domain, "ann", f"in {domain}")
     assert listed(service, "ordered")["domains"] == [int(first), int(second)]
     with closing(RadiusClient(service.ports.auth, SECRET, source="127.1.0.10")) as client:
         assert client.login("ann", "in first") == ACCESS_ACCEPT
@@ -108,7 +109,7 @@ def test_the_first_domain_is_the_default(service: RunningService) -> None:
     assert "first, second" in service.ok("client", "list")
 
 
-def test_settings_are_kept(service: RunningService) -> None:
+def test_settings_are_kept(service: Service) -> None:
     """Product, signatures and who has verified the password are what was said."""
     said = ("--product", "Cisco ISE", "--require-message-authenticator", "yes", "--limit-proxy-state", "no")
     service.ok("client", "add", "ise", "--address", "2001:db8::7", *TENANT, *said, "--password-verified")
@@ -131,9 +132,10 @@ def test_settings_are_kept(service: RunningService) -> None:
         (("none", *TENANT), 2),
     ],
 )
-def test_what_cannot_be_is_refused(service: RunningService, arguments: tuple[str, ...], status: int) -> None:
+def test_what_cannot_be_is_refused(service: Service, arguments: tuple[str, ...], status: int) -> None:
     """A taken name or address, another tenant's range, no address: told, and nothing is on standard output."""
-    service.cli("client", "add", "clash", "--address", "127.1.1.1", *TENANT)
+    if not any(row["name"] == "clash" for row in service.call("client.list")):
+        add_client(service, "clash", "127.1.1.1")
     refused = service.cli("client", "add", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert refused.stderr

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli import OTHER_TENANT, SECRET, TENANT
+from tests.cli import OTHER_TENANT, SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 
 
 @pytest.fixture(scope="module")
-def corp(service: RunningService) -> Iterator[int]:
+def corp(service: Service) -> Iterator[int]:
     """A domain with a user, whose logins come from 127.6.0.1."""
-    domain = service.ok("domain", "add", "corp", *TENANT)
-    service.ok("user", "add", "ann", "--domain", "corp", "--password", "-", input="hello")
-    service.ok("client", "add", "gate", "--address", "127.6.0.1", "--secret", SECRET, *TENANT, "--domain", "corp")
+    domain = add_domain(service, "corp")
+    add_user(service, "corp", "ann")
+    add_client(service, "gate", "127.6.0.1", "corp")
     yield int(domain)
 
 
@@ -28,9 +28,9 @@ def would_have_been(service: RunningService, domain: int) -> str:
     return told
 
 
-def test_add_prints_the_id_alone(service: RunningService) -> None:
+def test_add_prints_the_id_alone(service: Service) -> None:
     """Standard output is the domainId and a line end; the API lists the domain under it."""
-    added = service.cli("domain", "add", "printed", *TENANT, "--realm", "p.example", "--fallback", "allow")
+    added = service.program("domain", "add", "printed", *TENANT, "--realm", "p.example", "--fallback", "allow")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout.strip().isdecimal()
     assert added.stdout.endswith("\n")
@@ -40,7 +40,7 @@ def test_add_prints_the_id_alone(service: RunningService) -> None:
     assert (entry["domainName"], entry["realms"], entry["fallbackAction"]) == ("printed", ["p.example"], "allow")
 
 
-def test_list_says_whose_a_domain_is(service: RunningService) -> None:
+def test_list_says_whose_a_domain_is(service: Service) -> None:
     """Organization, tenant and mode are in the list, as a table and as JSON."""
     made = service.ok("domain", "add", "theirs", *OTHER_TENANT, "--mode", "enforce")
     rows = json.loads(service.ok("domain", "list", "--json"))
@@ -49,7 +49,7 @@ def test_list_says_whose_a_domain_is(service: RunningService) -> None:
     assert "theirs" in service.ok("domain", "list")
 
 
-def test_a_mode_holds_for_the_next_login(service: RunningService, corp: int) -> None:
+def test_a_mode_holds_for_the_next_login(service: Service, corp: int) -> None:
     """An event of monitor mode says what would have been, one of enforce mode does not; by name and by id."""
     assert would_have_been(service, corp) == "accept"
     switched = service.cli("domain", "mode", "CORP", "enforce")
@@ -60,10 +60,10 @@ def test_a_mode_holds_for_the_next_login(service: RunningService, corp: int) -> 
     assert would_have_been(service, corp) == "accept"
 
 
-def test_the_break_glass_reaches_every_domain(service: RunningService, corp: int) -> None:
+def test_the_break_glass_reaches_every_domain(service: Service, corp: int) -> None:
     """`mode --all monitor` switches the domains of all tenants at once."""
-    service.ok("domain", "mode", "corp", "enforce")
-    service.ok("domain", "add", "remote", *OTHER_TENANT, "--mode", "enforce")
+    service.call("domain.mode", domain="corp", mode="enforce")
+    add_domain(service, "remote", org=9, tenant=4, mode="enforce")
     service.ok("domain", "mode", "--all", "monitor")
     assert {row["mode"] for row in json.loads(service.ok("domain", "list", "--json"))} == {"monitor"}
     assert would_have_been(service, corp) == "accept"
@@ -82,10 +82,11 @@ def test_the_break_glass_reaches_every_domain(service: RunningService, corp: int
         (("add", "third", "--org", "1"), 2),
     ],
 )
-def test_refusals(service: RunningService, corp: int, arguments: tuple[str, ...], status: int) -> None:
+def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], status: int) -> None:
     """An unknown, ambiguous or taken name is refused with 1, what is not understood with 2."""
-    for scope in (TENANT, OTHER_TENANT):
-        service.cli("domain", "add", "twice", *scope)
+    if not any(row["name"] == "twice" for row in service.call("domain.list")):
+        add_domain(service, "twice")
+        add_domain(service, "twice", org=9, tenant=4)
     refused = service.cli("domain", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from tests.cli import TENANT
+from tests.cli import TENANT, Service
 from tests.service import RunningService
 
 TOKEN = re.compile(r"sp_[A-Za-z0-9_-]{43}\n")
@@ -15,22 +15,22 @@ def allows(service: RunningService, token: str, org: int = 1, tenant: int = 1) -
     return service.request("POST", "/ad/GetAllDomains", token=token.strip(), json=body).status_code
 
 
-def test_create_prints_the_token_alone(service: RunningService) -> None:
+def test_create_prints_the_token_alone(service: Service) -> None:
     """Standard output is the token and a line end, so that a script can take it."""
-    made = service.cli("token", "create", *TENANT, "--role", "auditor", "--name", "reporting")
+    made = service.program("token", "create", *TENANT, "--role", "auditor", "--name", "reporting")
     assert made.returncode == 0
     assert TOKEN.fullmatch(made.stdout)
     assert made.stderr == ""
 
 
-def test_a_new_token_holds_at_once_in_a_new_tenant(service: RunningService) -> None:
+def test_a_new_token_holds_at_once_in_a_new_tenant(service: Service) -> None:
     """Organization and tenant are made if they are new, and the next request is let in."""
     token = service.ok("token", "create", "--org", "7", "--tenant", "3")
     assert allows(service, token, org=7, tenant=3) == 200
     assert allows(service, token, org=1, tenant=1) == 403
 
 
-def test_revoke_holds_for_the_next_request(service: RunningService) -> None:
+def test_revoke_holds_for_the_next_request(service: Service) -> None:
     """A token that was just used is refused once `revoke` has returned, by its id as by its name."""
     rows = {}
     for name in ("by-name", "by-id"):
@@ -44,7 +44,7 @@ def test_revoke_holds_for_the_next_request(service: RunningService) -> None:
         assert allows(service, rows[name]) == 401
 
 
-def test_list_shows_states_and_no_token(service: RunningService) -> None:
+def test_list_shows_states_and_no_token(service: Service) -> None:
     """The list has role, scope, state and expiry; the tokens themselves are nowhere."""
     token = service.ok("token", "create", *TENANT, "--name", "for-90-days", "--expires", "90d", "--role", "operator")
     table = service.ok("token", "list")
@@ -57,7 +57,7 @@ def test_list_shows_states_and_no_token(service: RunningService) -> None:
     assert token not in table + found
 
 
-def test_refusals_end_with_1_and_wrong_usage_with_2(service: RunningService) -> None:
+def test_refusals_end_with_1_and_wrong_usage_with_2(service: Service) -> None:
     """Exit codes tell a script whether the service said no or the command was not understood."""
     assert service.cli("token", "revoke", "nobody").returncode == 1
     assert service.cli("token", "create", *TENANT, "--expires", "soon").returncode == 1
@@ -66,7 +66,7 @@ def test_refusals_end_with_1_and_wrong_usage_with_2(service: RunningService) -> 
     assert service.cli("token", "create", "--org", "0", "--tenant", "1").returncode == 2
 
 
-def test_an_ambiguous_name_is_refused(service: RunningService) -> None:
+def test_an_ambiguous_name_is_refused(service: Service) -> None:
     """Two active tokens of one name: neither is revoked, and their ids are told."""
     for _ in range(2):
         service.ok("token", "create", *TENANT, "--name", "twins")

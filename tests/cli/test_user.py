@@ -10,16 +10,16 @@ from collections.abc import Iterator
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.cli import SECRET, TENANT
+from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import PROGRAM, RunningService
 
 
 @pytest.fixture(scope="module")
-def gate(service: RunningService) -> Iterator[RadiusClient]:
+def gate(service: Service) -> Iterator[RadiusClient]:
     """A RADIUS client of the domain `people`."""
-    service.ok("domain", "add", "people", *TENANT)
-    service.ok("client", "add", "gate", "--address", "127.7.0.1", "--secret", SECRET, *TENANT, "--domain", "people")
+    add_domain(service, "people")
+    add_client(service, "gate", "127.7.0.1", "people")
     with RadiusClient(service.ports.auth, SECRET, source="127.7.0.1") as client:
         yield client
 
@@ -35,18 +35,18 @@ def gate(service: RunningService) -> Iterator[RadiusClient]:
     ],
 )
 def test_a_password_is_the_octets_of_the_first_line(
-    service: RunningService, gate: RadiusClient, name: str, given: bytes, password: bytes
+    service: Service, gate: RadiusClient, name: str, given: bytes, password: bytes
 ) -> None:
     """Nothing is decoded, stripped or added; the user logs in at once, and with nothing else."""
-    added = service.cli("user", "add", name, "--domain", "people", "--password", "-", input=given)
+    added = service.program("user", "add", name, "--domain", "people", "--password", "-", input=given)
     assert (added.returncode, added.stdout) == (0, "")
     assert gate.login(name, password) == ACCESS_ACCEPT
     assert gate.login(name, password + b"x") == ACCESS_REJECT
 
 
-def test_a_removed_user_is_rejected_next(service: RunningService, gate: RadiusClient) -> None:
+def test_a_removed_user_is_rejected_next(service: Service, gate: RadiusClient) -> None:
     """The login before `remove` is let in, the one after it is not."""
-    service.ok("user", "add", "leaver", "--domain", "people", "--password", "-", input="hello")
+    add_user(service, "people", "leaver")
     assert gate.login("leaver", "hello") == ACCESS_ACCEPT
     removed = service.cli("user", "remove", "Leaver", "--domain", "people")
     assert (removed.returncode, removed.stdout) == (0, "")
@@ -54,7 +54,7 @@ def test_a_removed_user_is_rejected_next(service: RunningService, gate: RadiusCl
     assert service.cli("user", "remove", "leaver", "--domain", "people").returncode == 1
 
 
-def test_list_shows_names_and_no_passwords(service: RunningService, gate: RadiusClient) -> None:
+def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient) -> None:
     """The list of one domain holds its users; nobody's password is in it, nor in the log."""
     service.ok("user", "add", "listed", "--domain", "people", "--password", "-", input="my-own-words")
     table, text = (
@@ -72,7 +72,7 @@ def test_list_shows_names_and_no_passwords(service: RunningService, gate: Radius
 @pytest.mark.parametrize(
     ("arguments", "given", "status"),
     [
-        (("plain", "--domain", "people", "--password", "-"), b"again", 1),
+        (("Taken", "--domain", "people", "--password", "-"), b"again", 1),
         (("lost", "--domain", "nowhere", "--password", "-"), b"hello", 1),
         (("long", "--domain", "people", "--password", "-"), b"x" * 129, 1),
         (("empty", "--domain", "people", "--password", "-"), b"\n", 2),
@@ -81,18 +81,17 @@ def test_list_shows_names_and_no_passwords(service: RunningService, gate: Radius
         (("nowhere", "--password", "-"), b"hello", 2),
     ],
 )
-def test_refusals(
-    service: RunningService, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int
-) -> None:
+def test_refusals(service: Service, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int) -> None:
     """A taken name, an unknown domain or an impossible password is told without repeating the password."""
-    service.cli("user", "add", "plain", "--domain", "people", "--password", "-", input="hello")
+    if not any(row["name"] == "taken" for row in service.call("user.list", domain="people")):
+        add_user(service, "people", "taken")
     refused = service.cli("user", "add", *arguments, input=given)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert "hunter2" not in refused.stderr
     assert not given.strip() or given.decode() not in refused.stderr
 
 
-def test_at_a_terminal_the_password_is_asked_for_and_not_shown(service: RunningService, gate: RadiusClient) -> None:
+def test_at_a_terminal_the_password_is_asked_for_and_not_shown(service: Service, gate: RadiusClient) -> None:
     """Typed twice, never echoed, and it is the user's password."""
     shown = typed_at_a_terminal(service, "secret-words\n", "user", "add", "typist", "--domain", "people")
     assert b"secret-words" not in shown

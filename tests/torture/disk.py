@@ -60,8 +60,8 @@ class SmallDisk:
     def _ballast(self) -> Path:
         return self.outside / "ballast"
 
-    def fill(self) -> None:
-        """Take all space that is left."""
+    def fill(self, left: int = 0) -> None:
+        """Take all space but so many octets."""
         with self._ballast.open("ab", buffering=0) as ballast:
             for size in PIECES:
                 try:
@@ -69,6 +69,7 @@ class SmallDisk:
                         pass
                 except OSError as error:
                     assert error.errno == errno.ENOSPC
+            ballast.truncate(ballast.tell() - left)
 
     def clear(self) -> None:
         """Give it back."""

@@ -236,23 +236,22 @@ class Loads:
     def check(self) -> None:
         """What was answered is kept; what was not is answered now, by a retransmit, and kept once."""
         assert self._service.rows("pragma integrity_check") == [("ok",)]
-        for number, load in enumerate(self._loads):
-            check_stored(self._service, f"l{number:03}", load.answered)
-        for number, load in enumerate(self._loads):
+        check_stored(self._service, "l", [each for load in self._loads for each in load.answered])
+        for load in self._loads:
             load.again([each for each in load.sent if each.reply is None], seconds=20)
-            check_stored(self._service, f"l{number:03}", load.sent)
+        check_stored(self._service, "l", [each for load in self._loads for each in load.sent])
 
 
 def check_stored(service: RunningService, prefix: str, answered: list[Sent]) -> None:
     """Exactly one record of each answered request, with its user, its decision and its device."""
     logins = service.rows(
         "select station, user_name, applied_decision, coalesce(devices.nas_identifier, '') from events "
-        "left join devices on devices.id = device_id where station like ? || '-%'",
+        "left join devices on devices.id = device_id where station like ? || '%'",
         prefix,
     )
     accounts = service.rows(
         "select station, user_name, '', devices.nas_identifier from accounting_records "
-        "join devices on devices.id = device_id where station like ? || '-%'",
+        "join devices on devices.id = device_id where station like ? || '%'",
         prefix,
     )
     stored = {row[0]: row[1:] for row in logins + accounts}

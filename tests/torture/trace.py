@@ -47,7 +47,7 @@ def strace(output: Path, calls: str) -> list[str]:
 def read_calls(output: Path, process_id: int) -> list[Call]:
     """The calls of a process that has ended."""
     deadline = time.monotonic() + 20
-    while f"\n{process_id} +++ " not in (text := output.read_text()):
+    while re.search(rf"^{process_id} +\+\+\+ ", text := output.read_text(), re.M) is None:
         assert time.monotonic() < deadline, "strace does not end"
         time.sleep(0.05)
     return sorted(_parse(text.splitlines()), key=lambda call: call.began)

@@ -1,5 +1,6 @@
 """`sallyport doctor`: looks for what is wrong or weak, a clear line for each thing."""
 
+import sqlite3
 from collections.abc import Iterator
 
 import click
@@ -19,11 +20,15 @@ FIRST: tuple[tuple[str, Check], ...] = (
 )
 """A problem in one of these would show as a problem in all that follow: they are not looked at then."""
 
-THEN: tuple[tuple[str, Check], ...] = (
+STORE: tuple[tuple[str, Check], ...] = (
     ("master key", machine.check_key),
     ("disk", machine.check_disk),
     ("database", data.check_database),
     ("integrity", data.check_integrity),
+)
+"""With a problem in one of these the store is not opened: that would make a new key, or write to what is damaged."""
+
+THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
     ("ports", machine.check_ports),
 )
@@ -46,7 +51,7 @@ def doctor(line: Line, *, form: Form | None) -> int:
     found = list(examine(Examination(line)))
     rows: list[Row] = [{"level": each.level.value, "check": name, "finding": each.text} for name, each in found]
     line.print_rows(rows, ("level", "check", "finding"), form)
-    return int(any(each.level is Level.PROBLEM for _, each in found))
+    return int(_problem([each for _, each in found]))
 
 
 def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
@@ -54,24 +59,24 @@ def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
     for name, check in FIRST:
         findings = list(_run(check, examination))
         yield from ((name, each) for each in findings)
-        if any(each.level is Level.PROBLEM for each in findings):
+        if _problem(findings):
             return
-    for name, check in (*THEN, *(ASKING if _can_ask(examination) else ())):
+    sound = True
+    for name, check in STORE:
+        findings = list(_run(check, examination))
+        yield from ((name, each) for each in findings)
+        sound = sound and not _problem(findings)
+    asks = examination.process_id is not None or (sound and data.is_current(examination))
+    for name, check in (*THEN, *(ASKING if asks else ())):
         yield from ((name, each) for each in _run(check, examination))
 
 
-def _can_ask(examination: Examination) -> bool:
-    path = examination.settings.database_path
-    if examination.process_id is not None:
-        return True
-    try:
-        return examination.embedded and path.exists() and data.schema_of(path).current
-    except SallyportError:
-        return False
+def _problem(findings: list[Finding]) -> bool:
+    return any(each.level is Level.PROBLEM for each in findings)
 
 
 def _run(check: Check, examination: Examination) -> Iterator[Finding]:
     try:
         yield from check(examination)
-    except (SallyportError, OSError) as error:
+    except (SallyportError, OSError, sqlite3.Error) as error:
         yield problem(str(error))

@@ -56,6 +56,7 @@ def _print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
     writer = csv.writer(sys.stdout)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    sys.stdout.flush()
 
 
 def _cell(value: JSON) -> str:

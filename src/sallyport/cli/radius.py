@@ -143,7 +143,7 @@ class RadiusClient:
                 raise NoAnswerError(Why.UNREACHABLE, error.strerror or "") from error
             if found is not None:
                 return Answer(*found, time.perf_counter() - sent, tries)
-        raise NoAnswerError(Why.SILENT, f"{self._tries} packets, {self._tries * self._timeout:g} s")
+        raise NoAnswerError(Why.SILENT, f"tries: {self._tries}, of {self._timeout:g} s each")
 
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
         """The proven answer of one try, None for none. NoAnswerError: all that came proves nothing."""

@@ -35,6 +35,14 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
     return User(row.id, row.name, password)
 
 
+def check_key(tx: Tx, vault: Vault) -> None:
+    """Open one password, if there is any. SecretError: the store was sealed under another key."""
+    sql = "select id, name, password from endpoint_users where password is not null order by id limit 1"
+    row = tx.one(_Sealed, sql)
+    if row is not None and row.password is not None:
+        vault.open(row.password, _identity(row.id))
+
+
 def add(tx: Tx, vault: Vault, domain_id: int, name: str, password: bytes, at: int) -> int:
     """The new user's id. Conflict: the name is taken."""
     user_id = tx.value(

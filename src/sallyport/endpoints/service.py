@@ -6,7 +6,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import repo
 from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD, User, UserRow, name_key
-from sallyport.store.model import Store
+from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
@@ -29,7 +29,7 @@ class EndpointUsers:
         self._cache: dict[tuple[int, str], User | None] = {}
         self._changes = 0
 
-    def cached(self, domain_id: int, name: str) -> User | None | Missing:
+    def cached(self, domain_id: int, name: str) -> User | Missing | None:
         """A user, None where the domain has no such user, or MISSING. Never waits."""
         return self._cache.get((domain_id, name.casefold()), Missing.MISSING)
 
@@ -65,6 +65,10 @@ class EndpointUsers:
     async def page(self, domain_id: int, *, offset: int = 0, limit: int = 1000) -> list[UserRow]:
         """A domain's users, ordered by id."""
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset=offset, limit=limit))
+
+    def check_key(self, tx: Tx) -> None:
+        """Open a password in a store that is to take the place of this one. SecretError."""
+        repo.check_key(tx, self._vault)
 
     def forget(self) -> None:
         """Drop all users from memory: the store was replaced."""

@@ -72,20 +72,20 @@ def _bind(sock: trio.socket.SocketType, path: Path) -> None:
 
 
 async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
-    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+    """Answer a peer's commands, however long they take. One that is silent, or does not read, is closed."""
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             if not _may_ask(stream):
                 return
             pending = bytearray()
             while True:
-                with trio.fail_after(SILENCE_S), suppress(trio.TooSlowError):
+                with trio.fail_after(SILENCE_S):
                     line = await _line(stream, pending)
-                    if line is None:
-                        return
-                    answer = await _answer(commands, line)
+                if line is None:
+                    return
+                answer = await _answer(commands, line)
+                with trio.fail_after(SILENCE_S):
                     await stream.send_all(json.dumps(answer).encode() + b"\n")
-                    continue
-                return
 
 
 def _may_ask(stream: trio.SocketStream) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
@@ -22,6 +23,8 @@ from sallyport.login.repo import COUNTER
 from sallyport.radius.attributes import ACCT_SESSION_ID, ACCT_STATUS_TYPE, CALLING_STATION_ID
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx, Value
+
+log = structlog.get_logger()
 
 MAX_ENTRIES = 1000
 PURGE_S = 5.0
@@ -86,7 +89,10 @@ class Journal:
             return
         now = self._clock()
         for entry in batch.entries:
-            entry.exchange.committed(entry, now)
+            try:
+                entry.exchange.committed(entry, now)
+            except Exception:  # the answers behind it are as good as this one
+                log.exception("an answer was not sent", client=entry.client.name)
         if registered:
             self._on_registered(registered)
 

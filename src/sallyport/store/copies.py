@@ -6,18 +6,29 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import SecretError, StoreError
 from sallyport.store.migrate import migrate
-from sallyport.store.sqlite import SqliteStore
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import SqliteStore, SqliteTx
 
 
 class SqliteCopies:
-    """Copies of one store. replaced: called after a restore, so that nothing in memory is older than the store."""
+    """Copies of one store.
+
+    check: opens what is sealed in a copy, before it becomes the store (SecretError). replaced: called after a restore,
+    so that nothing in memory is older than the store.
+    """
 
     def __init__(
-        self, store: SqliteStore, *, replaced: Callable[[], Awaitable[None]], backed_up: Callable[[], None]
+        self,
+        store: SqliteStore,
+        *,
+        check: Callable[[Tx], None],
+        replaced: Callable[[], Awaitable[None]],
+        backed_up: Callable[[], None],
     ) -> None:
         self._store = store
+        self._check = check
         self._replaced = replaced
         self._backed_up = backed_up
 
@@ -48,7 +59,7 @@ class SqliteCopies:
     async def restore(self, source: Path) -> None:
         """Replace everything with a copy, brought to this program's schema first.
 
-        StoreError, SchemaError: it is no sound copy of ours; nothing was changed.
+        StoreError, SchemaError: it is no sound copy of ours, or sealed under another master key; nothing was changed.
         """
         checked = self._store.path.with_name("restore.part")
 
@@ -56,8 +67,11 @@ class SqliteCopies:
             try:
                 _take(source, checked)
                 with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
+                    self._check(SqliteTx(copy))
                     copy.backup(connection)
                 connection.execute("update config_version set version = version + 1")
+            except SecretError as error:
+                raise StoreError(f"{source} was made with another master key: {error}") from error
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(f"{source}: {error}") from error
             finally:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar, cast
 import structlog
 import trio
 
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import SecretError, StoreError
 from sallyport.store.model import Store, Tx, Work
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class Configuration:
         self._snapshots: list[Snapshot[object]] = []
         self._forget: list[Callable[[], None]] = []
         self._version = -1
+        self._changing = 0
 
     def hold(self, load: Work[T], empty: T) -> Snapshot[T]:
         """A snapshot that is kept exact; `empty` stands in it until the first `reload`."""
@@ -55,8 +56,12 @@ class Configuration:
             tx.execute("update config_version set version = version + 1")
             return result
 
-        result = await self._store.write(stamped)
-        await self.reload()
+        self._changing += 1
+        try:
+            result = await self._store.write(stamped)
+            await self.reload()
+        finally:
+            self._changing -= 1
         return result
 
     async def reload(self) -> None:
@@ -84,9 +89,11 @@ class Configuration:
         """Follow changes that others make, until cancelled."""
         while True:
             await trio.sleep(POLL_S)
+            known = self._version
             try:
                 version = await self._store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
-                if version != self._version:
+                ours = self._changing or known != self._version  # a change of this process: it reloads by itself
+                if version != known and not ours:
                     await self.restored()
-            except StoreError as error:
+            except (StoreError, SecretError) as error:
                 log.warning("the configuration cannot be read; what is in memory stands", error=str(error))

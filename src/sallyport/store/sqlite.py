@@ -31,9 +31,11 @@ LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 p
 READERS = 4
 PROBE_S = 1.0
 ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
-# 20,000 pages of 4 KiB: checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB.
-_PRAGMAS = """
-pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 20000;
+# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
+# the disk is short they come early, since what the log takes is missing to the database.
+LONG_LOG, SHORT_LOG = 20_000, 256
+_PRAGMAS = f"""
+pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
 pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = 5000;
 pragma temp_store = memory;
 """
@@ -65,16 +67,14 @@ class SqliteTx:
         return None if row is None or row[0] is None else kind(row[0])
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
-        """In statements of 64, 32, 16, ... rows: the interpreter's lock is let go once for each statement, not once
-        for each row, so that SQLite works beside the event loop and not in turns with it."""
+        """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
+        row, so that SQLite works beside the event loop and not in turns with it."""
         head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
         marks = f"({', '.join('?' * len(columns))})"
-        left, size = list(rows), LONGEST_INSERT
+        left = list(rows)
         while left:
-            while size > len(left):
-                size >>= 1
-            part, left = left[:size], left[size:]
-            self._connection.execute(head + ", ".join([marks] * size), list(chain.from_iterable(part)))
+            part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
+            self._connection.execute(head + ", ".join([marks] * len(part)), list(chain.from_iterable(part)))
 
     def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
         cursor = self._connection.execute(sql, parameters)
@@ -121,6 +121,8 @@ class SqliteStore:
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._failing = self._full = False  # set by the writer's thread alone
         self._stopped = False
+        self._refill_at = 0.0
+        self._log_pages = LONG_LOG
         metrics.watch_queue(self._queue.qsize)
         metrics.watch_files(path)
 
@@ -159,6 +161,7 @@ class SqliteStore:
         self._queue.put(item)
 
     async def _wait(self, item: _Item) -> object:
+        await trio.lowlevel.checkpoint_if_cancelled()  # who is cancelled already begins nothing
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
@@ -196,8 +199,13 @@ class SqliteStore:
     def _take(self) -> tuple[list[_Item], bool]:
         """What has queued up, and whether that was the end.
 
-        After a second without work a probe is due while the disk fails, and the reserve is looked after.
+        While the disk fails, a probe is due after a second without work; while the reserve is spent, it is tried once
+        a second whether it can be taken again.
         """
+        if self._reserve.released and time.monotonic() >= self._refill_at:
+            self._refill_at = time.monotonic() + PROBE_S
+            self._reserve.refill()
+        self._bound_log(SHORT_LOG if self._reserve.released else LONG_LOG)
         items: list[_Item] = []
         try:
             item = self._queue.get(timeout=PROBE_S if self._failing or self._reserve.released else None)
@@ -207,7 +215,6 @@ class SqliteStore:
                     return items, False
                 item = self._queue.get_nowait()
         except Empty:
-            self._reserve.refill()
             return items or ([_Item(_nobody, work=_probe)] if self._failing else []), False
         return items, True
 
@@ -219,8 +226,13 @@ class SqliteStore:
         try:
             connection.execute("begin immediate")
             tx = SqliteTx(connection)
-            for item in items:
-                _in_savepoint(connection, tx, item)
+            if len(items) > 1:
+                for item in items:
+                    connection.execute("savepoint item")
+                    _run(connection, tx, item, "rollback to item")
+                    connection.execute("release item")
+            elif not _run(connection, tx, items[0], "rollback"):
+                return None
             connection.execute("commit")
         except Exception as error:  # whatever it was: nobody may be left waiting
             with suppress(sqlite3.Error):
@@ -268,6 +280,12 @@ class SqliteStore:
         if given:
             log.error("the disk is full; the space kept in reserve was given to the store's log")
         return given
+
+    def _bound_log(self, pages: int) -> None:
+        if pages != self._log_pages:
+            self._log_pages = pages
+            with suppress(sqlite3.Error):
+                self._writer.execute(f"pragma wal_autocheckpoint = {pages}")
 
     def _merge_log(self) -> None:
         """Move the log into the database and give its space back, if there is room for what the database grows by: a
@@ -317,7 +335,9 @@ def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
     uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
     try:
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        connection = sqlite3.connect(
+            uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=256
+        )
         Database(connection, execute_plugins=False)
         connection.executescript("pragma query_only = on; pragma busy_timeout = 5000;" if read_only else _PRAGMAS)
     except sqlite3.Error as error:
@@ -342,18 +362,18 @@ def _reading(connection: sqlite3.Connection) -> Iterator[Tx]:
             connection.execute("rollback")
 
 
-def _in_savepoint(connection: sqlite3.Connection, tx: Tx, item: _Item) -> None:
-    """Run one item; undo it alone when it raises. Raises when the whole transaction is gone, or the disk fails."""
+def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool:
+    """Run one item; where it raises, undo it alone. False: `undo` was done. Raises when the disk fails."""
     assert item.work is not None  # noqa: S101
-    connection.execute("savepoint item")
     try:
         item.result = item.work(tx)
     except Exception as error:
         if not connection.in_transaction or _code(error) in _DISK_FAILS:
             raise  # the engine rolled everything back, or would on the next statement
-        connection.execute("rollback to item")
+        connection.execute(undo)
         item.error = StoreError(str(error)) if isinstance(error, sqlite3.Error) else error
-    connection.execute("release item")
+        return False
+    return True
 
 
 def _code(error: Exception) -> int:

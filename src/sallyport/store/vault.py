@@ -45,11 +45,14 @@ class Vault:
             raise SecretError(f"{identity} does not open under this master key") from None
 
 
-def load_master_key(data_dir: Path, environ: Mapping[str, str]) -> Secret:
-    """The master key of the environment, else of the file, which is made when it is missing. ConfigError."""
+def load_master_key(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> Secret:
+    """The master key of the environment, else of the file.
+
+    may_make: a missing file is made: there is no store yet that another key has sealed. Raises ConfigError.
+    """
     text = environ.get(MASTER_KEY)
     if text is None:
-        text = _key_file(data_dir / FILE)
+        text = _key_file(data_dir / FILE, may_make=may_make)
     try:
         key = bytes.fromhex(text.strip())
     except ValueError:
@@ -59,16 +62,27 @@ def load_master_key(data_dir: Path, environ: Mapping[str, str]) -> Secret:
     return Secret(key)
 
 
-def _key_file(path: Path) -> str:
+def _key_file(path: Path, *, may_make: bool) -> str:
     try:
         return path.read_text(encoding="ascii")
     except FileNotFoundError:
-        text = secrets.token_hex(KEY_OCTETS)
+        if not may_make:
+            raise ConfigError(f"{path} is missing, and the store was sealed with it: put it back") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(descriptor)
+    return _new_key_file(path)
+
+
+def _new_key_file(path: Path) -> str:
+    """Under another name until it is on disk in full: half a key would keep every later start from beginning."""
+    text, part = secrets.token_hex(KEY_OCTETS), path.with_name(path.name + ".part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(descriptor)
+        part.rename(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
     return text

@@ -7,5 +7,5 @@ returns, and `forget` drops it when another process changed the store.
 model     Tenant, TokenRecord
 repo      the SQL
 service   Tenancy: tenants and tokens; authenticates the requests of web
-commands  token.create, token.list, token.revoke for the command line
+commands  token.create, token.list, token.revoke for the command line; cli has the words around them
 """

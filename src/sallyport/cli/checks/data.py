@@ -46,16 +46,21 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
 
 def check_records(examination: Examination) -> Iterator[Finding]:
     """Nothing was recorded in the future: the clock has not been set back."""
-    path = examination.settings.database_path
-    if not (examination.embedded and path.exists() and schema_of(path).current):
+    if not is_current(examination):
         yield ok("nothing to look at")
         return
-    with closing(_open(path)) as connection:
+    with closing(_open(examination.settings.database_path)) as connection:
         newest = connection.execute("select max(at) from events").fetchone()[0]
     if newest is not None and newest > (time.time() + AHEAD_S) * SECOND:
         yield problem(f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then")
     else:
         yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
+
+
+def is_current(examination: Examination) -> bool:
+    """Whether there is an embedded database that opening would not change. StoreError: it is no database."""
+    path = examination.settings.database_path
+    return examination.embedded and path.exists() and schema_of(path).current
 
 
 @dataclass(frozen=True, slots=True)

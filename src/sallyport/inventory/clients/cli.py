@@ -165,17 +165,22 @@ def import_(
         skip_refused=skip_refused,
     )
     steps = [*entries(done["clients"]), *unusable]
-    warnings = freeradius.findings(found)
-    warnings += _notes(found, warnings)
+    _show(line, steps, found, applied=done["applied"], as_json=as_json)
     refused = sum(step["action"] == "refused" for step in steps)
-    if as_json:
-        line.print_json({"applied": done["applied"], "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
-    else:
-        line.print_rows([{**step, "what": _what(step)} for step in steps], PLAN)
-        _warn(line, list[JSON](warnings))
     if refused and not skip_refused:
         raise StartError(f"{refused} of {len(steps)} cannot be imported, so nothing is: see --skip-refused")
     line.note(_summary(steps, dry_run=dry_run))
+
+
+def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON, as_json: bool) -> None:
+    """The plan, and what an admin should look at in the file."""
+    warnings = freeradius.findings(found)
+    warnings += _notes(found, warnings)
+    if as_json:
+        line.print_json({"applied": applied, "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
+        return
+    line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
+    _warn(line, list[JSON](warnings))
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
@@ -198,10 +203,6 @@ def _notes(found: Entries, told: list[str]) -> list[str]:
     """What was ignored in each client's section, beside what is told of it anyway."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in told]
-
-
-def _what(step: Row) -> JSON:
-    return step["reason"] or step["changes"]
 
 
 def _summary(steps: list[Row], *, dry_run: bool) -> str:

@@ -1,6 +1,8 @@
 """What the command line asks: device.list, device.show."""
 
 import json
+import re
+from collections.abc import Callable
 
 from pydantic import Field
 
@@ -11,6 +13,11 @@ from sallyport.inventory.devices.repo import DeviceRow
 from sallyport.inventory.devices.service import Devices
 
 PAGE = 1000
+
+
+AttributeName = Callable[[int, int], str]
+"""(vendor, type) to the attribute's name."""
+_VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
 class ListDevices(Arguments):
@@ -29,7 +36,7 @@ class ShowDevice(Arguments):
     device_id: int
 
 
-def commands(service: Devices) -> dict[str, Command]:
+def commands(service: Devices, attribute_name: AttributeName) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def listing(wanted: ListDevices) -> JSON:
@@ -43,7 +50,7 @@ def commands(service: Devices) -> dict[str, Command]:
         history, _ = await service.history(wanted.domain_id, row.id, offset=0, limit=PAGE)
         return {
             **_row(row),
-            "evidence": json.loads(row.evidence),
+            "evidence": json.loads(_named(row.evidence, attribute_name)),
             "station_count": behind,
             "stations": [
                 {"station": each.station, "user": each.user_name, "last_seen": iso(each.last_seen)} for each in stations
@@ -52,6 +59,11 @@ def commands(service: Devices) -> dict[str, Command]:
         }
 
     return {"device.list": command(ListDevices, listing), "device.show": command(ShowDevice, show)}
+
+
+def _named(evidence: str, attribute_name: AttributeName) -> str:
+    """Evidence with the names of vendors' attributes beside their numbers."""
+    return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
 
 
 def _row(row: DeviceRow) -> dict[str, JSON]:

@@ -11,7 +11,10 @@ UNKNOWN = "Unknown"
 
 
 class Device:
-    """A device in memory. id is None until its row is written; `requests` counts those not yet in the store."""
+    """A device in memory. id is None until its row is written; `requests` counts those not yet in the store.
+
+    registered: its product is the one that its RADIUS client was registered with.
+    """
 
     __slots__ = (
         "certainty",
@@ -30,6 +33,7 @@ class Device:
         "nas_identifier",
         "nas_port_type",
         "port_type",
+        "registered",
         "requests",
     )
 
@@ -51,6 +55,7 @@ class Device:
         self.requests = 0
         self.look_again_at = 0
         self.client: object = None
+        self.registered = False
 
 
 class Station:

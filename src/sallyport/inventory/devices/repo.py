@@ -5,9 +5,10 @@ the columns they are made of, and each begins with the domain as one token, so t
 another domain's rows.
 """
 
+import json
 from dataclasses import dataclass
 
-from sallyport.inventory.devices.model import Device, DeviceQuery, Station
+from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 
@@ -102,13 +103,27 @@ def register(tx: Tx, device: Device) -> bool:
         last=device.last_seen,
     )
     if device_id is None:
-        device.id = tx.value(int, f"select id from devices where {_IDENTITY}", **_identity(device))
+        row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where {_IDENTITY}", **_identity(device))
+        if row is not None:
+            _recall(device, row)
         return False
     device.id = device_id
     _index(tx, device_id, device)
     counters.add(tx, device.domain_id, COUNTER, 1)
     _remember(tx, device, device_id, "registered", device.first_seen, "")
     return True
+
+
+def _recall(device: Device, row: DeviceRow) -> None:
+    """Take over what is known of a device and its last request did not show. A product that its client was
+    registered with is not known any more once the client says otherwise."""
+    device.id = row.id
+    if device.port_type is None:
+        device.nas_port_type = row.nas_port_type
+    if device.device_type == UNKNOWN and "registered" not in json.loads(row.evidence):
+        device.device_type, device.certainty = row.device_type, row.device_type_certainty
+        device.nas_device_type, device.evidence = row.nas_device_type, row.evidence
+        device.device_name = row.device_name
 
 
 def registrations(tx: Tx, device_id: int) -> int:

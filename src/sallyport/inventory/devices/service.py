@@ -129,7 +129,6 @@ class Devices:
             while True:
                 await trio.sleep(FLUSH_S)
                 await self._flush_or_log()
-                self._counts = await self._store.read(_count_all)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
                 await self._flush_or_log()
@@ -137,6 +136,7 @@ class Devices:
     async def _flush_or_log(self) -> None:
         try:
             await self.flush()
+            self._counts = await self._store.read(_count_all)
         except StoreError as error:
             log.warning("counts of devices are not kept", error=str(error))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import Device, Station
+from sallyport.inventory.devices.model import UNKNOWN, Device, Station
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.vendors import Finding, identify, medium
@@ -52,7 +52,7 @@ class Sightings:
         if at > device.look_again_at or device.client is not client:
             _look(device, request, client, at)
         port_type = first.get(NAS_PORT_TYPE)
-        if port_type != device.port_type:
+        if port_type is not None and port_type != device.port_type:
             device.port_type = port_type
             device.nas_port_type = medium(request)
         if not device.requests:
@@ -128,19 +128,21 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def _look(device: Device, request: Request, client: Client, at: int) -> None:
-    """Work out the product: what the client was registered with, else the evidence in the request."""
+    """Work out the product: what the client was registered with, else the evidence, else what was known before."""
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
     identity = identify(request, source=device.ip_address)
     if client.product:
-        device.device_type, device.certainty = client.product, "certain"
+        device.device_type, device.certainty, device.registered = client.product, "certain", True
     elif identity.product is not None:
         device.device_type, device.certainty = identity.product.product, identity.product.certainty.value
-    behind = identity.nas if identity.forwarded else None
-    if behind is not None:
-        device.nas_device_type = behind.product
-    elif not identity.forwarded:
+        device.registered = False
+    elif device.registered:
+        device.device_type, device.certainty, device.registered = UNKNOWN, "", False
+    if not identity.forwarded:
         device.nas_device_type = device.device_type
+    elif identity.nas is not None:
+        device.nas_device_type = identity.nas.product
     if not device.nas_identifier:
         device.device_name = device.device_type
     evidence = {"forwarder": _told(identity.forwarder), "nas": _told(identity.nas), "registered": client.product}

@@ -1,4 +1,4 @@
-"""Writes of the store that fail in the middle of a transaction: no answer is given then, and no wrong one ever."""
+"""A disk that fails in the middle of a transaction: no answer is given then, and a wrong one never."""
 
 import resource
 import signal
@@ -51,6 +51,26 @@ def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: st
         eventually(lambda: ready(service), 5)
         assert loads.run() > 0
         loads.check()
+
+
+@needs_strace
+def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
+    """While the store cannot be read, lists are refused and known users log in; then all is as before."""
+    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+        populate(service)
+        assert loads.run() > 0
+        with failing(service, tmp_path / "trace", "pread64:error=EIO:when=1+1"):
+            eventually(lambda: list_devices(service) == 503, 5)
+            assert min(loads.run(0.5) for _ in range(4)) > 0  # long enough for each of the background tasks to fail
+        eventually(lambda: list_devices(service) == 200, 5)
+        assert "the configuration cannot be read" in service.log()
+        loads.check()
+
+
+def list_devices(service: RunningService) -> int:
+    """The status of a search, which reads pages that no cache holds."""
+    body = {"orgId": 1, "tenantId": 1, "domainId": 1, "pageId": 1, "pageSize": 100, "search": "nas-1"}
+    return service.request("POST", "/network_device/ListDevices", json=body).status_code
 
 
 @contextmanager

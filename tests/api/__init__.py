@@ -1,0 +1,1 @@
+"""Conformance of the HTTP operations, each against the running service."""

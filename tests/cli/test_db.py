@@ -1,0 +1,79 @@
+"""`sallyport db`: copies of the database while it is in use."""
+
+import stat
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.cli import SECRET, TENANT, Service, add_client, add_domain, add_user
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+
+def domains(service: RunningService) -> set[str]:
+    """The names of the domains."""
+    return {row["name"] for row in service.call("domain.list")}
+
+
+def test_a_backup_is_private_and_names_the_master_key(service: Service) -> None:
+    """Mode 0600, at the path as seen from here; the key is not in it, and where it lies is told."""
+    said = service.ok("db", "backup", "copy.db")
+    path, key = service.directory / "copy.db", service.data_dir / "master.key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert str(key) in said
+    octets = path.read_bytes()
+    assert key.read_text().strip().encode() not in octets
+    assert bytes.fromhex(key.read_text()) not in octets
+
+
+def test_a_restore_holds_at_once(service: Service) -> None:
+    """What came after the backup is gone for the next command and the next login; what was there is back."""
+    add_client(service, "gate", "127.0.0.1", "default")
+    add_user(service, "default", "ann")
+    service.ok("db", "backup", "before.db")
+    add_domain(service, "later")
+    service.call("user.remove", name="ann", domain="default")
+    with RadiusClient(service.ports.auth, SECRET) as client:
+        assert client.login("ann", "hello") == ACCESS_REJECT
+        restored = service.cli("db", "restore", "before.db", "--yes")
+        assert (restored.returncode, restored.stdout) == (0, "")
+        assert client.login("ann", "hello") == ACCESS_ACCEPT
+    assert "later" not in domains(service)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_a_restore_asks_first(service: Service, answer: str) -> None:
+    """Anything but yes changes nothing and ends with 1."""
+    service.ok("db", "backup", "asked.db")
+    if "kept" not in domains(service):
+        add_domain(service, "kept")
+    refused = service.cli("db", "restore", "asked.db", input=answer)
+    assert refused.returncode == 1
+    assert "kept" in domains(service)
+
+
+def test_a_restore_goes_on_after_yes(service: Service) -> None:
+    """The answer y is enough."""
+    service.ok("db", "backup", "yes.db")
+    add_domain(service, "dropped")
+    service.ok("db", "restore", "yes.db", input="y\n")
+    assert "dropped" not in domains(service)
+
+
+def test_what_is_no_backup_is_refused(service: Service) -> None:
+    """A file that is none, or a place that cannot be written, is told and changes nothing."""
+    (service.directory / "junk.db").write_bytes(b"junk" * 4096)
+    assert service.cli("db", "restore", "junk.db", "--yes").returncode == 1
+    assert service.cli("db", "restore", "missing.db", "--yes").returncode == 2
+    assert service.cli("db", "backup", "no/such/place.db").returncode == 1
+    assert "default" in domains(service)
+
+
+def test_without_a_service(stopped: RunningService) -> None:
+    """Migrate makes the database, backup and restore work on it; the running service has what was restored."""
+    assert "schema" in stopped.ok("db", "migrate")
+    stopped.ok("db", "backup", "empty.db")
+    stopped.ok("domain", "add", "early", *TENANT)
+    stopped.ok("db", "restore", "empty.db", "--yes")
+    stopped.start()
+    assert domains(stopped) == {"default"}

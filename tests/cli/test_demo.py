@@ -1,0 +1,83 @@
+"""`sallyport demo`: the main job from a datagram to the report, on a fresh machine."""
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service import PROGRAM, RunningService
+
+
+@contextmanager
+def taken_ports() -> Iterator[None]:
+    """The usual ports are somebody else's."""
+    with ExitStack() as stack:
+        for port, kind in ((1812, socket.SOCK_DGRAM), (1813, socket.SOCK_DGRAM), (8080, socket.SOCK_STREAM)):
+            sock = stack.enter_context(socket.socket(socket.AF_INET, kind))
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue  # it is taken indeed
+            if kind == socket.SOCK_STREAM:
+                sock.listen()
+        yield
+
+
+def test_once_shows_everything_and_ends_with_0(stopped: RunningService) -> None:
+    """Devices with their products, a deleted one that came back, the report, the token, and the URLs."""
+    with taken_ports():
+        done = stopped.cli("demo", "--once")
+    assert done.returncode == 0, done
+    assert done.stderr == ""
+    for product in ("Microsoft NPS", "Cisco IOS", "Fortinet FortiGate", "Aruba Wireless", "MikroTik RouterOS"):
+        assert product in done.stdout
+    assert re.search(r"FreeRADIUS +127\.0\.0\.16 .*Juniper EX", done.stdout)
+    assert re.search(r"after its next login +\d+ +MikroTik RouterOS +Lobby +2\n", done.stdout)
+    assert re.search(r"mallory +pap +reject +reject +unknown user +1\n", done.stdout)
+    assert re.search(r"token +sp_[A-Za-z0-9_-]{43}\n", done.stdout)
+    for path in ("/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"):
+        assert f"http://127.0.0.1:{port_of(done.stdout)}{path}\n" in done.stdout
+    assert not stopped.data_dir.exists()
+
+
+def port_of(text: str) -> str:
+    """The HTTP port that the demo tells first."""
+    found = re.search(r"HTTP on 127\.0\.0\.1:(\d+)", text)
+    assert found is not None, text
+    return found[1]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_it_stays_up_until_it_is_stopped(stopped: RunningService, tmp_path: Path, sent: signal.Signals) -> None:
+    """The API answers to the token that was told; then the signal ends it with 0, and its data are gone."""
+    output = tmp_path / "output"
+    with taken_ports(), output.open("wb") as out:
+        process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)
+        try:
+            deadline = time.monotonic() + 60
+            while "stays up" not in output.read_text() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            text = output.read_text()
+            token, folder = re.search(r"token +(\S+)", text), re.search(r"SALLYPORT_DATA_DIR=(\S+)", text)
+            assert token is not None, text
+            assert folder is not None, text
+            answer = httpx.post(
+                f"http://127.0.0.1:{port_of(text)}/network_device/ListDevices",
+                json={"orgId": 1, "tenantId": 1, "domainId": 2, "pageId": 1, "pageSize": 10},
+                headers={"X-Authorization": token[1]},
+                trust_env=False,
+            )
+            assert answer.json()["totalCount"] == 7
+            process.send_signal(sent)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
+    assert not Path(folder[1]).exists()

@@ -1,0 +1,110 @@
+"""`sallyport device`: the inventory in every form, whatever devices call themselves."""
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from sallyport.radius.attributes import push_vendor_attribute
+from sallyport.radius.packet import ACCESS_ACCEPT
+from tests.cli import SECRET, Service, add_client, add_domain, add_user
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+HOSTILE = "\x1b]0;owned\x07\x9b31mred\n\u202ednet\t"
+FORMULA = "=cmd|'/c calc'!A1"
+RED = (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode())
+
+
+@pytest.fixture(scope="module")
+def domain(service: Service) -> Iterator[str]:
+    """A domain with three devices: a FortiGate, one with a hostile name, one whose name is a formula."""
+    made = add_domain(service, "floor")
+    add_client(service, "gate", "127.8.0.1", "floor")
+    add_user(service, "floor", "ann")
+    fortinet = push_vendor_attribute(12356, 3, b"root")
+    with RadiusClient(service.ports.auth, SECRET, source="127.8.0.1") as client:
+        for name, extra in (("fw1", fortinet), (HOSTILE, b""), (FORMULA, b"")):
+            station = {"CALLING_STATION_ID": b"00-00-5E-00-53-01"}
+            assert client.login("ann", "hello", NAS_IDENTIFIER=name.encode(), extra=extra, **station) == ACCESS_ACCEPT
+    yield made
+
+
+def devices(service: RunningService, *options: str) -> list[dict[str, object]]:
+    """The devices of a list."""
+    rows: list[dict[str, object]] = json.loads(service.ok("device", "list", "--json", *options))
+    return rows
+
+
+def test_the_list_of_all_domains_holds_what_was_seen(service: Service, domain: str) -> None:
+    """Product, addresses, domain and counts of each device, by JSON and as a table."""
+    row = next(each for each in devices(service) if each["device_name"] == "fw1")
+    seen = ("domain", "domain_id", "device_type", "ip_address", "request_count", "registrations")
+    assert [row[name] for name in seen] == ["floor", int(domain), "Fortinet FortiGate", "127.8.0.1", 1, 1]
+    assert "Fortinet FortiGate" in service.ok("device", "list")
+
+
+def test_search_and_domain_narrow_the_list(service: Service, domain: str) -> None:
+    """A part of a name finds it; a domain by name or id shows its own devices, another one none."""
+    assert [row["device_name"] for row in devices(service, "--search", "FORTI")] == ["fw1"]
+    assert len(devices(service, "--domain", "Floor")) == len(devices(service, "--domain", domain)) == 3
+    assert devices(service, "--domain", "default") == []
+    assert service.cli("device", "list", "--domain", "nowhere").returncode == 1
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
+def test_names_cannot_command_the_terminal(service: Service, domain: str, form: tuple[str, ...]) -> None:
+    """No escape sequence, bell, C1 control or change of direction reaches standard output, in any form."""
+    printed = service.program("device", "list", *form).stdout.encode()
+    assert not any(sign in printed for sign in RED)
+    shown = [service.ok("device", "show", str(row["device_id"]), "--domain", domain) for row in devices(service)]
+    assert not any(sign in text.encode() for text in shown for sign in RED)
+
+
+def test_json_keeps_what_was_sent(service: Service, domain: str) -> None:
+    """A program gets the name as the device sent it."""
+    assert {row["nas_identifier"] for row in devices(service)} == {"fw1", HOSTILE, FORMULA}
+
+
+def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> None:
+    """A line of names, a line for each device, and no cell that begins like a formula."""
+    rows = list(csv.DictReader(io.StringIO(service.ok("device", "list", "--csv"))))
+    assert len(rows) == 3
+    assert {"device_id", "domain", "device_type", "last_seen"} <= rows[0].keys()
+    assert f"'{FORMULA}" in {row["device_name"] for row in rows}
+    empty = service.ok("device", "list", "--csv", "--domain", "default").splitlines()
+    assert len(empty) == 1
+
+
+def test_show_has_stations_history_and_evidence(service: Service, domain: str) -> None:
+    """What tells the product, who stands behind the device, and when it was registered."""
+    device = next(row for row in devices(service) if row["device_name"] == "fw1")
+    arguments = ("device", "show", str(device["device_id"]), "--domain", "floor")
+    found = json.loads(service.ok(*arguments, "--json"))
+    assert found["stations"] == [{**found["stations"][0], "station": "00-00-5E-00-53-01", "user": "ann"}]
+    assert [each["event"] for each in found["history"]] == ["registered"]
+    text = service.ok(*arguments)
+    for part in ("00-00-5E-00-53-01", "registered", "Fortinet FortiGate", "12356/3"):
+        assert part in text
+    assert service.cli("device", "show", "999999", "--domain", "floor").returncode == 1
+    assert service.cli("device", "show", "one", "--domain", "floor").returncode == 2
+
+
+def test_more_devices_than_a_page(stopped: RunningService) -> None:
+    """The list reads page after page: every device once, in the order of their ids, and no service is needed."""
+    stopped.ok("domain", "list")
+    with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
+        connection.executemany(
+            "insert into devices (domain_id, ip_address, client_ip, nas_identifier, device_name, device_type, "
+            "device_type_certainty, nas_device_type, evidence, nas_port_type, first_seen, last_seen, request_count, "
+            "registrations) values (1, '10.0.0.1', '10.0.0.1', ?, ?, 'Unknown', '', 'Unknown', '{}', 'Unknown', "
+            "1, 1, 1, 1)",
+            [(f"nas-{number}", f"nas-{number}") for number in range(2345)],
+        )
+    rows = devices(stopped)
+    assert [row["device_name"] for row in rows] == [f"nas-{number}" for number in range(2345)]
+    assert len(stopped.ok("device", "list", "--csv").splitlines()) == 2346

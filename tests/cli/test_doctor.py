@@ -1,0 +1,189 @@
+"""`sallyport doctor`: a line for each thing, 1 where something does not work, and nothing is changed by looking."""
+
+import fcntl
+import json
+import os
+import socket
+import sqlite3
+from contextlib import closing
+from importlib.metadata import version
+
+import pytest
+
+from tests.cli import SECRET, Service, add_client, add_domain, add_user
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+
+def findings(service: RunningService, status: int = 0) -> list[tuple[str, str, str]]:
+    """(level, check, finding) of each line; the exit status must be the one given."""
+    done = service.cli("doctor", "--json")
+    assert done.returncode == status, done
+    return [(row["level"], row["check"], row["finding"]) for row in json.loads(done.stdout)]
+
+
+def of_check(service: RunningService, check: str, status: int = 0) -> list[tuple[str, str]]:
+    """(level, finding) of one check."""
+    return [(level, text) for level, name, text in findings(service, status) if name == check]
+
+
+def test_before_the_first_start_nothing_is_wrong_and_nothing_is_made(stopped: RunningService) -> None:
+    """The doctor neither makes the data directory nor a database."""
+    assert {level for level, _, _ in findings(stopped)} == {"ok"}
+    assert not stopped.data_dir.exists()
+
+
+def test_a_running_service_is_well(service: Service) -> None:
+    """No problem; every port is bound by the service; the table says the same as JSON."""
+    found = findings(service)
+    assert "problem" not in {level for level, _, _ in found}
+    assert [text.rpartition(": ")[2] for _, check, text in found if check == "ports"] == ["bound by the service"] * 3
+    assert ("ok", f"runs as process {service.process_id}") in of_check(service, "service")
+    table = service.program("doctor")
+    assert table.returncode == 0
+    assert "bound by the service" in table.stdout
+
+
+def test_a_stopped_service_is_looked_into(stopped: RunningService) -> None:
+    """Integrity, schema and devices are known without a service; its ports are free."""
+    stopped.start()
+    stopped.stop()
+    found = findings(stopped)
+    assert ("ok", "integrity", "whole") in found
+    assert ("ok", "devices", "default: 0") in found
+    assert [text.rpartition(": ")[2] for _, check, text in found if check == "ports"] == ["free"] * 3
+
+
+def test_weak_clients_are_named_and_no_secret_is(service: Service) -> None:
+    """Known secrets, ranges that never latch, ranges within ranges; not a word of a secret."""
+    add_client(service, "known", "127.9.0.1", secret="testing123")
+    add_client(service, "short", "127.9.0.2", secret="fifteen-octets!")
+    add_client(service, "range", "127.9.0.0/24")
+    add_client(service, "loose", "127.10.0.1", require_message_authenticator="no", limit_proxy_state="no")
+    told = {text for level, text in of_check(service, "clients") if level == "warning"}
+    for part in (
+        "known (127.9.0.1): the secret is one that everybody knows",
+        "short (127.9.0.2): the secret is shorter than 16 octets",
+        "range (127.9.0.0/24): require_message_authenticator auto never becomes yes",
+        "range (127.9.0.0/24): contains known, short",
+        "loose (127.10.0.1): require_message_authenticator is no",
+        "loose (127.10.0.1): limit_proxy_state is no",
+    ):
+        assert any(text.startswith(part) for text in told), part
+    text = service.ok("doctor") + service.ok("doctor", "--json")
+    assert not any(secret in text for secret in ("testing123", "fifteen-octets!", SECRET))
+
+
+def test_unsigned_proxy_state_is_seen(service: Service) -> None:
+    """A forwarder that was heard and has never signed is named, until it signs."""
+    add_domain(service, "forwarded")
+    add_user(service, "forwarded", "ann")
+    add_client(service, "nps", "127.11.0.1", "forwarded")
+    assert [level for level, _ in of_check(service, "Proxy-State")] == ["ok"]
+    with RadiusClient(service.ports.auth, SECRET, source="127.11.0.1") as client:
+        client.login("ann", "hello", signed=False, PROXY_STATE=b"7")
+        assert any("nps (127.11.0.1)" in text for _, text in of_check(service, "Proxy-State"))
+        client.login("ann", "hello", PROXY_STATE=b"8")
+    assert [level for level, _ in of_check(service, "Proxy-State")] == ["ok"]
+
+
+def test_domains_without_provider_or_client(service: Service) -> None:
+    """Enforcing without anyone to ask, and a domain that no device can reach, are warnings."""
+    add_domain(service, "lonely", org=77, mode="enforce")
+    told = [text for level, text in of_check(service, "domains") if level == "warning"]
+    assert any(text.startswith("lonely: this domain has no MFA provider") for text in told)
+    assert "lonely: no RADIUS client belongs to it" in told
+
+
+def test_unknown_senders_are_listed(service: Service) -> None:
+    """An address that no client has, with what it sent."""
+    with RadiusClient(service.ports.auth, SECRET, source="127.12.0.1") as client:
+        client.send(client.packet("ann", "hello"))
+    assert any(text.startswith("127.12.0.1: 1 packet(s)") for _, text in of_check(service, "senders"))
+
+
+def test_a_readable_master_key_is_a_problem(stopped: RunningService) -> None:
+    """Mode 0644 ends with 1, and so does a key that is gone or broken."""
+    stopped.ok("domain", "list")
+    key = stopped.data_dir / "master.key"
+    key.chmod(0o644)
+    assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
+    key.chmod(0o600)
+    key.write_text("short")
+    assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
+    key.unlink()
+    assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
+    assert not key.exists()
+
+
+def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
+    """Another program on a RADIUS port is told before the service fails on it."""
+    stopped.start()
+    stopped.stop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", stopped.ports.auth))
+        assert ("problem", "another program has it") in {
+            (level, text.rpartition(": ")[2].partition(";")[0]) for level, text in of_check(stopped, "ports", status=1)
+        }
+
+
+def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> None:
+    """A service that does not come up, or hangs, is told; the store is left alone."""
+    stopped.ok("domain", "list")
+    descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        assert [level for level, _ in of_check(stopped, "service", status=1)] == ["problem"]
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("statement", "check", "level"),
+    [
+        ("insert into _sqlite_migrations (migration_set, name, applied_at) values ('sallyport', 'm9999', '')",
+         "database", "problem"),
+        ("delete from _sqlite_migrations", "database", "problem"),
+        ("insert into events select 1, 9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0",
+         "records", "problem"),
+    ],
+)  # fmt: skip
+def test_a_database_that_does_not_fit(stopped: RunningService, statement: str, check: str, level: str) -> None:
+    """A newer schema, none of ours, or events of the future: told, with 1, and the store is not opened over it."""
+    stopped.ok("domain", "list")
+    with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
+        connection.execute(statement)
+    assert [each for each, _ in of_check(stopped, check, status=1)] == [level]
+
+
+def test_a_damaged_database_is_a_problem(stopped: RunningService) -> None:
+    """Octets that were overwritten in the middle of the file are found."""
+    stopped.ok("domain", "list")
+    path = stopped.data_dir / "sallyport.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    octets = bytearray(path.read_bytes())
+    octets[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
+    path.write_bytes(octets)
+    assert "problem" in {level for level, _, _ in findings(stopped, status=1)}
+
+
+def test_settings_that_cannot_be_read(stopped: RunningService) -> None:
+    """An unknown key is the one problem that is told: nothing else is known without settings."""
+    (stopped.directory / "sallyport.toml").write_text('data_dri = "x"\n')
+    found = findings(stopped, status=1)
+    assert [(level, check) for level, check, _ in found] == [("problem", "settings")]
+
+
+def test_open_directories_and_unknown_variables_are_warnings(stopped: RunningService) -> None:
+    """They work, and somebody should look."""
+    service = RunningService(stopped.directory, {"SALLYPORT_RADUIS": "1"})
+    service.ok("domain", "list")
+    service.data_dir.chmod(0o755)
+    assert [level for level, _ in of_check(service, "data directory")] == ["warning"]
+    assert [level for level, _ in of_check(service, "settings")] == ["ok", "warning"]
+
+
+def test_the_version_is_told(stopped: RunningService) -> None:
+    """`--version` is what the package says."""
+    assert stopped.ok("--version") == f"sallyport, version {version('sallyport')}"

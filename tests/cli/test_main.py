@@ -1,0 +1,159 @@
+"""The program as a whole: its list of commands, exit codes, what it imports, and how it finds the service."""
+
+import fcntl
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from sallyport.cli.main import COMMANDS
+from tests.cli import TENANT, Service, add_domain
+from tests.service import PROGRAM, RunningService
+
+LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain", "default"))
+HEAVY = ("trio", "fastapi", "sqlite_utils", "hypercorn", "cryptography", "sqlite3")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_there_and_explains_itself(service: Service, name: str) -> None:
+    """The list imports nothing, so each entry must name a command that exists; each has a line in the help."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    assert getattr(import_module(module), attribute).name == name
+    assert f"  {name} " in service.ok("--help")
+    assert service.ok(name, "--help").startswith("Usage: sallyport")
+
+
+@pytest.mark.parametrize("words", LISTS)
+def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
+    """`--json` gives an array, with a service and in scripts that parse it."""
+    name, *options = words
+    assert isinstance(json.loads(service.ok(name, "list", "--json", *options)), list)
+
+
+@pytest.mark.parametrize("words", [("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list")])
+def test_a_running_service_is_asked_without_ado(service: Service, words: tuple[str, ...]) -> None:
+    """No event loop, web framework or database is imported where the service does the work."""
+    code = (
+        "import sys; from sallyport.cli.main import root; root(sys.argv[1:], standalone_mode=False); "
+        f"print('heavy:', [name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], env=service.environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_a_command_is_quick(service: Service) -> None:
+    """`token list` with a running service costs less than 300 ms of processor time."""
+    service.ok("token", "list")
+    used = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([PROGRAM, "token", "list"], env=service.environ, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(used) < 0.3
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("token", "nonsense"), ("token", "list", "--nonsense"), ("--x",)])
+def test_what_is_not_understood_ends_with_2(service: Service, arguments: tuple[str, ...]) -> None:
+    """Nothing is on standard output then."""
+    done = service.program(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
+    """Where another process has the lock and nobody answers, a command fails with one line."""
+    stopped.ok("domain", "list")
+    descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        done = stopped.cli("domain", "list")
+    finally:
+        os.close(descriptor)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "in use by another process" in done.stderr
+
+
+def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) -> None:
+    """After a crash the store is opened, although the socket is still there."""
+    stopped.start()
+    stopped.kill()
+    assert (stopped.data_dir / "control.sock").exists()
+    assert json.loads(stopped.ok("domain", "list", "--json"))[0]["name"] == "default"
+
+
+def test_a_service_that_goes_away_is_told(stopped: RunningService) -> None:
+    """A peer that closes without an answer ends with 1: nobody knows whether it was done."""
+    stopped.data_dir.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(stopped.data_dir / "control.sock"))
+        listener.listen()
+        with subprocess.Popen(
+            [PROGRAM, "domain", "list"], env=stopped.environ, stderr=subprocess.PIPE, text=True
+        ) as process:
+            connection, _ = listener.accept()
+            connection.recv(4096)
+            connection.close()
+            _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "gave no answer" in told
+
+
+def test_settings_that_cannot_be_read_end_with_1(stopped: RunningService) -> None:
+    """One line, which names the key."""
+    path = stopped.directory / "other.toml"
+    path.write_text("http_bnid = 1\n")
+    done = stopped.cli("--config", str(path), "token", "list")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "http_bnid" in done.stderr
+    assert stopped.cli("--config", str(stopped.directory), "token", "list").returncode == 2
+
+
+def test_the_config_file_says_where_the_service_is(service: Service) -> None:
+    """`--config` finds the service of another directory, from anywhere, and long paths are no obstacle."""
+    folder = service.directory / ("d" * 100)
+    folder.mkdir()
+    path = folder / "sallyport.toml"
+    path.write_text(f'data_dir = "{service.data_dir}"\n')
+    environ = {name: value for name, value in service.environ.items() if name != "SALLYPORT_DATA_DIR"}
+    done = subprocess.run(
+        [PROGRAM, "--config", path, "token", "list"], env=environ, cwd=folder, capture_output=True, check=True
+    )
+    assert b"first start" in done.stdout
+
+
+def test_a_second_service_does_not_start(service: Service) -> None:
+    """The data directory has one owner: the other ends with 1 and one line, and the first goes on."""
+    done = service.program("serve")
+    assert done.returncode == 1
+    assert "in use by another process" in done.stderr.splitlines()[-1]
+    assert service.request("GET", "/readyz").status_code == 200
+
+
+def test_a_terminal_that_cannot_show_a_name_is_no_error(service: Service) -> None:
+    """Where the encoding lacks a character, it is escaped."""
+    add_domain(service, "\u65e5\u672c")
+    environ = {**service.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([PROGRAM, "domain", "list"], env=environ, capture_output=True, text=True, check=True)
+    assert "\\u65e5" in done.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_to_tell(service: Service) -> None:
+    """`sallyport client list | head -1` prints no traceback."""
+    command = f'"{PROGRAM}" client list --json | true'
+    done = subprocess.run(command, shell=True, env=service.environ, capture_output=True, text=True, check=False)  # noqa: S602
+    assert "Traceback" not in done.stderr
+
+
+def test_a_message_is_harmless_to_a_terminal(service: Service) -> None:
+    """What the service repeats of a name cannot command the terminal."""
+    done = service.cli("client", "remove", "\x1b[31mred", *TENANT)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr

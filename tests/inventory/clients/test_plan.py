@@ -1,0 +1,88 @@
+"""What an import would do: nothing is changed by planning, and nothing but what differs is a change."""
+
+from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
+
+SECRET = b"a-Secret-of-22-octets!"
+MINE, THEIRS = 1, 2
+
+
+def there(client_id: int, name: str, network: str, *, tenant: int = MINE, product: str = "") -> Client:
+    """A client that is there."""
+    return Client(
+        id=client_id,
+        tenant_id=tenant,
+        name=name,
+        network=network,
+        secret=SECRET,
+        all_domains=0,
+        domain_ids=(5,),
+        product=product,
+        require_message_authenticator="auto",
+        limit_proxy_state="auto",
+        password_verified=0,
+        signed_since=1,
+        proxy_state_limited_since=None,
+    )
+
+
+def wanted(name: str, network: str, **more: object) -> Wanted:
+    """A client of a file that says nothing special."""
+    fields: dict[str, object] = {
+        "secret": SECRET,
+        "product": None,
+        "require_message_authenticator": "auto",
+        "limit_proxy_state": "auto",
+        "domain_ids": None,
+    }
+    return Wanted(name=name, network=network, **{**fields, **more})  # type: ignore[arg-type]
+
+
+def steps(*files: Wanted, clients: tuple[Client, ...] = ()) -> list[Step]:
+    """The plan of the first tenant."""
+    return plan(files, MINE, ClientTable(clients))
+
+
+def test_a_name_that_is_not_there_is_new() -> None:
+    """Another tenant's client of the same name does not count."""
+    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(there(1, "gate", "198.51.100.1/32", tenant=THEIRS),))
+    assert step.action is Action.NEW
+
+
+def test_what_is_the_same_is_unchanged() -> None:
+    """What the file does not say is no difference: product and domains stay."""
+    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(there(1, "gate", "192.0.2.1/32", product="Cisco ISE"),))
+    assert (step.action, step.changes()) == (Action.UNCHANGED, [])
+
+
+def test_only_what_differs_is_changed() -> None:
+    """A setting that stays is not written again: writing it would forget what the client has shown."""
+    change = wanted("Gate", "192.0.2.9/32", secret=b"another", product="Cisco IOS", domain_ids=(6,))
+    (step,) = steps(change, clients=(there(1, "gate", "192.0.2.1/32"),))
+    assert (step.action, step.client_id) == (Action.CHANGED, 1)
+    assert step.changes() == ["name", "address", "product", "secret", "domains"]
+    assert (step.secret, step.domain_ids) == (b"another", (6,))
+    (step,) = steps(wanted("gate", "192.0.2.1/32", secret=b"another"), clients=(there(1, "gate", "192.0.2.1/32"),))
+    assert step.columns == {}
+
+
+def test_what_cannot_be_is_refused_with_its_reason() -> None:
+    """Names and addresses that are used twice or taken, other tenants' ranges, impossible names and secrets."""
+    clients = (there(1, "owner", "192.0.2.1/32"), there(2, "foreign", "198.51.100.0/24", tenant=THEIRS))
+    found = steps(
+        wanted("first", "192.0.2.2/32"),
+        wanted("FIRST", "192.0.2.3/32"),
+        wanted("second", "192.0.2.2/32"),
+        wanted("thief", "192.0.2.1/32"),
+        wanted("inside", "198.51.100.7/32"),
+        wanted("around", "198.51.0.0/16"),
+        wanted("bell\a", "192.0.2.4/32"),
+        wanted("", "192.0.2.5/32"),
+        wanted("long", "192.0.2.6/32", secret=b"x" * 129),
+        wanted("owner", "192.0.2.7/32"),
+        clients=clients,
+    )
+    assert [step.action for step in found] == [Action.NEW, *[Action.REFUSED] * 8, Action.CHANGED]
+    parts = ("used twice", "first, which", "client owner", "another tenant", "another tenant", "name", "name", "secret")
+    assert all(part in step.reason for part, step in zip(parts, found[1:9], strict=True))
+    assert not any(SECRET.decode() in step.reason for step in found)

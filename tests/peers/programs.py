@@ -1,0 +1,51 @@
+"""Real programs on the other end: where they are, and how they are run. One that is missing skips its tests by name."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+
+
+def find(program: str) -> str:
+    """Where a program is; its bare name where it is not installed."""
+    return shutil.which(program, path=_PATH) or program
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skip where a program is not installed."""
+    missing = [program for program in programs if not Path(find(program)).is_absolute()]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
+
+
+def radclient(
+    directory: Path,
+    kind: str,
+    server: str,
+    secret: str,
+    attributes: Sequence[str],
+    *options: str,
+    tries: int = 1,
+    wait_s: float = 5,
+) -> str:
+    """Let radclient send one packet; what it tells, with every attribute that it sent and received.
+
+    directory: takes a dictionary that adds nothing, so that /etc/freeradius is not read. server: host:port. kind:
+    auth, acct or status. attributes: such as 'User-Name = "bob"'; octets that are no text as octal escapes.
+    """
+    (directory / "dictionary").write_text("")
+    command = [find("radclient"), "-x", "-d", str(directory), "-r", str(tries), "-t", str(wait_s), *options]
+    done = subprocess.run(
+        [*command, server, kind, secret],
+        input="\n".join(attributes) + "\n",
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=tries * wait_s + 10,
+        check=False,
+    )
+    return done.stdout + done.stderr

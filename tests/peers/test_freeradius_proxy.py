@@ -1,0 +1,263 @@
+"""FreeRADIUS as a proxy in front of the service: two NAS behind it, each a device of its own.
+
+It runs in debug mode with all of its files in the test's folder, and tells every packet that it receives.
+"""
+
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.programs import find, needs, radclient
+from tests.service import RunningService, running_service
+
+NAS_SECRET, HOME_SECRET = "between-nas-and-proxy", "between-proxy-and-service"
+PROXY = "127.0.0.9"
+PASSWORD = "hello"
+DOMAIN = 1
+ACCEPTED, REJECTED, ACCOUNTED = "Received Access-Accept", "Received Access-Reject", "Received Accounting-Response"
+
+# The source address is its own, so that the service sees another host than the one that the NAS is.
+RADIUSD = """\
+prefix = {directory}
+logdir = {directory}
+run_dir = {directory}
+pidfile = {directory}/pid
+max_request_time = 30
+cleanup_delay = 5
+proxy_requests = yes
+log {{
+    destination = stdout
+}}
+security {{
+    reject_delay = 0    # the service has one
+    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
+}}
+client nas {{
+    ipaddr = 127.0.0.1
+    secret = {nas_secret}
+}}
+home_server sallyport_auth {{
+    type = auth
+    ipaddr = 127.0.0.1
+    port = {auth}
+    secret = {home_secret}
+    src_ipaddr = {proxy}
+    status_check = none
+}}
+home_server sallyport_acct {{
+    type = acct
+    ipaddr = 127.0.0.1
+    port = {acct}
+    secret = {home_secret}
+    src_ipaddr = {proxy}
+    status_check = none
+}}
+home_server_pool sallyport_auth {{
+    home_server = sallyport_auth
+}}
+home_server_pool sallyport_acct {{
+    home_server = sallyport_acct
+}}
+realm sallyport {{
+    auth_pool = sallyport_auth
+    acct_pool = sallyport_acct
+    nostrip
+}}
+modules {{
+}}
+server proxy {{
+    listen {{
+        type = auth
+        ipaddr = 127.0.0.1
+        port = {port}
+    }}
+    listen {{
+        type = acct
+        ipaddr = 127.0.0.1
+        port = {acct_port}
+    }}
+    authorize {{
+        update control {{
+            &Proxy-To-Realm := sallyport
+        }}
+    }}
+    preacct {{
+        update control {{
+            &Proxy-To-Realm := sallyport
+        }}
+    }}
+}}
+"""
+
+pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
+
+
+@dataclass(frozen=True)
+class Nas:
+    """A device behind the proxy: what it calls itself, and what its requests carry."""
+
+    identifier: str
+    address: str
+    attributes: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Its attributes with its names."""
+        return f'NAS-Identifier = "{self.identifier}"', f"NAS-IP-Address = {self.address}", *self.attributes
+
+
+MIKROTIK = Nas("hotspot-1", "10.1.0.1", ('Mikrotik-Realm = "hotspot"', "NAS-Port-Type = Wireless-802.11"))
+CISCO = Nas("switch-1", "10.1.0.2", ('Cisco-AVPair = "audit-session-id=0A0B"', "NAS-Port-Type = Ethernet"))
+
+
+class Proxy:
+    """The running FreeRADIUS."""
+
+    def __init__(self, directory: Path, port: int, acct_port: int) -> None:
+        self._directory = directory
+        self._port = port
+        self._acct_port = acct_port
+
+    def login(self, nas: Nas, password: str = PASSWORD, *more: str) -> str:
+        """A login of bob at a NAS; what radclient tells."""
+        credentials = ('User-Name = "bob"', f'User-Password = "{password}"', "Message-Authenticator = 0x00")
+        return self._send("auth", self._port, (*credentials, *nas.all, *more))
+
+    def account(self, nas: Nas) -> str:
+        """A session's start at a NAS; what radclient tells."""
+        session = ('User-Name = "bob"', "Acct-Status-Type = Start", 'Acct-Session-Id = "S1"')
+        return self._send("acct", self._acct_port, (*session, *nas.all))
+
+    def received(self) -> str:
+        """What the proxy has received from the service so far, packet by packet."""
+        text = (self._directory / "output").read_text(errors="replace")
+        return "\n".join(re.findall(r"Received Access-\w+ Id \d+ from 127\.0\.0\.1:\d+ to .*(?:\n\(\d+\)   .*)*", text))
+
+    def _send(self, kind: str, port: int, attributes: tuple[str, ...]) -> str:
+        return radclient(self._directory, kind, f"127.0.0.1:{port}", NAS_SECRET, attributes)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service whose one client is the proxy."""
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        client = {"name": "proxy", "address": PROXY, "secret": HOME_SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+        yield service
+
+
+@pytest.fixture(scope="module")
+def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """FreeRADIUS, ready."""
+    with freeradius(tmp_path_factory.mktemp("raddb"), service) as proxy:
+        yield proxy
+
+
+@contextmanager
+def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
+    """FreeRADIUS with the service as its home server, for the time of the block."""
+    port, acct_port = free_ports(2)
+    (directory / "dictionary").write_text("")
+    (directory / "radiusd.conf").write_text(
+        RADIUSD.format(
+            directory=directory, port=port, acct_port=acct_port, auth=service.ports.auth, acct=service.ports.acct,
+            proxy=PROXY, nas_secret=NAS_SECRET, home_secret=HOME_SECRET,
+        )
+    )  # fmt: skip
+    output = directory / "output"
+    with output.open("wb") as log:
+        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
+        try:
+            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
+            yield Proxy(directory, port, acct_port)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports of UDP that nobody has now."""
+    sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
+    for sock in sockets:
+        sock.bind(("127.0.0.1", 0))
+    ports = [sock.getsockname()[1] for sock in sockets]
+    for sock in sockets:
+        sock.close()
+    return ports
+
+
+def eventually(holds: Callable[[], bool], output: Path) -> None:
+    """Ask until it holds, for ten seconds."""
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline, output.read_text(errors="replace")[-3000:]
+        time.sleep(0.05)
+
+
+def devices(service: RunningService) -> dict[str, dict[str, Any]]:
+    """The inventory by NAS-Identifier, through the API."""
+    body = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN, "pageId": 1, "pageSize": 100}
+    return {row["nas_identifier"]: row for row in service.post("/network_device/ListDevices", body)["network_devices"]}
+
+
+def test_each_nas_behind_the_proxy_is_a_device(service: RunningService, proxy: Proxy) -> None:
+    """ip_address is the proxy's, client_ip the NAS's; the product is the proxy's, the one behind it stands beside."""
+    assert ACCEPTED in proxy.login(MIKROTIK)
+    assert ACCEPTED in proxy.login(CISCO)
+    found = devices(service)
+    assert set(found) == {"hotspot-1", "switch-1"}
+    for nas, product, medium in ((MIKROTIK, "MikroTik RouterOS", "Wireless"), (CISCO, "Cisco IOS", "Ethernet")):
+        device = found[nas.identifier]
+        assert (device["ip_address"], device["client_ip"]) == (PROXY, nas.address)
+        assert (device["device_type"], device["device_type_certainty"]) == ("FreeRADIUS", "probable")
+        assert (device["nas_device_type"], device["nas_port_type"]) == (product, medium)
+
+
+def test_answers_carry_the_proxy_states_back(proxy: Proxy) -> None:
+    """The proxy gets its own Proxy-State and the NAS's, unchanged and in order, and the NAS gets its own."""
+    told = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
+    assert "Proxy-State = 0x6e6173" in told.partition(ACCEPTED)[2]
+    states = re.findall(r"Proxy-State = 0x([0-9a-f]+)", proxy.received().rpartition(ACCEPTED)[2])
+    assert states[0] == "6e6173"
+    assert re.fullmatch(r"(3[0-9]){1,3}", states[1]), "FreeRADIUS sends its packet's number in digits"
+    assert len(states) == 2
+
+
+def test_a_wrong_password_is_rejected_through_the_proxy(service: RunningService, proxy: Proxy) -> None:
+    """The reject reaches the NAS, and its event names the NAS."""
+    assert REJECTED in proxy.login(MIKROTIK, "wrong")
+    (event,) = service.rows("select user_name, ip_address, client_ip, reason from events order by id desc limit 1")
+    assert event == ("bob", PROXY, MIKROTIK.address, "wrong password")
+
+
+def test_accounting_through_the_proxy(service: RunningService, proxy: Proxy) -> None:
+    """An accounting record belongs to the NAS's device."""
+    assert ACCEPTED in proxy.login(CISCO)
+    assert ACCOUNTED in proxy.account(CISCO)
+    sql = "select nas_identifier from accounting_records join devices on devices.id = device_id"
+    assert service.rows(sql) == [("switch-1",)]
+
+
+def test_a_deleted_device_registers_again(service: RunningService, proxy: Proxy) -> None:
+    """After DeleteDevice the next request through the proxy is a new device, registered for the second time."""
+    assert ACCEPTED in proxy.login(CISCO)
+    assert ACCEPTED in proxy.login(MIKROTIK)
+    before = devices(service)
+    body = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN, "deviceId": before["switch-1"]["device_id"]}
+    assert service.post("/network_device/DeleteDevice", body)["code"] == 200
+    assert set(devices(service)) == {"hotspot-1"}
+    assert ACCEPTED in proxy.login(CISCO)
+    after = devices(service)
+    assert after["switch-1"]["device_id"] > before["switch-1"]["device_id"]
+    assert after["switch-1"]["registrations"] == 2
+    assert after["switch-1"]["request_count"] == 1
+    assert after["hotspot-1"]["registrations"] == 1

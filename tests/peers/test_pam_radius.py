@@ -1,0 +1,128 @@
+"""pam_radius_auth as the device, driven by pamtester: what a Linux machine's login does.
+
+PAM reads /etc/pam.d; the test's file stands there in a mount namespace of its own, so that the machine stays as it is.
+"""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.peers.programs import find, needs
+from tests.service import RunningService, running_service
+
+SECRET = "a-secret-of-pam"
+PAM_SERVICE = "sallyport-test"
+PASSWORD = "correct horse battery staple, and then some more of it"
+FOLDERS = ("/lib/security", "/usr/lib/security", "/lib/x86_64-linux-gnu/security", "/usr/lib/*/security")
+IN_NAMESPACE = 'mount --bind "$1" /etc/pam.d && shift && exec "$@"'
+
+
+def module() -> Path | None:
+    """Where pam_radius_auth.so is."""
+    found = (path for folder in FOLDERS for path in Path("/").glob(f"{folder[1:]}/pam_radius_auth.so"))
+    return next(found, None)
+
+
+@cache
+def may_mount() -> bool:
+    """Whether a mount namespace of one's own can be made."""
+    command = [find("unshare"), "--mount", "mount", "--bind", "/etc/pam.d", "/etc/pam.d"]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+pytestmark = [
+    pytest.mark.peer,
+    needs("pamtester"),
+    pytest.mark.skipif(module() is None, reason="pam_radius_auth (libpam-radius-auth) is not installed"),
+    pytest.mark.skipif(not may_mount(), reason="a mount namespace of its own is not permitted"),
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service whose accounting port is the one after the authentication port, as the module has it."""
+    port = two_ports()
+    binds = {
+        "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}",
+        "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{port + 1}",
+    }
+    with running_service(tmp_path_factory.mktemp("service"), binds) as service:
+        client = {"name": "linux", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+        yield service
+
+
+def two_ports() -> int:
+    """The first of two loopback ports in a row that nobody has now."""
+    while True:
+        with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+@pytest.fixture
+def pam(tmp_path: Path, service: RunningService) -> Path:
+    """A folder to stand for /etc/pam.d."""
+    folder, configuration = tmp_path / "pam.d", tmp_path / "servers.conf"
+    folder.mkdir()
+    module_with = f"required {module()} conf={configuration}"
+    (folder / PAM_SERVICE).write_text(f"auth {module_with}\naccount {module_with}\nsession {module_with}\n")
+    configuration.touch(mode=0o600)
+    configuration.write_text(f"127.0.0.1:{service.ports.auth} {SECRET} 5\n")
+    return folder
+
+
+def pamtester(pam: Path, given: str, *operations: str) -> tuple[int, str]:
+    """Log bob in through PAM: the exit status and what was said."""
+    inside = [find("unshare"), "--mount", "--propagation", "private", "sh", "-c", IN_NAMESPACE, "sh", str(pam)]
+    done = subprocess.run(
+        [*inside, find("pamtester"), PAM_SERVICE, "bob", *operations],
+        input=given + "\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_right_password_logs_in(pam: Path, service: RunningService) -> None:
+    """PAM lets bob in; the machine is a device with the product and the medium that its request shows."""
+    status, told = pamtester(pam, PASSWORD, "authenticate")
+    assert (status, "successfully authenticated" in told) == (0, True), told
+    (device,) = service.call("device.list", domain_id=1)["devices"]
+    assert device["nas_identifier"] == PAM_SERVICE
+    assert (device["device_type"], device["device_type_certainty"]) == ("pam_radius", "probable")
+    assert device["nas_port_type"] == "Virtual"
+
+
+def test_a_wrong_password_does_not(pam: Path, service: RunningService) -> None:
+    """PAM refuses, and the event says why."""
+    status, told = pamtester(pam, "not the password", "authenticate")
+    assert status != 0, told
+    (last,) = service.rows("select user_name, applied_decision, reason from events order by id desc limit 1")
+    assert last == ("bob", "reject", "wrong password")
+
+
+def test_a_session_is_accounted_for(pam: Path, service: RunningService) -> None:
+    """Opening and closing a session are a start and a stop of one session in the store."""
+    status, told = pamtester(pam, PASSWORD, "authenticate", "open_session", "close_session")
+    assert status == 0, told
+    kept = service.rows("select status_type, user_name, session_id from accounting_records order by id")
+    assert [row[:2] for row in kept] == [(1, "bob"), (2, "bob")]
+    assert kept[0][2] == kept[1][2] != b""

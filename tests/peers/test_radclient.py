@@ -1,0 +1,202 @@
+"""radclient (FreeRADIUS) as the device: it builds the requests, and it verifies what we answer."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.programs import needs, radclient
+from tests.service import RunningService, running_service
+
+SECRET = "radclient's secret"
+LATIN_1 = "pässwörd"
+LONGEST = "".join(chr(ord("!") + number % 90) for number in range(128)).replace("\\", "/").replace('"', "'")
+USERS = {"bob": "hello", "lena": LATIN_1, "max": LONGEST}
+SIGNED = "Message-Authenticator = 0x00"
+ACCEPTED, REJECTED = "Received Access-Accept", "Received Access-Reject"
+
+pytestmark = [pytest.mark.peer, needs("radclient")]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service with a domain of its own name, one with realms, and a client that may leave signatures out."""
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        populate(service, "127.0.0.1")
+        yield service
+
+
+def populate(service: RunningService, address: str) -> None:
+    """A RADIUS client and users."""
+    client = {"name": "radclient", "address": address, "secret": SECRET.encode().hex()}
+    lax = {"require_message_authenticator": "no", "limit_proxy_state": "no"}
+    service.call("client.add", org=1, tenant=1, domains=[], clients=[client | lax])
+    service.call("domain.add", org=1, tenant=1, name="corp", realms=["corp.example"])
+    service.call("user.add", name="carl", domain="corp", password=b"hello".hex())
+    for name, password in USERS.items():
+        service.call("user.add", name=name, domain="default", password=password.encode().hex())
+
+
+class Device:
+    """radclient, sending to the service."""
+
+    def __init__(self, service: RunningService, directory: Path) -> None:
+        self._service = service
+        self._directory = directory
+
+    def auth(self, *attributes: str, secret: str = SECRET, options: tuple[str, ...] = (), **limits: float) -> str:
+        """An Access-Request; what radclient tells."""
+        server = f"127.0.0.1:{self._service.ports.auth}"
+        tries, wait_s = int(limits.get("tries", 1)), limits.get("wait_s", 5)
+        return radclient(self._directory, "auth", server, secret, attributes, *options, tries=tries, wait_s=wait_s)
+
+    def acct(self, *attributes: str) -> str:
+        """An Accounting-Request; what radclient tells."""
+        return radclient(self._directory, "acct", f"127.0.0.1:{self._service.ports.acct}", SECRET, attributes)
+
+    def status(self, port: int) -> str:
+        """A Status-Server; what radclient tells."""
+        return radclient(self._directory, "status", f"127.0.0.1:{port}", SECRET, [SIGNED])
+
+
+@pytest.fixture
+def device(service: RunningService, tmp_path: Path) -> Device:
+    """radclient with a directory of its own."""
+    return Device(service, tmp_path)
+
+
+def pap(user: str, password: str = "") -> tuple[str, str]:
+    """A name and its password, or the one given, by PAP."""
+    escaped = (password or USERS[user]).replace("\\", "\\\\").replace('"', '\\"')
+    return f'User-Name = "{user}"', f'User-Password = "{escaped}"'
+
+
+def test_pap(device: Device) -> None:
+    """A signed login is accepted; the answer begins with a Message-Authenticator."""
+    told = device.auth(*pap("bob"), SIGNED)
+    assert ACCEPTED in told
+    assert re.search(r"Received Access-Accept[^\n]*\n\s+Message-Authenticator = 0x[0-9a-f]{32}", told)
+
+
+def test_radclient_verifies_our_authenticators(device: Device) -> None:
+    """Under another secret it refuses our answer, so that an accepted answer elsewhere here means that it holds."""
+    told = device.auth(*pap("bob"), secret="another secret", wait_s=2)
+    assert "invalid Response Authenticator" in told or "Shared secret is incorrect" in told
+    assert ACCEPTED not in told
+
+
+def test_unsigned(device: Device) -> None:
+    """A login without a Message-Authenticator is accepted where the client may do so; the answer is signed anyway."""
+    told = device.auth(*pap("bob"))
+    assert ACCEPTED in told
+    assert told.count("Message-Authenticator") == 1
+
+
+@pytest.mark.parametrize("user", ["lena", "max"])
+def test_passwords_of_any_octets(device: Device, user: str) -> None:
+    """A password in UTF-8 and one of 128 octets are right."""
+    assert ACCEPTED in device.auth(*pap(user), SIGNED)
+
+
+def test_latin_1(device: Device) -> None:
+    """A password whose letters are sent in Latin-1, as some devices do, is right too."""
+    escaped = "".join(f"\\{octet:03o}" for octet in LATIN_1.encode("latin-1"))
+    assert ACCEPTED in device.auth('User-Name = "lena"', f'User-Password = "{escaped}"', SIGNED)
+
+
+@pytest.mark.parametrize("challenge", [(), ("CHAP-Challenge = 0x000102030405060708090a0b0c0d0e0f",)])
+@pytest.mark.parametrize(("password", "answer"), [("hello", ACCEPTED), ("wrong", REJECTED)])
+def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer: str) -> None:
+    """CHAP with a challenge of its own, and with the authenticator as the challenge."""
+    assert answer in device.auth('User-Name = "bob"', *challenge, f'CHAP-Password = "{password}"', SIGNED)
+
+
+def test_a_wrong_password_is_rejected_late(device: Device) -> None:
+    """A reject leaves after the reject delay of one second, and not much later."""
+    began = time.monotonic()
+    told = device.auth(*pap("bob", "wrong"), SIGNED)
+    assert REJECTED in told
+    assert 1.0 <= time.monotonic() - began < 3.0
+
+
+def test_a_retransmit_is_one_login(device: Device, service: RunningService) -> None:
+    """Repeats of a request that waits for its reject are dropped: one answer, one event."""
+    station = 'Calling-Station-Id = "02-00-00-00-00-07"'
+    told = device.auth(*pap("bob", "wrong"), SIGNED, station, tries=8, wait_s=0.3)
+    assert told.count("Sent Access-Request") > 1
+    assert told.count(REJECTED) == 1
+    assert service.rows("select count(*) from events where station = '02-00-00-00-00-07'") == [(1,)]
+
+
+def test_many_at_once(device: Device, service: RunningService) -> None:
+    """Two hundred logins, fifty at a time: all accepted, all recorded."""
+    station = 'Calling-Station-Id = "02-00-00-00-00-08"'
+    told = device.auth(*pap("bob"), SIGNED, station, options=("-c", "200", "-p", "50", "-s"))
+    assert told.count(ACCEPTED) == 200
+    assert service.rows("select count(*) from events where station = '02-00-00-00-00-08'") == [(200,)]
+
+
+def test_status_server(device: Device, service: RunningService) -> None:
+    """Both ports say that they are alive, each in its own way, and no login is recorded."""
+    before = service.rows("select count(*) from events")
+    assert ACCEPTED in device.status(service.ports.auth)
+    assert "Received Accounting-Response" in device.status(service.ports.acct)
+    assert service.rows("select count(*) from events") == before
+
+
+def test_accounting(device: Device, service: RunningService) -> None:
+    """Start, interim update and stop of a session are answered and kept in order."""
+    for kind in ("Start", "Interim-Update", "Stop"):
+        told = device.acct(
+            f"Acct-Status-Type = {kind}", 'Acct-Session-Id = "S1"', 'User-Name = "bob"', "NAS-IP-Address = 10.9.0.1"
+        )
+        assert "Received Accounting-Response" in told
+    kept = service.rows("select status_type, user_name from accounting_records where session_id = ? order by id", b"S1")
+    assert kept == [(1, "bob"), (3, "bob"), (2, "bob")]
+
+
+def test_realms(device: Device, service: RunningService) -> None:
+    """A realm in any of its spellings chooses its domain; one that nobody has is refused."""
+    for name in ("carl@corp", "carl@CORP.example", r"corp\carl"):
+        assert ACCEPTED in device.auth(*pap(name, "hello"), SIGNED), name
+    assert REJECTED in device.auth(*pap("carl@elsewhere", "hello"), SIGNED)
+    kept = service.rows("select user_name, domains.name, reason from events join domains on domains.id = domain_id "
+                        "order by events.id desc limit 4")  # fmt: skip
+    assert kept[1:] == [("carl", "corp", "")] * 3
+    assert kept[0][2] == "unknown realm"
+
+
+def test_many_attributes(device: Device) -> None:
+    """A request of 190 attributes is answered, and its Proxy-States come back, all and in order; 210 are too many."""
+    states = [f"Proxy-State = 0x{number:02x}" for number in range(20)]
+    classes = ["Class = 0x0102030405" for _ in range(187)]
+    told = device.auth(*pap("bob"), SIGNED, *states, *classes[:167])
+    answer = told.partition(ACCEPTED)[2]
+    assert re.findall(r"Proxy-State = 0x(..)", answer) == [f"{number:02x}" for number in range(20)]
+    assert "No reply" in device.auth(*pap("bob"), SIGNED, *states, *classes, wait_s=1)
+
+
+def test_the_devices(device: Device, service: RunningService) -> None:
+    """Each NAS that radclient speaks for is a device with its medium; a wrong password proves nothing unsigned."""
+    nas = ("NAS-IP-Address = 10.9.0.2", 'NAS-Identifier = "wlan-1"', "NAS-Port-Type = Wireless-802.11")
+    assert ACCEPTED in device.auth(*pap("bob"), SIGNED, *nas)
+    assert REJECTED in device.auth(*pap("bob", "wrong"), 'NAS-Identifier = "nobody"')
+    found = {row["device_name"]: row for row in service.call("device.list", domain_id=1)["devices"]}
+    assert "nobody" not in found
+    row = found["wlan-1"]
+    assert (row["ip_address"], row["client_ip"], row["nas_port_type"]) == ("127.0.0.1", "10.9.0.2", "Wireless")
+
+
+def test_ipv6(tmp_path: Path) -> None:
+    """The same over IPv6, where the machine has it: the device's address is ::1."""
+    if not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this machine has no IPv6")
+    with running_service(tmp_path, {"SALLYPORT_RADIUS_AUTH_BIND": "[::1]:0"}) as service:
+        populate(service, "::1")
+        nas = "NAS-IPv6-Address = 2001:db8::7"
+        told = radclient(tmp_path, "auth", f"[::1]:{service.ports.auth}", SECRET, [*pap("bob"), SIGNED, nas], "-6")
+        assert ACCEPTED in told
+        (row,) = service.call("device.list", domain_id=1)["devices"]
+    assert (row["ip_address"], row["client_ip"]) == ("::1", "2001:db8::7")

@@ -1,0 +1,84 @@
+"""The engines that the contract of the store is tested on, and what both need.
+
+An engine is one line in ENGINES: how its store is opened. Opened twice, it is the same database.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from sallyport.store.model import Store, Tx
+from sallyport.store.sqlite import SqliteStore
+from tests.areas import SetClock, running_store
+
+NO_NAMES: list[str] = []
+Open = Callable[[Path, CollectorRegistry], AbstractAsyncContextManager[Store]]
+
+
+def _sqlite(folder: Path, registry: CollectorRegistry) -> AbstractAsyncContextManager[Store]:
+    return running_store(folder / "s.db", registry)
+
+
+ENGINES: dict[str, Open] = {"sqlite": _sqlite}
+
+
+@dataclass
+class Database:
+    """An empty database of one engine, which can be opened, closed and opened again."""
+
+    engine: Open
+    folder: Path
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    def opened(self) -> AbstractAsyncContextManager[Store]:
+        """The store, running until the block is left. Its metrics begin at 0."""
+        self.registry = CollectorRegistry()
+        return self.engine(self.folder, self.registry)
+
+    def transactions(self) -> float:
+        """How many shared transactions there were."""
+        return self.registry.get_sample_value("sallyport_store_batch_rows_count") or 0
+
+
+@pytest.fixture(params=ENGINES)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    """An empty database of each engine."""
+    return Database(ENGINES[request.param], tmp_path)
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[Store]:
+    """A running store of each engine."""
+    async with database.opened() as store:
+        yield store
+
+
+@pytest.fixture
+async def sqlite(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """The embedded store, for what the other engine does not have."""
+    async with running_store(tmp_path / "s.db") as store:
+        yield store
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """A clock that stands still."""
+    return SetClock()
+
+
+def put(tx: Tx, name: str, value: int = 0) -> int:
+    """Keep a number under a name. It fails where the name is taken."""
+    return tx.execute("insert into counters (domain_id, name, value) values (0, :n, :v)", n=name, v=value)
+
+
+def names(tx: Tx) -> list[str]:
+    """The names in the order of their numbers."""
+    return tx.all(_name, "select name from counters where domain_id = 0 order by value, name")
+
+
+def _name(*, name: str) -> str:
+    return name

@@ -1,0 +1,366 @@
+"""What every engine of the store promises. `store` and `database` run it on each."""
+
+import threading
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.errors import NotFound, StoreError
+from sallyport.store import counters
+from sallyport.store.model import Store, Tx
+from tests.store.conftest import Database, names, put
+
+
+@dataclass(frozen=True)
+class Number:
+    """A row as a test wants it."""
+
+    name: str
+    value: int
+
+
+class Gate:
+    """Holds the writer in the middle of a transaction until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered = trio.Event()
+        self._token = trio.lowlevel.current_trio_token()
+        self._let = threading.Event()
+
+    def work(self, tx: Tx) -> bool:
+        """The work that holds."""
+        self._token.run_sync_soon(self.entered.set)
+        return self._let.wait(10)
+
+    def open(self) -> None:
+        """Let it go."""
+        self._let.set()
+
+
+async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
+    """What a write has returned is there for every read that begins afterwards."""
+    for number in range(20):
+        await store.write(partial(put, name=f"n{number}", value=number))
+        assert len(await store.read(names)) == number + 1
+
+
+async def test_a_write_outlives_the_store(database: Database) -> None:
+    """What was written is there when the database is opened again."""
+    async with database.opened() as store:
+        await store.write(partial(put, name="kept"))
+    async with database.opened() as store:
+        assert await store.read(names) == ["kept"]
+
+
+async def test_rows_have_a_shape(store: Store) -> None:
+    """one and all call the shape with the columns by name; value takes the first column; nothing is None."""
+    await store.write(lambda tx: [put(tx, "a", 1), put(tx, "b", 2)])
+    select = "select name, value from counters where domain_id = 0 and value >= :least order by value"
+    first, rows, value, none, no_row = await store.read(
+        lambda tx: (
+            tx.one(Number, select, least=0),
+            tx.all(Number, select, least=0),
+            tx.value(int, "select value from counters where name = :name", name="b"),
+            tx.one(Number, select, least=9),
+            tx.value(int, "select value from counters where name = :name", name="none"),
+        )
+    )
+    assert first == Number("a", 1)
+    assert rows == [Number("a", 1), Number("b", 2)]
+    assert (value, none, no_row) == (2, None, None)
+
+
+async def test_null_is_no_value(store: Store) -> None:
+    """A null of a table is None, whatever kind is asked for."""
+    assert await store.read(lambda tx: tx.value(int, "select max(value) from counters where domain_id = -1")) is None
+
+
+async def test_octets_and_text_come_back_as_they_were(store: Store) -> None:
+    """NUL and every octet in a blob, every character in a text, the ends of 63 bits."""
+    octets, text = bytes(range(256)), "Zürich 上海 🚪 '\"\\ %_"
+
+    def work(tx: Tx) -> tuple[bytes | None, str | None, list[int]]:
+        tx.insert("answers", ("at", "packed"), [(-(2**63), octets), (2**63 - 1, b"")])
+        put(tx, text)
+        return (
+            tx.value(bytes, "select packed from answers order by at"),
+            tx.value(str, "select name from counters where domain_id = 0"),
+            tx.all(lambda at: at, "select at from answers order by at"),
+        )
+
+    assert await store.write(work) == (octets, text, [-(2**63), 2**63 - 1])
+
+
+async def test_statements_tell_how_many_rows_they_changed(store: Store) -> None:
+    """An insert that did nothing changes none; an update changes what matches."""
+    await store.write(lambda tx: [put(tx, "a", 1), put(tx, "b", 1), put(tx, "c", 2)])
+    again = "insert into counters (domain_id, name, value) values (0, 'a', 9) on conflict do nothing"
+    changed = await store.write(
+        lambda tx: (tx.execute(again), tx.execute("update counters set value = 5 where value = :v", v=1))
+    )
+    assert changed == (0, 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 100, 1000])
+async def test_many_rows_are_inserted_in_order(store: Store, count: int) -> None:
+    """insert takes any number of rows, also none, and numbers them in the order given."""
+    rows = [(number, b"%d" % number) for number in range(count)]
+
+    def work(tx: Tx) -> list[int]:
+        tx.insert("answers", ("at", "packed"), iter(rows))
+        return tx.all(lambda at: at, "select at from answers order by id")
+
+    assert await store.write(work) == list(range(count))
+
+
+async def test_a_read_does_not_write(store: Store) -> None:
+    """A write inside a read is a StoreError and changes nothing."""
+    with pytest.raises(StoreError):
+        await store.read(partial(put, name="never"))
+    assert await store.read(names) == []
+
+
+async def test_a_read_sees_one_state(store: Store) -> None:
+    """A write that is committed between two statements of a read shows in neither."""
+    gate = Gate()
+    seen: list[int] = []
+
+    def work(tx: Tx) -> None:
+        seen.append(len(names(tx)))
+        gate.work(tx)
+        seen.append(len(names(tx)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.read, work)
+        await gate.entered.wait()
+        await store.write(partial(put, name="between"))
+        gate.open()
+    assert seen == [0, 0]
+    assert await store.read(names) == ["between"]
+
+
+async def test_reads_run_beside_a_write(store: Store) -> None:
+    """While a transaction is open, reads see what is committed and do not wait for it."""
+    gate = Gate()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.write, lambda tx: [put(tx, "open"), gate.work(tx)])
+        await gate.entered.wait()
+        with trio.fail_after(5):
+            for _ in range(20):
+                assert await store.read(names) == []
+        gate.open()
+    assert await store.read(names) == ["open"]
+
+
+async def test_writes_that_wait_share_a_transaction(database: Database, store: Store) -> None:
+    """300 callers that queue up behind one transaction need one more, and each has its own result."""
+    gate = Gate()
+    before = database.transactions()
+    results: dict[int, int] = {}
+
+    async def write(number: int) -> None:
+        results[number] = await store.write(lambda tx: put(tx, f"n{number}", number) * number)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.write, gate.work)
+        await gate.entered.wait()
+        for number in range(300):
+            nursery.start_soon(write, number)
+        await trio.testing.wait_all_tasks_blocked()
+        gate.open()
+    assert results == {number: number for number in range(300)}
+    assert database.transactions() - before == 2
+    assert await store.read(names) == [f"n{number}" for number in range(300)]
+
+
+async def test_a_failing_item_is_undone_alone(database: Database, store: Store) -> None:
+    """Of three that share a transaction the second raises: its rows are gone, its neighbours' are kept."""
+    gate, error = Gate(), NotFound("no such thing")
+    caught: list[Exception] = []
+
+    def fails(tx: Tx) -> None:
+        put(tx, "undone")
+        raise error
+
+    async def failing() -> None:
+        try:
+            await store.write(fails)
+        except NotFound as raised:
+            caught.append(raised)
+
+    before = database.transactions()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.write, gate.work)
+        await gate.entered.wait()
+        for name in ("before", "", "after"):
+            if name:
+                nursery.start_soon(store.write, partial(put, name=name))
+            else:
+                nursery.start_soon(failing)
+            await trio.testing.wait_all_tasks_blocked()
+        gate.open()
+    assert caught == [error]
+    assert database.transactions() - before == 2
+    assert await store.read(names) == ["after", "before"]
+
+
+@pytest.mark.parametrize("error", [NotFound("x"), ZeroDivisionError(), LookupError("x"), OverflowError()])
+async def test_what_work_raises_arrives_as_it_is(store: Store, error: Exception) -> None:
+    """Whatever the work raises reaches its caller; nothing of the work is kept; the store goes on."""
+
+    def fails(tx: Tx) -> None:
+        put(tx, "undone")
+        raise error
+
+    for call in (store.write, store.read):
+        with pytest.raises(type(error)) as raised:
+            await call(fails if call == store.write else partial(_raise, error))
+        assert raised.value is error
+    assert await store.read(names) == []
+
+
+def _raise(error: Exception, tx: Tx) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "insert into counters (domain_id, name, value) values (0, 'taken', 1)",
+        "insert into counters (domain_id, name, value) values (0, 'null', null)",
+        "insert into domains (tenant_id) values (99)",
+        "insert into no_such_table values (1)",
+        "no sql",
+    ],
+)
+async def test_what_the_engine_refuses_is_a_store_error(store: Store, sql: str) -> None:
+    """A constraint or a wrong statement is a StoreError of that caller alone."""
+    await store.write(partial(put, name="taken"))
+    with pytest.raises(StoreError):
+        await store.write(lambda tx: (put(tx, "undone"), tx.execute(sql)))
+    await store.write(partial(put, name="then", value=1))
+    assert await store.read(names) == ["taken", "then"]
+
+
+async def test_a_reference_must_exist(store: Store) -> None:
+    """Foreign keys are checked."""
+    token = "insert into access_tokens (tenant_id, name, role, hash, created_at) values (:tenant, 'n', 'admin', 'h', 0)"
+    with pytest.raises(StoreError):
+        await store.write(lambda tx: tx.execute(token, tenant=77))
+
+
+async def test_submitted_work_is_told_in_order(store: Store) -> None:
+    """submit tells results on the event loop, in the order of submission, an error in its place."""
+    told: list[object] = []
+    finished = trio.Event()
+    loop = threading.get_ident()
+    error = NotFound("x")
+
+    def done(result: int | None, raised: BaseException | None) -> None:
+        assert threading.get_ident() == loop
+        told.append(raised or result)
+        if len(told) == 101:
+            finished.set()
+
+    def numbered(number: int, tx: Tx) -> int:
+        put(tx, f"n{number}", number)
+        if number == 50:
+            raise error
+        return number
+
+    for number in range(101):
+        store.submit(partial(numbered, number), done)
+    with trio.fail_after(5):
+        await finished.wait()
+    assert told == [*range(50), error, *range(51, 101)]
+    assert len(await store.read(names)) == 100
+
+
+async def test_who_was_told_may_submit_more(store: Store) -> None:
+    """What is submitted from inside `done` is done as well; a `done` that raises stops nobody."""
+    finished = trio.Event()
+
+    def second(_result: int | None, raised: BaseException | None) -> None:
+        assert raised is None
+        finished.set()
+
+    def first(_result: int | None, _raised: BaseException | None) -> None:
+        store.submit(partial(put, name="second", value=2), second)
+        raise RuntimeError("of the one who was told")
+
+    store.submit(partial(put, name="first", value=1), first)
+    with trio.fail_after(5):
+        await finished.wait()
+    assert await store.read(names) == ["first", "second"]
+
+
+async def test_a_cancel_waits_for_the_commit(store: Store) -> None:
+    """A writer that is cancelled while it waits learns what became of its row, and is cancelled after that."""
+    gate = Gate()
+    kept: list[int] = []
+    went_on = False
+
+    async def write(scope: trio.CancelScope) -> None:
+        nonlocal went_on
+        with scope:
+            kept.append(await store.write(partial(put, name="row")))
+            await trio.lowlevel.checkpoint()
+            went_on = True
+
+    scope = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.write, gate.work)
+        await gate.entered.wait()
+        nursery.start_soon(write, scope)
+        await trio.testing.wait_all_tasks_blocked()
+        scope.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+        assert kept == []
+        gate.open()
+    assert (kept, went_on, scope.cancelled_caught) == ([1], False, True)
+    assert await store.read(names) == ["row"]
+
+
+async def test_what_is_queued_is_done_at_the_end(database: Database) -> None:
+    """Work that was submitted before the store stops is kept and told."""
+    told = []
+    async with database.opened() as store:
+        for number in range(50):
+            store.submit(partial(put, name=f"n{number}"), lambda result, error: told.append((result, error)))
+    async with database.opened() as store:
+        assert len(await store.read(names)) == 50
+    assert told == [(1, None)] * 50
+
+
+async def test_a_closed_store_refuses(database: Database) -> None:
+    """Reading, writing and submitting are StoreErrors after the end; nobody is left waiting."""
+    async with database.opened() as store:
+        pass
+    with trio.fail_after(5):
+        with pytest.raises(StoreError):
+            await store.write(partial(put, name="late"))
+        with pytest.raises(StoreError):
+            store.submit(partial(put, name="late"), lambda result, error: None)
+        with pytest.raises(StoreError):
+            await store.read(names)
+
+
+async def test_totals_are_kept_by_domain_and_name(store: Store) -> None:
+    """A counter begins at 0, goes up and down with its transaction, and belongs to one domain."""
+
+    def undone(tx: Tx) -> None:
+        counters.add(tx, 1, "devices", 100)
+        raise NotFound("x")
+
+    for change in (3, 4, -2):
+        await store.write(partial(counters.add, domain_id=1, name="devices", change=change))
+    await store.write(lambda tx: counters.add(tx, 2, "devices", 1))
+    with pytest.raises(NotFound):
+        await store.write(undone)
+    totals = await store.read(
+        lambda tx: [counters.total(tx, domain, name) for domain, name in ((1, "devices"), (2, "devices"), (1, "x"))]
+    )
+    assert totals == [5, 1, 0]

@@ -1,0 +1,233 @@
+"""Backup and restore of the embedded database while it is in use."""
+
+import sqlite3
+import stat
+from collections.abc import AsyncIterator
+from contextlib import closing
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.errors import SchemaError, SecretError, StoreError
+from sallyport.store.copies import SqliteCopies
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+from sallyport.store.sqlite import SqliteStore
+from tests.store.conftest import NO_NAMES, names, put
+
+
+class Keeper:
+    """Copies of a store, and what is told about them."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.forgotten = self.backups = 0
+        self.wrong_key = False
+        self.configuration = Configuration(store)
+        self.listed = self.configuration.hold(names, NO_NAMES)
+        self.configuration.on_foreign_change(self._forget)
+        self.copies = SqliteCopies(
+            store, check=self._check, replaced=self.configuration.restored, backed_up=self._backed_up
+        )
+
+    def _forget(self) -> None:
+        self.forgotten += 1
+
+    def _backed_up(self) -> None:
+        self.backups += 1
+
+    def _check(self, tx: Tx) -> None:
+        names(tx)
+        if self.wrong_key:
+            raise SecretError("radius_clients/1/secret does not open under this master key")
+
+
+@pytest.fixture
+async def keeper(sqlite: SqliteStore) -> AsyncIterator[Keeper]:
+    """A store with a, b and c in it."""
+    keeper = Keeper(sqlite)
+    for value, name in enumerate("abc"):
+        await keeper.configuration.change(partial(put, name=name, value=value))
+    yield keeper
+
+
+def content(path: Path) -> list[str]:
+    """The names in a copy, which is sound."""
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+        return [name for (name,) in connection.execute("select name from counters order by value")]
+
+
+async def test_a_backup_is_a_file_for_its_owner(keeper: Keeper, tmp_path: Path) -> None:
+    """It holds everything in one file of mode 0600, its size is told, and nothing is left beside it."""
+    target = tmp_path / "copies" / "b.db"
+    target.parent.mkdir()
+    size = await keeper.copies.backup(target)
+    assert (target.stat().st_size, stat.S_IMODE(target.stat().st_mode)) == (size, 0o600)
+    assert content(target) == ["a", "b", "c"]
+    assert [each.name for each in target.parent.iterdir()] == ["b.db"]
+    assert keeper.backups == 1
+
+
+async def test_a_backup_replaces_a_file_at_once(keeper: Keeper, tmp_path: Path) -> None:
+    """An older backup of that name is replaced when the new one is whole."""
+    target = tmp_path / "b.db"
+    await keeper.copies.backup(target)
+    (tmp_path / "b.db.part").write_bytes(b"of a run that was interrupted")
+    await keeper.configuration.change(partial(put, name="d", value=9))
+    await keeper.copies.backup(target)
+    assert content(target) == ["a", "b", "c", "d"]
+
+
+async def test_a_backup_that_fails_leaves_what_was_there(keeper: Keeper, tmp_path: Path) -> None:
+    """A target that cannot be written is a StoreError; it counts as no backup, and the store goes on."""
+    (tmp_path / "folder").mkdir()
+    for target in (tmp_path / "missing" / "b.db", tmp_path / "folder"):
+        with pytest.raises(StoreError, match=str(target)):
+            await keeper.copies.backup(target)
+    assert keeper.backups == 0
+    assert sorted(each.name for each in tmp_path.iterdir() if "part" in each.name) == []
+    await keeper.configuration.change(partial(put, name="d", value=9))
+
+
+class Traffic:
+    """Numbers that are written one after the other, and reads beside them, until cancelled. told: those kept."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.told: list[int] = []
+        self.reads = 0
+        self._store = store
+
+    async def write(self) -> None:
+        for number in count(100):
+            await self._store.write(partial(put, name=f"n{number}", value=number))
+            self.told.append(number)
+
+    async def read(self) -> None:
+        while True:
+            assert (await self._store.read(names))[:3] == ["a", "b", "c"]
+            self.reads += 1
+
+
+async def test_a_backup_under_traffic_is_one_state(keeper: Keeper, tmp_path: Path) -> None:
+    """While numbers are written one after the other, a copy holds the first so many of them, among them all that a
+    writer was told of before it began; and each that one was told of is in the store."""
+    traffic = Traffic(keeper.store)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(traffic.write)
+        for each in range(5):
+            before = len(traffic.told)
+            await keeper.copies.backup(tmp_path / f"{each}.db")
+            copy = content(tmp_path / f"{each}.db")[3:]
+            assert copy == [f"n{number}" for number in range(100, 100 + len(copy))]
+            assert before <= len(copy)
+        nursery.cancel_scope.cancel()
+    assert traffic.told
+    assert (await keeper.store.read(names))[3:] == [f"n{number}" for number in traffic.told]
+
+
+async def test_a_restore_holds_at_once(keeper: Keeper, tmp_path: Path) -> None:
+    """When it returns, reads, snapshots and caches know the restored state, and writes go on from there."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    await keeper.configuration.change(partial(put, name="later", value=9))
+    await keeper.copies.restore(tmp_path / "b.db")
+    assert await keeper.store.read(names) == keeper.listed.value == ["a", "b", "c"]
+    assert keeper.forgotten == 1
+    await keeper.configuration.change(partial(put, name="d", value=9))
+    assert keeper.listed.value == ["a", "b", "c", "d"]
+    assert content(tmp_path / "b.db") == ["a", "b", "c"]
+    assert not list(tmp_path.glob("*.part"))
+
+
+async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_path: Path) -> None:
+    """A restore changes no pragma: WAL mode, synchronous=FULL, foreign keys."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    await keeper.copies.restore(tmp_path / "b.db")
+    pragmas = await keeper.store.exclusive(
+        lambda connection: [
+            connection.execute(f"pragma {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    )
+    assert pragmas == ["wal", 2, 1]
+
+
+async def test_a_restore_under_traffic_disturbs_nobody(keeper: Keeper, tmp_path: Path) -> None:
+    """Reads and writes that run meanwhile all succeed and see the state before or after it; what is written after it
+    is kept."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    await keeper.configuration.change(partial(put, name="later", value=9))
+    traffic = Traffic(keeper.store)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(traffic.write)
+        for _ in range(4):
+            nursery.start_soon(traffic.read)
+        for _ in range(3):
+            await keeper.copies.restore(tmp_path / "b.db")
+        after, reads = len(traffic.told), traffic.reads
+        while len(traffic.told) < after + 10 or traffic.reads < reads + 10:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    kept = await keeper.store.read(names)
+    assert "later" not in kept
+    assert kept[-len(traffic.told[after:]) :] == [f"n{number}" for number in traffic.told[after:]]
+    await keeper.copies.backup(tmp_path / "c.db")
+    assert content(tmp_path / "c.db") == kept
+
+
+async def test_what_is_no_copy_of_ours_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """A missing file, text, another program's database: a StoreError that names it, and nothing is changed."""
+    (tmp_path / "text").write_text("no database\n" * 1000)
+    (tmp_path / "empty").write_bytes(b"")
+    with closing(sqlite3.connect(tmp_path / "other")) as connection:
+        connection.execute("create table songs (title text)")
+        connection.commit()
+    for name in ("text", "empty", "other", "missing"):
+        with pytest.raises(StoreError, match=name):
+            await keeper.copies.restore(tmp_path / name)
+    await unchanged(keeper)
+
+
+async def test_a_copy_of_a_newer_version_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """A SchemaError, before anything is changed."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db")) as connection:
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('sallyport', 'm9999_later', '')"
+        )
+        connection.commit()
+    with pytest.raises(SchemaError, match="newer version"):
+        await keeper.copies.restore(tmp_path / "b.db")
+    await unchanged(keeper)
+
+
+async def test_a_damaged_copy_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """A page full of other octets is found before anything is changed."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    octets = bytearray((tmp_path / "b.db").read_bytes())
+    octets[4096 * 3 : 4096 * 6] = b"\x55" * 4096 * 3
+    (tmp_path / "b.db").write_bytes(octets)
+    with pytest.raises(StoreError, match=r"b\.db"):
+        await keeper.copies.restore(tmp_path / "b.db")
+    await unchanged(keeper)
+
+
+async def test_a_copy_under_another_key_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """Secrets that this master key does not open are found before anything is changed."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    keeper.wrong_key = True
+    with pytest.raises(StoreError, match="another master key"):
+        await keeper.copies.restore(tmp_path / "b.db")
+    await unchanged(keeper)
+
+
+async def unchanged(keeper: Keeper) -> None:
+    """The store is as it was, takes writes, and nothing is left over."""
+    assert await keeper.store.read(names) == ["a", "b", "c"]
+    assert keeper.forgotten == 0
+    assert not list(keeper.store.path.parent.glob("*.part"))
+    await keeper.configuration.change(partial(put, name="d", value=9))
+    assert keeper.listed.value == ["a", "b", "c", "d"]

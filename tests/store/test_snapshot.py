@@ -1,0 +1,192 @@
+"""Configuration: snapshots in memory that are exact after each change."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.errors import NotFound, StoreError
+from sallyport.store.model import Store, T, Tx, Work
+from sallyport.store.snapshot import Configuration
+from sallyport.store.sqlite import SqliteStore
+from tests.areas import running_store
+from tests.store.conftest import NO_NAMES, names, put
+
+
+class HeldStore:
+    """A store in front of another that can hold a read's answer back, or fail."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.held: list[trio.Event] = []
+        self.hold_next = False
+        self.fails = False
+        self.failed = trio.Event()
+
+    async def read(self, work: Work[T]) -> T:
+        if self.fails:
+            self.failed.set()
+            raise StoreError("disk")
+        hold, self.hold_next = self.hold_next, False
+        result = await self.store.read(work)
+        if hold:
+            self.held.append(trio.Event())
+            await self.held[-1].wait()
+        return result
+
+    async def write(self, work: Work[T]) -> T:
+        return await self.store.write(work)
+
+    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
+        self.store.submit(work, done)
+
+
+async def test_a_change_holds_when_it_returns(store: Store) -> None:
+    """The very next look sees it, in every snapshot."""
+    configuration = Configuration(store)
+    listed, counted = configuration.hold(names, NO_NAMES), configuration.hold(lambda tx: len(names(tx)), -1)
+    assert (listed.value, counted.value) == ([], -1)
+    for number in range(5):
+        assert await configuration.change(partial(put, name=f"n{number}", value=number)) == 1
+        assert (len(listed.value), counted.value) == (number + 1, number + 1)
+
+
+async def test_a_refused_change_changes_nothing(store: Store) -> None:
+    """What raises is told to its caller; snapshots and version stay."""
+    configuration = Configuration(store)
+    listed = configuration.hold(names, NO_NAMES)
+    await configuration.change(partial(put, name="a"))
+
+    def refused(tx: Tx) -> None:
+        put(tx, "b")
+        raise NotFound("x")
+
+    version = await store.read(lambda tx: tx.value(int, "select version from config_version"))
+    with pytest.raises(NotFound):
+        await configuration.change(refused)
+    assert listed.value == ["a"]
+    assert await store.read(lambda tx: tx.value(int, "select version from config_version")) == version
+
+
+async def test_changes_at_the_same_time_all_hold(store: Store) -> None:
+    """Of many changes at once each holds when it returns, and in the end all do."""
+    configuration = Configuration(store)
+    listed = configuration.hold(names, NO_NAMES)
+
+    async def change(name: str) -> None:
+        await configuration.change(partial(put, name=name))
+        assert name in listed.value
+
+    async with trio.open_nursery() as nursery:
+        for number in range(50):
+            nursery.start_soon(change, f"n{number}")
+    assert len(listed.value) == 50
+
+
+async def test_an_older_view_never_replaces_a_newer_one(store: Store) -> None:
+    """A reload whose read was slow does not undo what a later change has shown."""
+    held = HeldStore(store)
+    configuration = Configuration(held)
+    listed = configuration.hold(names, NO_NAMES)
+    held.hold_next = True
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.change, partial(put, name="a"))
+        while not held.held:
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        await configuration.change(partial(put, name="b"))
+        assert listed.value == ["a", "b"]
+        held.held[0].set()
+    assert listed.value == ["a", "b"]
+
+
+async def test_a_value_is_replaced_as_a_whole(store: Store) -> None:
+    """Who holds the old value keeps it as it was."""
+    configuration = Configuration(store)
+    listed = configuration.hold(names, NO_NAMES)
+    await configuration.change(partial(put, name="a"))
+    old = listed.value
+    await configuration.change(partial(put, name="b"))
+    assert (old, listed.value) == (["a"], ["a", "b"])
+
+
+async def test_a_change_of_another_process_is_seen_within_a_second(tmp_path: Path) -> None:
+    """What raised the version in the file is in the snapshots soon, and caches by key are told to forget."""
+    async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
+        configuration = Configuration(store)
+        listed, forgotten = configuration.hold(names, NO_NAMES), trio.Event()
+        configuration.on_foreign_change(forgotten.set)
+        await configuration.reload()
+        nursery.start_soon(configuration.watch)
+        with closing(sqlite3.connect(store.path)) as other:
+            other.execute("insert into counters (domain_id, name, value) values (0, 'foreign', 1)")
+            other.execute("update config_version set version = version + 1")
+            other.commit()
+        with trio.fail_after(1):
+            await forgotten.wait()
+        assert listed.value == ["foreign"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_own_changes_are_not_foreign(store: Store, autojump_clock: trio.testing.MockClock) -> None:
+    """After a change of our own nothing is forgotten: the caches already know."""
+    configuration = Configuration(store)
+    told: list[str] = []
+    configuration.on_foreign_change(lambda: told.append("forget"))
+    await configuration.reload()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.watch)
+        for number in range(5):
+            await configuration.change(partial(put, name=f"n{number}"))
+            await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert told == []
+
+
+async def test_what_is_in_memory_stands_while_the_store_fails(
+    sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A store that cannot be read does not end the watch, and does not empty a snapshot."""
+    held = HeldStore(sqlite)
+    configuration = Configuration(held)
+    listed = configuration.hold(names, NO_NAMES)
+    await configuration.change(partial(put, name="a"))
+    forgotten = trio.Event()
+    configuration.on_foreign_change(forgotten.set)
+    async with trio.open_nursery() as nursery:
+        held.fails = True
+        nursery.start_soon(configuration.watch)
+        await held.failed.wait()
+        assert listed.value == ["a"]
+        await sqlite.write(raise_version)
+        held.fails = False
+        await forgotten.wait()
+        nursery.cancel_scope.cancel()
+    assert listed.value == ["a", "b"]
+
+
+async def test_a_restored_store_may_be_older(sqlite: SqliteStore) -> None:
+    """After a restore the version counts from wherever it is, also from a lower one."""
+    configuration = Configuration(sqlite)
+    listed = configuration.hold(names, NO_NAMES)
+    told: list[str] = []
+    configuration.on_foreign_change(lambda: told.append("forget"))
+    for name in "abc":
+        await configuration.change(partial(put, name=name))
+    await sqlite.write(
+        lambda tx: (tx.execute("delete from counters"), tx.execute("update config_version set version = 1"))
+    )
+    await configuration.restored()
+    assert (listed.value, told) == ([], ["forget"])
+    await configuration.change(partial(put, name="d"))
+    assert listed.value == ["d"]
+
+
+def raise_version(tx: Tx) -> None:
+    """What another process does when it changes something."""
+    put(tx, "b")
+    tx.execute("update config_version set version = version + 1")

@@ -1,0 +1,176 @@
+"""What is special of the embedded engine: its file, its pragmas, the bare connection, a database that is locked."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.errors import NotFound, SchemaError, StoreError
+from sallyport.metrics import StoreMetrics
+from sallyport.store.directory import Reserve
+from sallyport.store.migrations import ALL
+from sallyport.store.sqlite import SqliteStore
+from tests.areas import running_store
+from tests.store.conftest import names, put
+
+
+def opened(path: Path) -> SqliteStore:
+    """A store that is open and takes no writes."""
+    return SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0))
+
+
+def applied(path: Path) -> list[str]:
+    """The names of the migrations that a file says it has."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("select name from _sqlite_migrations where migration_set = 'sallyport' order by name")
+        return [name for (name,) in rows]
+
+
+def test_migrations_are_applied_once(tmp_path: Path) -> None:
+    """A second start finds everything applied and changes nothing."""
+    path = tmp_path / "s.db"
+    opened(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update config_version set version = 7")
+        connection.commit()
+        schema = connection.execute("select sql from sqlite_master order by name").fetchall()
+    opened(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select version from config_version").fetchall() == [(7,)]
+        assert connection.execute("select sql from sqlite_master order by name").fetchall() == schema
+    assert applied(path) == sorted(each.name for each in ALL._migrations)
+
+
+def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    """A migration that this program does not know is a SchemaError that names it, and the file stays as it is."""
+    path = tmp_path / "s.db"
+    opened(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('sallyport', 'm9999_later', '')"
+        )
+        connection.commit()
+    before = applied(path)
+    with pytest.raises(SchemaError, match=r"newer version.*m9999_later"):
+        opened(path)
+    assert applied(path) == before
+
+
+@pytest.mark.parametrize("content", [b"text, not a database\n" * 100, b"SQLite format 3\0" + bytes(4080)])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    """The error names the file, which stays as it is."""
+    path = tmp_path / "s.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"s\.db"):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """A directory, or a folder that is not there, is a StoreError."""
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "missing" / "s.db"):
+        with pytest.raises(StoreError):
+            opened(path)
+
+
+async def test_the_writer_waits_for_the_disk(sqlite: SqliteStore) -> None:
+    """The writer's connection really is in WAL mode with synchronous=FULL and checks foreign keys."""
+
+    def pragmas(connection: sqlite3.Connection) -> list[object]:
+        asked = ("journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "journal_size_limit")
+        return [connection.execute(f"pragma {name}").fetchone()[0] for name in asked]
+
+    assert await sqlite.exclusive(pragmas) == ["wal", 2, 1, 20_000, 80 << 20]
+    assert (await sqlite.read(lambda tx: tx.value(int, "pragma query_only"))) == 1
+
+
+async def test_every_reader_is_read_only(sqlite: SqliteStore) -> None:
+    """No connection of the pool takes a write, however many are in use at once."""
+    refused = 0
+
+    async def try_to_write() -> None:
+        nonlocal refused
+        with pytest.raises(StoreError):
+            await sqlite.read(partial(put, name="never"))
+        refused += 1
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(try_to_write)
+    assert refused == 20
+
+
+async def test_exclusive_work_stands_alone(sqlite: SqliteStore) -> None:
+    """It runs outside a transaction, after what was written before it and before what comes after it."""
+    order: list[str] = []
+
+    def write(name: str) -> None:
+        sqlite.submit(partial(put, name=name), lambda result, error: order.append(name))
+
+    def alone(connection: sqlite3.Connection) -> list[str]:
+        assert not connection.in_transaction
+        return [name for (name,) in connection.execute("select name from counters order by name")]
+
+    write("a")
+    async with trio.open_nursery() as nursery:
+        seen: list[list[str]] = []
+
+        async def exclusively() -> None:
+            seen.append(await sqlite.exclusive(alone))
+            order.append("alone")
+
+        nursery.start_soon(exclusively)
+        await trio.testing.wait_all_tasks_blocked()
+        write("b")
+    await sqlite.write(partial(put, name="c"))
+    assert seen == [["a"]]
+    assert sorted(order) == ["a", "alone", "b"] and order[0] == "a"
+
+
+async def test_exclusive_work_fails_alone(sqlite: SqliteStore) -> None:
+    """What it raises reaches its caller, and the writes beside it are kept."""
+
+    def alone(connection: sqlite3.Connection) -> None:
+        raise NotFound("x")
+
+    sqlite.submit(partial(put, name="before"), lambda result, error: None)
+    with pytest.raises(NotFound):
+        await sqlite.exclusive(alone)
+    await sqlite.write(partial(put, name="after"))
+    assert await sqlite.read(names) == ["after", "before"]
+
+
+async def test_a_locked_database_is_not_ready(sqlite: SqliteStore) -> None:
+    """While another program holds the lock every write is a StoreError and the store is not ready; it reads on, and
+    is ready by itself soon after the lock is gone."""
+    await sqlite.exclusive(lambda connection: connection.execute("pragma busy_timeout = 20"))
+    with closing(sqlite3.connect(sqlite.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreError, match="locked"):
+            await sqlite.write(partial(put, name="refused"))
+        assert not sqlite.ready
+        assert await sqlite.read(names) == []
+        other.execute("rollback")
+    with trio.fail_after(10):
+        while not sqlite.ready:
+            await trio.sleep(0.01)
+    await sqlite.write(partial(put, name="kept"))
+    assert await sqlite.read(names) == ["kept"]
+
+
+async def test_a_file_of_another_disk_is_put_in_its_place(tmp_path: Path) -> None:
+    """A store that was closed is one file: copied elsewhere it holds everything."""
+    async with running_store(tmp_path / "s.db") as store:
+        await store.write(partial(put, name="kept"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["s.db"]
+    (tmp_path / "there").mkdir()
+    shutil.move(tmp_path / "s.db", tmp_path / "there" / "s.db")
+    async with running_store(tmp_path / "there" / "s.db") as store:
+        assert await store.read(names) == ["kept"]
