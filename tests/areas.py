@@ -3,7 +3,8 @@
     async def test_it(areas: Areas) -> None:
         domain_id = await areas.domains.add(areas.tenant, "branch")
 
-`areas` is wired as `app.py` wires the service, and has one tenant with one domain, `corp`.
+`areas` is wired as `app.py` wires the service, and has one tenant with one domain, `corp`. A folder of tests has the
+fixtures by importing them in its conftest.py.
 """
 
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
@@ -102,10 +104,16 @@ class Areas:
         return self.registry.get_sample_value(name, labels) or 0.0
 
 
-@asynccontextmanager
-async def wired(path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """Areas over a new store in a file, until the block is left."""
-    async with running_store(path) as store:
+@pytest.fixture
+def clock() -> SetClock:
+    """A clock that stands still."""
+    return SetClock()
+
+
+@pytest.fixture
+async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
+    """The areas over a new store."""
+    async with running_store(tmp_path / "s.db") as store:
         areas = Areas(store, clock)
         await areas.prepare()
         yield areas

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.clock import now_us
 from sallyport.base.command import Command, Commands
 from sallyport.base.config import Settings
-from sallyport.base.errors import ConfigError, SecretError
+from sallyport.base.errors import ConfigError, SecretError, StartError
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.service import Domains
 from sallyport.endpoints import commands as user_commands
@@ -124,21 +124,23 @@ class App:
         except SecretError as error:
             raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
         self.process_metrics.reloaded.set(time.time())
-        token = await self.tenancy.first_start()
-        if token is not None:
-            path = self.settings.data_dir / TOKEN_FILE
-            _write_private(path, token + "\n")
+        path = self.settings.data_dir / TOKEN_FILE
+        if await self.tenancy.first_start(lambda token: _write_private(path, token + "\n")):
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
 
 
 def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
+    """A file of mode 0600, on disk when this returns. StartError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
 
 
 @asynccontextmanager

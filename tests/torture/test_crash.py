@@ -4,7 +4,6 @@ The service is killed with SIGKILL in the middle of a load of logins and account
 directory and ports. That what it wrote had also reached the disk is what `test_trace` looks at.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -19,7 +18,7 @@ SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1"}
 pytestmark = pytest.mark.torture
 
 
-def test_what_was_answered_survives_a_kill(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
     """Each answer that a client received is in the store with its device, and a retransmit gets the same octets."""
     random = Random(20)
     service = RunningService(tmp_path, SETTINGS)
@@ -30,7 +29,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path, record_property: Call
         assert service.stop() == 0
     finally:
         service.kill()
-    record_property("answered", sum(checked))
+    print(f"{sum(checked)} answered requests compared over {ROUNDS} kills")
     assert min(checked) > 100, checked
     assert "exception" not in service.log()
 

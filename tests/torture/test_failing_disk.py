@@ -12,7 +12,7 @@ import pytest
 from tests.service import RunningService, running_service
 from tests.torture.load import Loads, populate
 from tests.torture.test_full_disk import eventually, ready, store_errors
-from tests.torture.trace import needs_strace
+from tests.torture.trace import needs_attached_strace
 
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 NO_LIMIT = resource.RLIM_INFINITY
@@ -35,7 +35,7 @@ def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
         loads.check()
 
 
-@needs_strace
+@needs_attached_strace
 @pytest.mark.parametrize(
     ("call", "step", "error"),
     [("fdatasync", 7, "EIO"), ("pwrite64", 197, "EIO"), ("pwrite64", 211, "ENOSPC"), ("pwrite64", 223, "EDQUOT")],
@@ -53,7 +53,7 @@ def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: st
         loads.check()
 
 
-@needs_strace
+@needs_attached_strace
 def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
     """While the store cannot be read, lists are refused and known users log in; then all is as before."""
     with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
@@ -64,6 +64,19 @@ def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
             assert min(loads.run(0.5) for _ in range(4)) > 0  # long enough for each of the background tasks to fail
         eventually(lambda: list_devices(service) == 200, 5)
         assert "the configuration cannot be read" in service.log()
+        loads.check()
+
+
+def test_no_file_can_be_opened(tmp_path: Path) -> None:
+    """At the limit of open files logins go on, since the store holds all of its own; then the rest comes back."""
+    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+        populate(service)
+        used = max(int(each.name) for each in Path(f"/proc/{service.process_id}/fd").iterdir()) + 1
+        (_, hard) = resource.prlimit(service.process_id, resource.RLIMIT_NOFILE)
+        resource.prlimit(service.process_id, resource.RLIMIT_NOFILE, (used, hard))
+        assert min(loads.run() for _ in range(8)) > 0
+        resource.prlimit(service.process_id, resource.RLIMIT_NOFILE, (hard, hard))
+        eventually(lambda: list_devices(service) == 200, 5)
         loads.check()
 
 

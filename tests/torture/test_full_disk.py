@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.store.directory import Reserve
 from tests.service import RunningService, ServiceError
 from tests.torture.disk import ServiceOnDisk, SmallDisk, needs_mounts, small_disk
 from tests.torture.load import Loads, populate
@@ -35,7 +36,7 @@ def test_a_log_on_the_same_disk_does_no_harm(disk: SmallDisk, tmp_path: Path) ->
     with started(disk, tmp_path, log=disk.outside / "log") as service, Loads(service) as loads:
         loads.run()
         disk.fill()
-        eventually(lambda: not holds_reserve(service) and loads.run(), 20)
+        eventually(lambda: loads.run() and not holds_reserve(service), 20)
         disk.fill()
         eventually(lambda: loads.run() == 0 and not ready(service), 30)
         disk.clear()
@@ -61,6 +62,24 @@ def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path:
         populate(service)
     finally:
         service.kill()
+
+
+def test_the_reserve_has_the_size_that_is_set(disk: SmallDisk) -> None:
+    """A reserve of another size, from before, is cut, filled up or given back; none is taken where it would not fit."""
+    path = disk.outside / "reserve"
+    path.write_bytes(bytes(MIB))
+    for mib in (3, 2, 0):
+        reserve = Reserve(path, mib * MIB)
+        reserve.refill()
+        assert not reserve.released
+        assert disk.free() == (DISK_MIB - mib) * MIB
+    reserve = Reserve(path, DISK_MIB * MIB // 2 + MIB)
+    reserve.refill()
+    assert reserve.released
+    assert not path.exists()
+    assert reserve.has_room(DISK_MIB * MIB)
+    assert not reserve.has_room(DISK_MIB * MIB + 1)
+    assert disk.free() == DISK_MIB * MIB
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What the service asks of the kernel, as strace saw it: the calls in the order in which they began."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -95,8 +96,17 @@ def _octets(text: str) -> bytes:
 def _permitted() -> bool:
     if shutil.which("strace") is None:
         return False
-    tried = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, timeout=10, check=False)
+    tried = subprocess.run(
+        ["strace", "-D", "-qq", "-o", "/dev/null", "true"], capture_output=True, timeout=10, check=False
+    )
     return tried.returncode == 0
 
 
+def _may_attach() -> bool:
+    """To a process that runs: Yama may allow that to root alone."""
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    return _permitted() and (os.geteuid() == 0 or not scope.exists() or scope.read_text().strip() == "0")
+
+
 needs_strace = pytest.mark.skipif(not _permitted(), reason="strace is not installed, or may not trace here")
+needs_attached_strace = pytest.mark.skipif(not _may_attach(), reason="strace is not installed, or may not attach here")

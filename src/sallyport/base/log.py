@@ -3,10 +3,30 @@
 Areas log through `structlog.get_logger()`; this module only says how it looks.
 """
 
+import io
 import logging
 import sys
+from contextlib import suppress
+from typing import TextIO, cast
 
 import structlog
+
+
+class _Lossy(io.TextIOBase):
+    """A stream whose failure is nobody's: a line that a full disk or a closed pipe does not take is lost, and the
+    service goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def configure(*, level: str = "info", json: bool | None = None) -> None:
@@ -21,7 +41,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
             *renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=True,
     )
 

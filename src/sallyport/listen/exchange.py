@@ -174,6 +174,7 @@ class Exchange:
             else:
                 self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
+            self._request_cells[request.code].count -= 1  # it counts as a discard
             self._drop(known)
             raise
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, without_case
 
 COUNTER = "events"
 FOREVER = 2**63 - 1
@@ -55,8 +55,8 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
     where = "domain_id = :d and at >= :since and at < :until"
     parameters: dict[str, Value] = {"d": query.domain_id, "since": query.since, "until": query.until}
     if query.search:
-        where += " and (" + " or ".join(f"instr(lower({column}), :search) > 0" for column in _SEARCHED) + ")"
-        parameters["search"] = query.search.lower()
+        text, parameters["search"] = without_case("{}", query.search)
+        where += " and (" + " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED) + ")"
     if query.search or query.since or query.until != FOREVER:
         total = tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
     else:

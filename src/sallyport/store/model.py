@@ -1,5 +1,6 @@
 """What the areas see of the store. SQL is written for both engines: named parameters, explicit columns, UTC integer
-microseconds, JSON as text, `on conflict ... returning`."""
+microseconds, JSON as text, `on conflict ... returning`. Beside the functions that both have there is `fold(text)`: text
+without case in every script, where `lower` knows the letters a to z alone and has the indexes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -29,6 +30,11 @@ class Tx(Protocol):
 
 
 Work = Callable[[Tx], T]
+
+
+def without_case(column: str, text: str) -> tuple[str, str]:
+    """SQL for a column without case, and the text in the same form, to compare them: by an index where that will do."""
+    return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", text.casefold())
 
 
 class Store(Protocol):

@@ -339,6 +339,7 @@ def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=256
         )
         Database(connection, execute_plugins=False)
+        connection.create_function("fold", 1, str.casefold, deterministic=True)
         connection.executescript("pragma query_only = on; pragma busy_timeout = 5000;" if read_only else _PRAGMAS)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error

@@ -1,6 +1,7 @@
 """Tenants and access tokens: made, listed, revoked, and looked up for each request."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Unauthenticated
@@ -112,19 +113,24 @@ class Tenancy:
         self._generation += 1
         self._known.clear()
 
-    async def first_start(self) -> str | None:
-        """Make organization 1, tenant 1 and an admin token where no token was ever made; the token, if it made one."""
+    async def first_start(self, hand_over: Callable[[str], None]) -> bool:
+        """Make organization 1, tenant 1 and an admin token where no token was ever made; whether it made one.
+
+        hand_over: gives the token to the admin. It is called before the token is kept, in the store's thread, so that
+        a crash between the two leaves a token that is worth nothing, and not one that nobody knows.
+        """
         at = self._clock()
         token = new_token()
 
         def work(tx: Tx) -> bool:
             if repo.any_token(tx):
                 return False
+            hand_over(token)
             owner = repo.ensure_tenant(tx, 1, 1, at=at)
             _add(tx, owner, Role.ADMIN, "first start", token=token, at=at, until=None)
             return True
 
-        return token if await self._store.write(work) else None
+        return await self._store.write(work)
 
 
 def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, until: int | None) -> TokenRecord:

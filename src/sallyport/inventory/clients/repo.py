@@ -1,9 +1,11 @@
 """The SQL of RADIUS clients. A secret is sealed under the identity `radius_clients/ID/secret`."""
 
 from dataclasses import dataclass
+from ipaddress import ip_network
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.model import Client, ClientTable, Network
+from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
@@ -84,6 +86,15 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
     )
 
 
+def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
+    """The networks of all other tenants."""
+    return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
+
+
+def _network(*, network: str) -> Network:
+    return ip_network(network)
+
+
 def add(tx: Tx, vault: Vault, *, tenant_id: int, name: str, network: str, secret: bytes, at: int) -> int:
     """A new client with the settings' defaults; its id. Conflict: the name or the network is taken."""
     _must_be_free(tx, 0, tenant_id, name, network)
@@ -119,10 +130,11 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) ->
         raise NotFound("client not found")
     name, network = str(changes.get("name", row.name)), str(changes.get("network", row.network))
     _must_be_free(tx, client_id, tenant_id, name, network)
+    other = {column for column, value in changes.items() if value != getattr(row, column)}
     changes = {**changes, "name_key": name.casefold()}
-    if changes.keys() & {"network", "require_message_authenticator"}:
+    if other & {"network", "require_message_authenticator"}:
         changes["signed_since"] = None
-    if changes.keys() & {"network", "limit_proxy_state"}:
+    if other & {"network", "limit_proxy_state"}:
         changes["proxy_state_limited_since"] = None
     columns = ", ".join(f"{column} = :{column}" for column in changes)
     tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)

@@ -12,6 +12,7 @@ from sallyport.base.ids import new_shared_secret
 from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
+from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
@@ -93,9 +94,9 @@ class Clients:
         """Add several clients, all or none."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
-        self._check_ranges(tenant_id, [new.network for new in clients])
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
+            _check_ranges(tx, tenant_id, [new.network for new in clients])
             return [self._add(tx, tenant_id, new) for new in clients]
 
         return await self._configuration.change(work)
@@ -125,10 +126,12 @@ class Clients:
         """Do the steps of a plan, all or none; refused ones are left out. Conflict: something changed meanwhile."""
 
         def work(tx: Tx) -> None:
-            for step in steps:
+            doing = [step for step in steps if step.action in {Action.NEW, Action.CHANGED}]
+            _check_ranges(tx, tenant_id, [step.wanted.network for step in doing])
+            for step in doing:
                 if step.action is Action.NEW:
                     self._add(tx, tenant_id, _new(step.wanted))
-                elif step.action is Action.CHANGED:
+                else:
                     repo.update(tx, tenant_id, step.client_id, dict(step.columns or {}))
                     self._replace(tx, step.client_id, step.secret, step.domain_ids)
 
@@ -145,10 +148,9 @@ class Clients:
     ) -> None:
         """Change a client; what is not given keeps its value. NotFound, Conflict, Forbidden."""
         self._check_domains(tenant_id, domain_ids or ())
-        if "network" in changes:
-            self._check_ranges(tenant_id, [str(changes["network"])])
 
         def work(tx: Tx) -> None:
+            _check_ranges(tx, tenant_id, [str(changes["network"])] if "network" in changes else [])
             repo.update(tx, tenant_id, client_id, changes)
             self._replace(tx, client_id, secret, domain_ids)
 
@@ -200,11 +202,13 @@ class Clients:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
 
-    def _check_ranges(self, tenant_id: int, networks: Sequence[str]) -> None:
-        foreign = self.table.foreign_ranges(tenant_id)
-        for network in networks:
-            if foreign.touch(ip_network(network)):
-                raise Conflict(f"the address {network} touches a range of another tenant")
+
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[str]) -> None:
+    """In the transaction of the change, since two tenants may ask at the same moment."""
+    foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
+    for network in networks:
+        if foreign.touch(ip_network(network)):
+            raise Conflict(f"the address {network} touches a range of another tenant")
 
 
 def _new(wanted: Wanted) -> NewClient:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, without_case
 
 COUNTER = "devices"
 _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas_identifier = :nas"
@@ -157,10 +157,11 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 
 
 def note_station(tx: Tx, station: Station, requests: int) -> None:
-    """Keep a station with its last user, adding what was counted."""
+    """Keep a station with its last user, adding what was counted; not where its device was deleted meanwhile."""
     tx.execute(
         "insert into stations (domain_id, device_id, station, user_name, first_seen, last_seen, request_count) "
-        "values (:d, :device, :station, :user, :first, :last, :requests) "
+        "select :d, :device, :station, :user, :first, :last, :requests where exists "
+        "(select 1 from devices where id = :device) "
         "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
         "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count",
         d=station.device.domain_id,
@@ -231,16 +232,13 @@ def _conditions(query: DeviceQuery) -> tuple[str, str, dict[str, Value]]:
         where.append("devices_search match :match")
         parameters["match"] = _match(query.domain_id, query.search)
     elif query.search:
-        columns = ("device_name", "device_type", "ip_address", "client_ip")
-        where.append("(" + " or ".join(f"instr(lower(devices.{column}), :search) > 0" for column in columns) + ")")
-        parameters["search"] = query.search.lower()
+        text, parameters["search"] = without_case("devices.{}", query.search)
+        searched = ("device_name", "device_type", "ip_address", "client_ip")
+        where.append("(" + " or ".join(f"instr({text.format(each)}, :search) > 0" for each in searched) + ")")
     if query.column:
-        parameters["value"] = query.value.lower()
-        where.append(
-            "(lower(devices.device_name) = :value or lower(devices.device_type) = :value)"
-            if query.column == "device_name"
-            else f"lower(devices.{query.column}) = :value"
-        )
+        text, parameters["value"] = without_case("devices.{}", query.value)
+        columns = ["device_name", "device_type"] if query.column == "device_name" else [query.column]
+        where.append("(" + " or ".join(f"{text.format(each)} = :value" for each in columns) + ")")
     return source, " and ".join(where), parameters
 
 
@@ -292,11 +290,12 @@ def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
     """One page of the stations behind a domain's devices (device_id 0: of all), ordered by id, and their number."""
+    text, needle = without_case("{}", search)
     where = (
-        "domain_id = :d and (:device = 0 or device_id = :device) and (:search = '' or instr(lower(station), "
-        ":search) > 0 or instr(lower(user_name), :search) > 0)"
+        "domain_id = :d and (:device = 0 or device_id = :device) and (:search = '' or "
+        f"instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
     )
-    parameters: dict[str, Value] = {"d": domain_id, "device": device_id, "search": search.lower()}
+    parameters: dict[str, Value] = {"d": domain_id, "device": device_id, "search": needle}
     columns = ", ".join(StationRow.__dataclass_fields__)
     rows = tx.all(
         StationRow,

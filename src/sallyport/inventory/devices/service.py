@@ -49,12 +49,12 @@ class Devices:
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """One page of a domain's devices and how many match in all."""
-        await self.flush()
+        await self._flush_or_log()
         return await self._store.read(lambda tx: repo.page(tx, query))
 
     async def one(self, domain_id: int, device_id: int) -> DeviceRow:
         """A domain's device. NotFound."""
-        await self.flush()
+        await self._flush_or_log()
         rows = await self._store.read(lambda tx: repo.by_ids(tx, domain_id, [device_id]))
         if not rows:
             raise NotFound("device not found")
@@ -64,7 +64,7 @@ class Devices:
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
         """One page of stations and how many match."""
-        await self.flush()
+        await self._flush_or_log()
         return await self._store.read(
             lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
         )
@@ -105,7 +105,7 @@ class Devices:
                 return
             try:
                 self.count_registered(await self._store.write(lambda tx: _write_counts(tx, changes)))
-            except StoreError:
+            except BaseException:
                 self.sightings.put_back(changes)
                 raise
 

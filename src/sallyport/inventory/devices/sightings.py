@@ -74,21 +74,30 @@ class Sightings:
         return station
 
     def take_changes(self) -> Changes:
-        """What was counted since the last call, to be flushed; also makes room where there is too much."""
-        changes = Changes(
-            [(device, device.requests) for device in self._changed_devices],
-            [(station, station.requests) for station in self._changed_stations],
-        )
-        for device in self._changed_devices:
-            device.requests = 0
-        for station in self._changed_stations:
-            station.requests = 0
-        self._changed_devices, self._changed_stations = [], []
+        """What was counted since the last call, to be flushed; also makes room where there is too much.
+
+        What has no row yet is counted on until the transaction that gives it one is through.
+        """
+        changes = Changes([], [])
+        devices, self._changed_devices = self._changed_devices, []
+        stations, self._changed_stations = self._changed_stations, []
+        for device in devices:
+            if device.id is None:
+                self._changed_devices.append(device)
+            else:
+                changes.devices.append((device, device.requests))
+                device.requests = 0
+        for station in stations:
+            if station.device.id is None:
+                self._changed_stations.append(station)
+            else:
+                changes.stations.append((station, station.requests))
+                station.requests = 0
         if len(self._devices) > self._max_devices:
-            self._devices.clear()
-            self._stations.clear()
+            self.forget_all()
         if len(self._stations) > self._max_stations:
             self._stations.clear()
+            self._changed_stations.clear()
         return changes
 
     def put_back(self, changes: Changes) -> None:

@@ -1,0 +1,198 @@
+"""Endpoint users: their passwords, and what of them is in memory."""
+
+import pytest
+import trio
+
+from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.base.secret import Secret
+from sallyport.endpoints.model import User
+from sallyport.endpoints.service import EndpointUsers, Missing
+from sallyport.store.model import Store, T, Work
+from sallyport.store.vault import Vault
+from tests.areas import Areas
+
+MISSING = Missing.MISSING
+
+
+def passwords(user: User | Missing | None) -> tuple[bytes, ...]:
+    """The passwords of a user that is there."""
+    assert isinstance(user, User)
+    return user.passwords
+
+
+async def test_a_user_is_loaded_once(areas: Areas) -> None:
+    """Missing until it is loaded, then in memory under any case of its name, with its password."""
+    user_id = await areas.users.add(areas.domain, "Ann", b"hello")
+    assert areas.users.cached(areas.domain, "ann") is MISSING
+    loaded = await areas.users.load(areas.domain, "ANN")
+    assert loaded is not None
+    assert (loaded.id, loaded.name, loaded.passwords) == (user_id, "Ann", (b"hello",))
+    for name in ("ann", "Ann", "aNN"):
+        assert areas.users.cached(areas.domain, name) is loaded
+
+
+async def test_nobody_is_remembered_too(areas: Areas) -> None:
+    """A domain without that user is an answer that is kept, for that domain alone, until the user is added."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    assert await areas.users.load(areas.domain, "ann") is None
+    assert areas.users.cached(areas.domain, "ann") is None
+    assert areas.users.cached(other, "ann") is MISSING
+    await areas.users.add(areas.domain, "Ann", b"hello")
+    assert areas.users.cached(areas.domain, "ann") is MISSING
+    assert passwords(await areas.users.load(areas.domain, "ann")) == (b"hello",)
+
+
+async def test_a_removed_user_is_forgotten_at_once(areas: Areas) -> None:
+    """When `remove` returns nobody is in memory; removing again, or elsewhere, is NotFound."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.users.load(areas.domain, "ann")
+    with pytest.raises(NotFound):
+        await areas.users.remove(other, "ann")
+    await areas.users.remove(areas.domain, "ANN")
+    assert areas.users.cached(areas.domain, "ann") is MISSING
+    assert await areas.users.load(areas.domain, "ann") is None
+    with pytest.raises(NotFound):
+        await areas.users.remove(areas.domain, "ann")
+
+
+async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
+    """Without case, in every script; the password of the first stays."""
+    await areas.users.add(areas.domain, "Zoë", b"first")
+    with pytest.raises(Conflict):
+        await areas.users.add(areas.domain, "ZOË", b"second")
+    assert passwords(await areas.users.load(areas.domain, "zoë")) == (b"first",)
+    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "zoë", b"other")
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [
+        ("", b"x"), ("x" * 254, b"x"), ("ü" * 127, b"x"), ("a\0b", b"x"), ("a\nb", b"x"), ("a\x9b", b"x"),
+        ("ann", b""), ("ann", b"x" * 129), ("ann", b"a\0b"),
+    ],
+)  # fmt: skip
+async def test_what_radius_cannot_carry_is_refused(areas: Areas, name: str, password: bytes) -> None:
+    """Names of 1 to 253 octets, printable; passwords of 1 to 128 octets without NUL; the password is not repeated."""
+    with pytest.raises(Invalid) as raised:
+        await areas.users.add(areas.domain, name, password)
+    assert len(password) < 2 or repr(password) not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        (b"plain", (b"plain",)),
+        ("Zürich".encode(), ("Zürich".encode(), "Zürich".encode("latin-1"))),
+        ("Zürich".encode("latin-1"), ("Zürich".encode("latin-1"),)),
+        ("上海".encode(), ("上海".encode(),)),
+        (b"x" * 128, (b"x" * 128,)),
+        (b"\xff\xfe", (b"\xff\xfe",)),
+    ],
+)
+async def test_a_password_in_either_encoding(areas: Areas, given: bytes, right: tuple[bytes, ...]) -> None:
+    """As given, and in Latin-1 where UTF-8 text has such octets: devices send one or the other."""
+    await areas.users.add(areas.domain, "ann", given)
+    assert passwords(await areas.users.load(areas.domain, "ann")) == right
+
+
+async def test_the_store_holds_no_password(areas: Areas) -> None:
+    """No file has the octets; another key, or another row's value, opens nothing."""
+    await areas.users.add(areas.domain, "ann", b"a password of mine")
+    await areas.users.add(areas.domain, "bob", b"another of mine")
+    assert not [file for file in areas.store.path.parent.iterdir() if b"of mine" in file.read_bytes()]
+    other = EndpointUsers(areas.store, Vault(Secret(b"1" * 32)), areas.clock)
+    with pytest.raises(SecretError):
+        await other.load(areas.domain, "ann")
+    assert other.cached(areas.domain, "ann") is MISSING
+    with pytest.raises(SecretError):
+        await areas.store.read(other.check_key)
+    await areas.store.read(areas.users.check_key)
+    await areas.store.write(
+        lambda tx: tx.execute("update endpoint_users set password = (select password from endpoint_users where id = 1)")
+    )
+    with pytest.raises(SecretError):
+        await areas.users.load(areas.domain, "bob")
+
+
+async def test_a_store_without_users_has_no_wrong_key(areas: Areas) -> None:
+    """Nothing is sealed, so any key will do."""
+    await areas.store.read(EndpointUsers(areas.store, Vault(Secret(b"1" * 32))).check_key)
+
+
+async def test_a_user_without_a_password(areas: Areas) -> None:
+    """Nothing is right for who has none."""
+    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null"))
+    assert passwords(await areas.users.load(areas.domain, "ann")) == ()
+
+
+async def test_the_memory_is_bounded(areas: Areas) -> None:
+    """Past its limit all is forgotten and loaded again; guessed names cannot fill more than that."""
+    users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=10)
+    await users.add(areas.domain, "ann", b"hello")
+    for number in range(35):
+        await users.load(areas.domain, f"guess{number}")
+    assert len(users._cache) <= 10
+    assert passwords(await users.load(areas.domain, "ann")) == (b"hello",)
+
+
+class SlowStore:
+    """A store in front of another that gives what it read when it is let go."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.has_read, self.let = trio.Event(), trio.Event()
+
+    async def read(self, work: Work[T]) -> T:
+        result = await self.store.read(work)
+        self.has_read.set()
+        await self.let.wait()
+        return result
+
+    async def write(self, work: Work[T]) -> T:
+        return await self.store.write(work)
+
+    def submit(self, work: object, done: object) -> None:
+        raise NotImplementedError
+
+
+async def test_a_change_overtakes_a_load(areas: Areas) -> None:
+    """What was read before a removal is not remembered after it."""
+    slow = SlowStore(areas.store)
+    users = EndpointUsers(slow, areas.vault, areas.clock)
+    await users.add(areas.domain, "ann", b"hello")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(users.load, areas.domain, "ann")
+        await slow.has_read.wait()
+        await users.remove(areas.domain, "ann")
+        slow.let.set()
+    assert users.cached(areas.domain, "ann") is MISSING
+    assert await users.load(areas.domain, "ann") is None
+
+
+async def test_a_restore_forgets_everyone(areas: Areas) -> None:
+    """`forget` leaves nobody in memory, and nobody that a load was bringing."""
+    slow = SlowStore(areas.store)
+    users = EndpointUsers(slow, areas.vault, areas.clock)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(users.load, areas.domain, "ann")
+        await slow.has_read.wait()
+        users.forget()
+        slow.let.set()
+    assert users.cached(areas.domain, "ann") is MISSING
+
+
+async def test_lists_hold_no_secret(areas: Areas) -> None:
+    """Pages ordered by id, of one domain, with times and without passwords."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    for number in range(5):
+        await areas.users.add(areas.domain, f"user{number}", b"hidden")
+    await areas.users.add(branch, "other", b"hidden")
+    pages = [await areas.users.page(areas.domain, offset=offset, limit=2) for offset in range(0, 6, 2)]
+    assert [row.name for page in pages for row in page] == [f"user{number}" for number in range(5)]
+    row = pages[0][0]
+    assert (row.user_type, row.credential_type, row.created_at, row.updated_at) == (
+        "Local", "Password", areas.clock(), areas.clock(),
+    )  # fmt: skip
+    assert "hidden" not in repr(pages)

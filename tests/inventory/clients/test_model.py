@@ -1,0 +1,211 @@
+"""RADIUS clients in memory: which one a source address belongs to, and what it may learn."""
+
+from ipaddress import ip_address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from sallyport.inventory.clients import model
+from sallyport.inventory.clients.model import AnySignatures, Client, ClientTable, NetworkText, SecretText
+
+NETWORKS = st.one_of(
+    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)).map(lambda each: ip_network(each, strict=False)),
+    st.tuples(st.integers(0, 2**128 - 1), st.integers(0, 128)).map(lambda each: ip_network(each, strict=False)),
+)
+
+
+def make(
+    id: int,
+    network: str,
+    *,
+    tenant_id: int = 1,
+    signature: str = "auto",
+    limit: str = "auto",
+    signed_since: int | None = None,
+    limited_since: int | None = None,
+) -> Client:
+    """A client as the store gives it."""
+    return Client(
+        id=id,
+        tenant_id=tenant_id,
+        name=f"c{id}",
+        network=network,
+        secret=b"s",
+        all_domains=1,
+        domain_ids=(),
+        product="",
+        require_message_authenticator=signature,
+        limit_proxy_state=limit,
+        password_verified=0,
+        signed_since=signed_since,
+        proxy_state_limited_since=limited_since,
+    )
+
+
+def found(table: ClientTable, host: str) -> str:
+    """The network of the client of an address; empty for none."""
+    client = table.find(host)
+    return "" if client is None else str(client.network)
+
+
+def test_the_longest_prefix_wins() -> None:
+    """A single address before its network, a network before the one around it, in IPv4 and IPv6."""
+    networks = (
+        "10.0.0.0/8",
+        "10.1.0.0/16",
+        "10.1.2.0/24",
+        "10.1.2.3/32",
+        "2001:db8::/32",
+        "2001:db8:1::/48",
+        "2001:db8:1::7/128",
+    )
+    table = ClientTable(make(number, network) for number, network in enumerate(networks))
+    assert {host: found(table, host) for host in (
+        "10.1.2.3", "10.1.2.4", "10.1.3.1", "10.255.255.255", "10.0.0.0", "11.0.0.1", "9.255.255.255",
+        "2001:db8:1::7", "2001:db8:1::8", "2001:db8:2::1", "2001:db9::1", "::1",
+    )} == {
+        "10.1.2.3": "10.1.2.3/32", "10.1.2.4": "10.1.2.0/24", "10.1.3.1": "10.1.0.0/16",
+        "10.255.255.255": "10.0.0.0/8", "10.0.0.0": "10.0.0.0/8", "11.0.0.1": "", "9.255.255.255": "",
+        "2001:db8:1::7": "2001:db8:1::7/128", "2001:db8:1::8": "2001:db8:1::/48", "2001:db8:2::1": "2001:db8::/32",
+        "2001:db9::1": "", "::1": "",
+    }  # fmt: skip
+
+
+def test_the_families_are_told_apart() -> None:
+    """Every IPv4 address is not every IPv6 address, nor is the number of one that of the other."""
+    table = ClientTable([make(1, "0.0.0.0/0"), make(2, "::a00:1/128")])
+    assert (found(table, "10.0.0.1"), found(table, "::a00:1"), found(table, "::2")) == ("0.0.0.0/0", "::a00:1/128", "")
+
+
+def test_an_address_with_its_interface() -> None:
+    """A link-local sender comes with its zone, which is no part of the address."""
+    assert found(ClientTable([make(1, "fe80::/10")]), "fe80::1%eth0") == "fe80::/10"
+
+
+@given(networks=st.lists(NETWORKS, max_size=30, unique=True), data=st.data())
+def test_the_table_finds_what_a_search_would(networks: list[model.Network], data: st.DataObject) -> None:
+    """Whatever the networks are, an address belongs to the narrowest that contains it; asking again changes nothing."""
+    table = ClientTable(make(number, str(network)) for number, network in enumerate(networks))
+    inside = [network[data.draw(st.integers(0, network.num_addresses - 1))] for network in networks[:5]]
+    for address in (*inside, ip_address(data.draw(st.integers(0, 2**32 - 1)))):
+        containing = [each for each in networks if each.version == address.version and address in each]
+        narrowest = max(containing, key=lambda each: each.prefixlen, default=None)
+        for _ in range(2):
+            assert found(table, str(address)) == (str(narrowest) if narrowest else "")
+
+
+def test_the_memory_of_senders_is_bounded() -> None:
+    """A flood from random addresses does not grow it past its limit, and every answer stays right."""
+    table = ClientTable([make(1, "10.0.0.0/8")])
+    for number in range(model._MEMO + 1000):
+        host = str(ip_address((10 << 24) + number if number % 2 else (11 << 24) + number))
+        assert (table.find(host) is None) is (number % 2 == 0)
+    assert len(table._found) <= model._MEMO
+
+
+@pytest.mark.parametrize(
+    ("own", "foreign", "touches"),
+    [
+        ("10.0.0.0/8", "10.1.0.0/16", True),
+        ("10.1.0.0/16", "10.0.0.0/8", True),
+        ("10.1.0.0/16", "10.1.0.0/16", True),
+        ("10.1.255.255/32", "10.1.0.0/16", True),
+        ("10.2.0.0/32", "10.1.0.0/16", False),
+        ("10.0.255.255/32", "10.1.0.0/16", False),
+        ("0.0.0.0/0", "2001:db8::/32", False),
+        ("::/0", "2001:db8::1/128", True),
+        ("::/0", "10.0.0.1/32", False),
+    ],
+)
+def test_ranges_of_other_tenants(own: str, foreign: str, touches: bool) -> None:
+    """A range touches another when one contains the other; a tenant's own ranges may."""
+    table = ClientTable([make(1, foreign, tenant_id=2)])
+    assert table.foreign_ranges(1).touch(ip_network(own)) is touches
+    assert not table.foreign_ranges(2).touch(ip_network(own))
+
+
+@given(networks=st.lists(NETWORKS, max_size=20, unique=True), network=NETWORKS)
+def test_ranges_touch_as_networks_overlap(networks: list[model.Network], network: model.Network) -> None:
+    """The quick answer is that of looking at each pair."""
+    table = ClientTable(make(number, str(each), tenant_id=2) for number, each in enumerate(networks))
+    slow = any(each.version == network.version and each.overlaps(network) for each in networks)
+    assert table.foreign_ranges(1).touch(network) is slow
+
+
+@pytest.mark.parametrize(
+    ("signature", "since", "network", "required", "learns"),
+    [
+        ("auto", None, "192.0.2.1/32", False, True),
+        ("auto", 1, "192.0.2.1/32", True, False),
+        ("auto", None, "192.0.2.0/31", False, False),
+        ("auto", 1, "192.0.2.0/31", True, False),
+        ("auto", None, "2001:db8::1/128", False, True),
+        ("yes", None, "192.0.2.1/32", True, False),
+        ("yes", None, "192.0.2.0/24", True, False),
+        ("no", 1, "192.0.2.1/32", False, False),
+        ("no", None, "192.0.2.0/24", False, False),
+    ],
+)
+def test_what_a_client_must_and_may_learn(
+    signature: str, since: int | None, network: str, required: bool, learns: bool
+) -> None:
+    """yes and no are what the admin says; auto is what was learned, and only a single address learns. Both settings
+    go by the same rule."""
+    client = make(1, network, signature=signature, signed_since=since)
+    assert (client.signature_required, client.learns_signature) == (required, learns)
+    client = make(1, network, limit=signature, limited_since=since)
+    assert (client.proxy_state_limited, client.learns_limit) == (required, learns)
+
+
+def test_an_address_is_shown_as_people_write_it() -> None:
+    """A single address without its prefix length, a network with it."""
+    shown = [make(1, network).address for network in ("192.0.2.1/32", "192.0.2.0/24", "2001:db8::1/128", "0.0.0.0/0")]
+    assert shown == ["192.0.2.1", "192.0.2.0/24", "2001:db8::1", "0.0.0.0/0"]
+
+
+def test_a_secret_is_not_shown() -> None:
+    """Not in a client's repr, nor in that of its secret."""
+    assert repr(make(1, "192.0.2.1/32").secret) == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7/32"),
+        (" 192.0.2.7/24 ", "192.0.2.0/24"),
+        ("192.0.2.7/255.255.255.0", "192.0.2.0/24"),
+        ("2001:DB8:0::1", "2001:db8::1/128"),
+        ("2001:db8::1/64", "2001:db8::/64"),
+    ],
+)
+def test_addresses_are_taken_as_people_write_them(text: str, network: str) -> None:
+    """Host bits are cut off, IPv6 is written one way."""
+    assert TypeAdapter(NetworkText).validate_python(text) == network
+
+
+@pytest.mark.parametrize(
+    "text", ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129"]
+)
+def test_what_is_no_address(text: str) -> None:
+    """Names, ranges and malformed numbers are refused."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(NetworkText).validate_python(text)
+
+
+def test_secrets_have_1_to_128_octets() -> None:
+    """Octets in UTF-8, not characters; no control characters."""
+    adapter: TypeAdapter[str] = TypeAdapter(SecretText)
+    assert adapter.validate_python("ü" * 64) == "ü" * 64
+    for text in ("", "ü" * 65, "x" * 129, "a\nb"):
+        with pytest.raises(ValidationError):
+            adapter.validate_python(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "meaning"), [(True, "yes"), (False, "no"), ("YES", "yes"), ("Auto", "auto"), ("no", "no")]
+)
+def test_signature_settings_in_words_or_booleans(value: object, meaning: str) -> None:
+    """yes, no, auto in any case; true and false."""
+    assert TypeAdapter(AnySignatures).validate_python(value) == meaning

@@ -1,0 +1,256 @@
+"""The rules of RADIUS clients."""
+
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
+from sallyport.base.secret import Secret
+from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.store.vault import Vault
+from tests.areas import SECRET, Areas
+
+
+async def history(areas: Areas) -> list[tuple[str, str, int]]:
+    """What is kept of what clients learned: (name, event, seconds since the start)."""
+    start = 1_767_225_600
+    return await areas.store.read(
+        lambda tx: tx.all(
+            lambda name, event, at: (name, event, at // SECOND - start),
+            "select name, event, at from radius_client_history order by id",
+        )
+    )
+
+
+async def test_a_client_is_there_at_once(areas: Areas) -> None:
+    """It is found by its address when `add` returns, with its secret, its settings' defaults and its domains."""
+    client_id, secret = await areas.clients.add(areas.tenant, NewClient("nps", "192.0.2.1/32", SECRET))
+    client = areas.clients.table.find("192.0.2.1")
+    assert client is areas.clients.table.by_id[client_id]
+    assert (secret, client.secret.octets, client.name, client.tenant_id) == (SECRET, SECRET, "nps", areas.tenant)
+    assert (client.all_domains, client.domain_ids, client.product, client.password_verified) == (True, (), "", False)
+    assert (client.require_message_authenticator, client.limit_proxy_state) == ("auto", "auto")
+    assert (client.signature_required, client.proxy_state_limited) == (False, False)
+
+
+async def test_a_secret_is_made_where_none_is_given(areas: Areas) -> None:
+    """32 letters and digits, another one each time."""
+    made = [await areas.clients.add(areas.tenant, NewClient(f"c{n}", f"192.0.2.{n}/32")) for n in (1, 2)]
+    secrets = {secret for _, secret in made}
+    assert len(secrets) == 2
+    assert all(len(secret) == 32 and secret.isalnum() and secret.isascii() for secret in secrets)
+    assert areas.clients.table.by_id[made[0][0]].secret.octets == made[0][1]
+
+
+async def test_the_store_holds_no_secret(areas: Areas) -> None:
+    """Neither the database nor its log has the octets, and moved to another row they do not open."""
+    await areas.client("192.0.2.1/32")
+    await areas.client("192.0.2.2/32")
+    assert not [file for file in areas.store.path.parent.iterdir() if SECRET in file.read_bytes()]
+    await areas.store.write(
+        lambda tx: tx.execute("update radius_clients set secret = (select secret from radius_clients where id = 1)")
+    )
+    with pytest.raises(SecretError):
+        await Areas(areas.store, areas.clock).configuration.reload()
+
+
+async def test_another_master_key_opens_nothing(areas: Areas) -> None:
+    """A store under another key is refused before it could take this one's place."""
+    await areas.client()
+    other = Clients(areas.configuration, Vault(Secret(b"1" * 32)), areas.domains.tenant_of, areas.clock)
+    with pytest.raises(SecretError):
+        await areas.store.read(other.check_key)
+    await areas.store.read(areas.clients.check_key)
+
+
+async def test_names_and_addresses_are_taken_once(areas: Areas) -> None:
+    """A name once in a tenant, without case; an address once in the installation."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    await areas.client("192.0.2.1/32", name="NPS")
+    for new in (NewClient("nps", "192.0.2.2/32"), NewClient("other", "192.0.2.1/32")):
+        with pytest.raises(Conflict):
+            await areas.clients.add(areas.tenant, new)
+    with pytest.raises(Conflict):
+        await areas.clients.add(other, NewClient("nps", "192.0.2.1/32"))
+    await areas.clients.add(other, NewClient("nps", "192.0.2.2/32"))
+    assert len(areas.clients.table.by_id) == 2
+
+
+async def test_ranges_of_tenants_do_not_touch(areas: Areas) -> None:
+    """Neither inside nor around another tenant's range, by adding or by changing; a tenant's own may overlap."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    await areas.client("10.1.0.0/16", tenant=other)
+    mine = await areas.client("192.0.2.1/32")
+    for network in ("10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"):
+        with pytest.raises(Conflict, match="touches a range of another tenant"):
+            await areas.clients.add(areas.tenant, NewClient("n", network))
+        with pytest.raises(Conflict, match="touches a range of another tenant"):
+            await areas.clients.update(areas.tenant, mine.id, {"network": network})
+    await areas.client("10.1.2.3/32", tenant=other)
+    assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
+
+
+async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
+    """Of two tenants that add ranges that touch at the same moment, one gets its range and the other a Conflict."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    refused = []
+
+    async def add(tenant: int, network: str) -> None:
+        try:
+            await areas.clients.add(tenant, NewClient(network, network))
+        except Conflict as error:
+            refused.append(error)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(5):
+            nursery.start_soon(add, areas.tenant, f"10.{number}.0.0/16")
+            nursery.start_soon(add, other, f"10.{number}.2.3/32")
+    assert (len(refused), len(areas.clients.table.by_id)) == (5, 5)
+
+
+async def test_many_are_added_all_or_none(areas: Areas) -> None:
+    """One that cannot be added keeps the others out."""
+    with pytest.raises(Conflict):
+        await areas.clients.add_all(
+            areas.tenant,
+            [NewClient("a", "192.0.2.1/32"), NewClient("b", "192.0.2.2/32"), NewClient("A", "192.0.2.3/32")],
+        )
+    assert not areas.clients.table.by_id
+    added = await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"192.0.2.{n}/32") for n in range(100)])
+    assert [client_id for client_id, _ in added] == list(areas.clients.table.by_id)
+
+
+async def test_domains_of_a_client(areas: Areas) -> None:
+    """Kept in the order given, each once; none means all; a foreign one is Forbidden and nothing changes."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "theirs")
+    client = await areas.client(domain_ids=(branch, areas.domain, branch))
+    assert client.domain_ids == (branch, areas.domain)
+    assert not client.all_domains
+    for domain_ids in ((foreign,), (branch, 99)):
+        with pytest.raises(Forbidden, match=r"^domain not in tenant$"):
+            await areas.clients.update(areas.tenant, client.id, {}, domain_ids=domain_ids)
+        with pytest.raises(Forbidden, match=r"^domain not in tenant$"):
+            await areas.clients.add(areas.tenant, NewClient("n", "192.0.2.9/32", domain_ids=domain_ids))
+    await areas.clients.update(areas.tenant, client.id, {}, domain_ids=())
+    changed = areas.clients.table.by_id[client.id]
+    assert (changed.domain_ids, changed.all_domains) == ((), True)
+
+
+async def test_an_update_keeps_what_is_not_given(areas: Areas) -> None:
+    """Each field by itself; a new secret holds at once."""
+    client = await areas.client("192.0.2.1/32", name="nps", product="Cisco ISE", domain_ids=(areas.domain,))
+    await areas.clients.update(areas.tenant, client.id, {"name": "ise"})
+    await areas.clients.update(areas.tenant, client.id, {}, secret=b"another secret")
+    changed = areas.clients.table.by_id[client.id]
+    assert (changed.name, changed.address, changed.product) == ("ise", "192.0.2.1", "Cisco ISE")
+    assert (changed.domain_ids, changed.secret.octets) == ((areas.domain,), b"another secret")
+    await areas.clients.update(areas.tenant, client.id, {"network": "198.51.100.0/24", "product": ""})
+    changed = areas.clients.table.by_id[client.id]
+    assert (changed.address, changed.product) == ("198.51.100.0/24", "")
+    assert areas.clients.table.find("192.0.2.1") is None
+
+
+async def test_a_client_of_another_tenant_does_not_exist(areas: Areas) -> None:
+    """Changing and deleting it is NotFound, in the same words as for one that nobody has."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    client = await areas.client(tenant=other)
+    for client_id in (client.id, 99, 0, -1):
+        with pytest.raises(NotFound, match=r"^client not found$"):
+            await areas.clients.update(areas.tenant, client_id, {"name": "n"})
+        with pytest.raises(NotFound, match=r"^client not found$"):
+            await areas.clients.delete(areas.tenant, client_id)
+    assert areas.clients.of_tenant(areas.tenant) == []
+    assert areas.clients.of_tenant(other) == [areas.clients.table.by_id[client.id]]
+
+
+async def test_a_deleted_client_is_a_stranger_at_once(areas: Areas) -> None:
+    """Its address belongs to nobody, or to the range around it; its name and address are free again."""
+    wide = await areas.client("192.0.2.0/24")
+    client = await areas.client("192.0.2.1/32", domain_ids=(areas.domain,))
+    await areas.clients.delete(areas.tenant, client.id)
+    found = areas.clients.table.find("192.0.2.1")
+    assert found is not None and found.id == wide.id
+    again = await areas.client("192.0.2.1/32")
+    assert again.id > client.id
+    assert again.domain_ids == ()
+
+
+async def test_finding_by_name_and_by_text(areas: Areas) -> None:
+    """Names without case; a text is looked for in name, address and product."""
+    await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
+    await areas.client("198.51.100.0/24", name="Zürich")
+    assert areas.clients.named(areas.tenant, "nps-1") is areas.clients.anywhere("NPS-1")
+    for text, names in (
+        ("", ["NPS-1", "Zürich"]),
+        ("microsoft", ["NPS-1"]),
+        ("51.100", ["Zürich"]),
+        ("ZÜ", ["Zürich"]),
+    ):
+        assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names
+    await areas.client("203.0.113.1/32", name="nps-1", tenant=await areas.tenancy.ensure_tenant(2, 1))
+    for name in ("nps-1", "none"):
+        with pytest.raises(NotFound):
+            areas.clients.anywhere(name)
+    with pytest.raises(NotFound):
+        areas.clients.named(areas.tenant, "none")
+
+
+# --- what clients learn -----------------------------------------------------------------------------------------
+
+
+async def test_what_was_learned_is_kept(areas: Areas) -> None:
+    """Since when, in the client's history, and for every later start."""
+    client = await areas.client(name="nps")
+    areas.clock.pass_by(5)
+    await areas.clients.learned(client, "signed_since")
+    await areas.clients.learned(client, "proxy_state_limited_since")
+    later = Areas(areas.store, areas.clock)
+    await later.configuration.reload()
+    for each in (areas.clients.table.by_id[client.id], later.clients.table.by_id[client.id]):
+        assert (each.signature_required, each.proxy_state_limited) == (True, True)
+        assert (each.learns_signature, each.learns_limit) == (False, False)
+    assert await history(areas) == [("nps", "signed_since", 5), ("nps", "proxy_state_limited_since", 5)]
+
+
+async def test_unlatching_forgets_both(areas: Areas) -> None:
+    """It may learn again; that is an event too."""
+    client = await areas.client(name="nps")
+    await areas.clients.learned(client, "signed_since")
+    await areas.clients.unlatch(areas.clients.table.by_id[client.id])
+    unlatched = areas.clients.table.by_id[client.id]
+    assert (unlatched.signature_required, unlatched.learns_signature, unlatched.learns_limit) == (False, True, True)
+    assert [event for _, event, _ in await history(areas)] == ["signed_since", "unlatched"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "signed", "limited"),
+    [
+        ({"name": "other"}, True, True),
+        ({"product": "Cisco ISE"}, True, True),
+        ({"network": "192.0.2.1/32"}, True, True),
+        ({"require_message_authenticator": "auto"}, True, True),
+        ({"limit_proxy_state": "auto"}, True, True),
+        ({"network": "192.0.2.2/32"}, False, False),
+        ({"require_message_authenticator": "no"}, False, True),
+        ({"limit_proxy_state": "no"}, True, False),
+    ],
+)
+async def test_what_makes_a_client_forget(
+    areas: Areas, changes: dict[str, str | int | float | bytes | None], signed: bool, limited: bool
+) -> None:
+    """Another address or another setting; sending the same values once more forgets nothing."""
+    client = await areas.client("192.0.2.1/32")
+    await areas.clients.learned(client, "signed_since")
+    await areas.clients.learned(client, "proxy_state_limited_since")
+    await areas.clients.update(areas.tenant, client.id, changes)
+    changed = areas.clients.table.by_id[client.id]
+    assert (changed.signature_required, changed.proxy_state_limited) == (signed, limited)
+
+
+async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> None:
+    """A latch that comes after the deletion changes nobody."""
+    client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
+    await areas.clients.delete(areas.tenant, client.id)
+    await areas.clients.learned(client, "signed_since")
+    assert not areas.clients.table.by_id[other.id].signature_required

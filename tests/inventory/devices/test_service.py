@@ -1,0 +1,381 @@
+"""The inventory: lists, searches, deletion and coming back, history."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid, NotFound, StoreError
+from sallyport.inventory.devices import repo
+from sallyport.inventory.devices.model import DeviceQuery
+from sallyport.inventory.devices.repo import HistoryRow
+from sallyport.inventory.devices.service import Devices, filter_column, write_first_sighting
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.metrics import InventoryMetrics
+from sallyport.store.model import Store, T, Tx, Work
+from tests.areas import Areas
+from tests.inventory.devices.conftest import Seen
+
+WIRELESS, ETHERNET = (number.to_bytes(4) for number in (19, 15))
+
+
+# --- lists ------------------------------------------------------------------------------------------------------
+
+
+async def test_pages_follow_the_ids(areas: Areas, seen: Seen) -> None:
+    """Pages of one list hold each device once, in the order of their ids; the total is that of the list."""
+    for number in range(25):
+        await seen.device(f"d{number}")
+    listed = []
+    for offset in range(0, 40, 10):
+        rows, total = await areas.devices.page(DeviceQuery(areas.domain, offset=offset, limit=10))
+        assert total == 25
+        listed += [row.id for row in rows]
+    assert len(listed) == 25
+    assert listed == sorted(set(listed))
+
+
+async def test_a_domain_sees_its_own(areas: Areas, seen: Seen) -> None:
+    """Lists, searches, filters, stations and history never show another domain's."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    own = await seen.device("switch")
+    foreign = seen.note("192.0.2.1", NAS_IDENTIFIER=b"switch", domain=other)
+    await seen.write(foreign, station=seen.station(foreign, "02-01"))
+    for asked in ((), ("switch",), ("sw",), ("", "device_name", "switch")):
+        assert [row.id for row in await seen.rows(*asked)] == [own.id]
+    assert (await areas.devices.stations(areas.domain, 0, "", offset=0, limit=9))[1] == 0
+    history, _ = await areas.devices.history(areas.domain, 0, offset=0, limit=9)
+    assert [row.device_id for row in history] == [own.id]
+    with pytest.raises(NotFound):
+        await areas.devices.one(areas.domain, foreign.id or 0)
+
+
+NAMES = (
+    "core-switch",
+    "Core-Router",
+    'a"b',
+    "100%",
+    "a_b",
+    "Zürich-1",
+    "上海-1",
+    "x",
+    "NEAR",
+    "domain : x",
+    "a'b",
+    "ÉTÉ",
+)
+
+
+SEARCHES = {
+    "x": ["x", "domain : x"],
+    "X": ["x", "domain : x"],
+    "co": ["core-switch", "Core-Router"],
+    "core": ["core-switch", "Core-Router"],
+    "CORE-S": ["core-switch"],
+    '"': ['a"b'],
+    'a"b': ['a"b'],
+    "'": ["a'b"],
+    "a'b": ["a'b"],
+    "%": ["100%"],
+    "00%": ["100%"],
+    "a_b": ["a_b"],
+    "_": ["a_b"],
+    "ü": ["Zürich-1"],
+    "Ü": ["Zürich-1"],
+    "zürich": ["Zürich-1"],
+    "ZÜRICH": ["Zürich-1"],
+    "é": ["ÉTÉ"],
+    "éT": ["ÉTÉ"],
+    "été": ["ÉTÉ"],
+    "上海": ["上海-1"],
+    "上海-1": ["上海-1"],
+    "near": ["NEAR"],
+    "NEAR(": [],
+    "domain : x": ["domain : x"],
+    "AND": [],
+    "*": [],
+    "-core": [],
+    "   ": [],
+    "xyz" * 80: [],
+}
+
+
+async def test_a_search_finds_parts_of_any_length(seen: Seen) -> None:
+    """Substrings without case, of one, two or more characters; what has a meaning elsewhere is plain text here."""
+    for name in NAMES:
+        await seen.device(name)
+    assert {search: await seen.names(search) for search in SEARCHES} == SEARCHES
+
+
+async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen: Seen) -> None:
+    """Device name, product, ip_address and client_ip; not the medium."""
+    client = await areas.client("198.51.100.7/32", product="Cisco ISE")
+    device = seen.note(
+        "198.51.100.7", client, NAS_IDENTIFIER=b"gate", NAS_IP_ADDRESS=bytes((10, 9, 8, 7)), NAS_PORT_TYPE=WIRELESS
+    )
+    await seen.write(device)
+    await seen.device("other")
+    for part in ("gate", "cisco", "51.100", "10.9.8", "7"):
+        assert await seen.names(part) == ["gate"], part
+    assert await seen.names("Wireless") == await seen.names("Wi") == []
+
+
+async def test_a_search_counts_all_and_pages(areas: Areas, seen: Seen) -> None:
+    """The total of a search is that of all its pages, with and without a filter."""
+    for number in range(30):
+        await seen.device(
+            f"{'even' if number % 2 == 0 else 'odd'}-{number}", NAS_PORT_TYPE=WIRELESS if number < 10 else ETHERNET
+        )
+    medium = "nas_port_type"
+    for search, column, value, total in (
+        ("even", "", "", 15), ("ev", "", "", 15), ("even", medium, "wireless", 5), ("", medium, "WIRELESS", 10),
+    ):  # fmt: skip
+        query = partial(DeviceQuery, areas.domain, search, column, value)
+        pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
+        assert {counted for _, counted in pages} == {total}
+        ids = [row.id for rows, _ in pages for row in rows]
+        assert len(ids) == total
+        assert ids == sorted(set(ids))
+
+
+FILTERS = {
+    ("device_name", "SWITCH-1"): ["switch-1"],
+    ("device_name", "cisco ise"): ["ise"],
+    ("device_name", "Zürich"): ["ZÜRICH"],
+    ("device_name", "ZÜRICH"): ["ZÜRICH"],
+    ("device_name", "switch"): [],
+    ("device_type", "Cisco ISE"): ["ise"],
+    ("device_type", "unknown"): ["switch-1", "ZÜRICH"],
+    ("ip_address", "192.0.2.5"): ["switch-1"],
+    ("client_ip", "10.0.0.5"): ["switch-1"],
+    ("nas_port_type", "wireless"): ["switch-1"],
+    ("nas_port_type", "Unknown"): ["ise", "ZÜRICH"],
+    ("nas_identifier", "ise"): ["ise"],
+    ("nas_identifier", "' or 1=1 --"): [],
+}
+
+
+async def test_a_filter_is_equality_without_case(areas: Areas, seen: Seen) -> None:
+    """By each column; DEVICE_NAME by the name or the product."""
+    await seen.device("switch-1", "192.0.2.5", NAS_IP_ADDRESS=bytes((10, 0, 0, 5)), NAS_PORT_TYPE=WIRELESS)
+    client = await areas.client("198.51.100.7/32", product="Cisco ISE")
+    await seen.write(seen.note("198.51.100.7", client, NAS_IDENTIFIER=b"ise"))
+    await seen.device("ZÜRICH")
+    assert {each: await seen.names("", *each) for each in FILTERS} == FILTERS
+
+
+def test_filters_are_a_closed_set() -> None:
+    """Six columns in any case; none for an empty one; anything else is refused, whatever it holds."""
+    for name in ("DEVICE_NAME", "DEVICE_TYPE", "IP_ADDRESS", "CLIENT_IP", "NAS_PORT_TYPE", "NAS_IDENTIFIER"):
+        assert filter_column(name) == filter_column(name.lower()) == name.lower()
+    assert filter_column("") == ""
+    for name in ("id", "EVIDENCE", "DEVICE_NAME ", "1=1", "device_name; drop table devices"):
+        with pytest.raises(Invalid, match=r"^invalid filterBy$"):
+            filter_column(name)
+
+
+# --- deletion ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_deleted_device_is_gone_until_it_talks(areas: Areas, seen: Seen) -> None:
+    """Its row, its stations and its place in the search go; its next request is a new row, one registration more."""
+    device = await seen.device("switch")
+    await seen.write(device, station=seen.station(device, "02-01"))
+    assert await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann") == 1
+    assert await seen.rows() == await seen.rows("switch") == await seen.rows("sw") == []
+    assert (await areas.devices.stations(areas.domain, 0, "", offset=0, limit=9))[1] == 0
+    areas.clock.pass_by(5)
+    again = seen.note(NAS_IDENTIFIER=b"switch")
+    (registered,) = await seen.write(again)
+    (row,) = await seen.rows("switch")
+    assert registered.again
+    assert row.id == again.id and row.id > (device.id or 0)
+    assert (row.registrations, row.request_count, row.first_seen) == (2, 1, areas.clock())
+    assert areas.sample("sallyport_devices_registered_total", domain=str(areas.domain)) == 1
+    assert areas.sample("sallyport_devices_reregistered_total", domain=str(areas.domain)) == 1
+    assert areas.sample("sallyport_devices_deleted_total", domain=str(areas.domain)) == 1
+
+
+async def test_the_history_is_kept(areas: Areas, seen: Seen) -> None:
+    """Registered, deleted by whom, registered again: newest first, of one device or of all, through its deletion."""
+    device = await seen.device("a")
+    await seen.device("b")
+    areas.clock.pass_by(1)
+    await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann's token")
+    areas.clock.pass_by(1)
+    again = await seen.device("a")
+    rows, total = await areas.devices.history(areas.domain, 0, offset=0, limit=10)
+    start = areas.clock() - 2 * SECOND
+    assert [(row.device_id, row.nas_identifier, row.event, row.actor, (row.at - start) // SECOND) for row in rows] == [
+        (again.id, "a", "registered", "", 2),
+        (device.id, "a", "deleted", "ann's token", 1),
+        ((device.id or 0) + 1, "b", "registered", "", 0),
+        (device.id, "a", "registered", "", 0),
+    ]
+    assert total == 4
+    own, of_one = await areas.devices.history(areas.domain, device.id or 0, offset=1, limit=1)
+    assert (of_one, own) == (2, [HistoryRow(device.id or 0, "192.0.2.1", "192.0.2.1", "a", "registered", start, "")])
+
+
+async def test_deletion_is_all_or_nothing(areas: Areas, seen: Seen) -> None:
+    """One unknown id, or one of another domain, and none is deleted; the same id twice is one device."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    first, second = await seen.device("a"), await seen.device("b")
+    foreign = seen.note(NAS_IDENTIFIER=b"c", domain=other)
+    await seen.write(foreign)
+    delete = partial(areas.devices.delete, areas.domain, addresses=None, actor="n")
+    for ids in ([first.id, 99], [first.id, foreign.id], [foreign.id], [0], [-(2**63)], []):
+        with pytest.raises(NotFound, match=r"^device not found$"):
+            await delete(device_ids=[each or 0 for each in ids])
+    assert len(await seen.rows()) == 2
+    assert await delete(device_ids=[first.id or 0, second.id or 0, first.id or 0]) == 2
+    assert await seen.rows() == []
+    assert [row.id for row in await seen.rows(domain=other)] == [foreign.id]
+
+
+async def test_deletion_by_addresses_takes_all_that_match(areas: Areas, seen: Seen) -> None:
+    """Every device of that pair of addresses, and no other."""
+    for name in "abc":
+        await seen.device(name)
+    await seen.device("d", "192.0.2.2")
+    delete = partial(areas.devices.delete, areas.domain, device_ids=[], actor="n")
+    for addresses in (("192.0.2.1", "192.0.2.2"), ("192.0.2.9", "192.0.2.9"), ("", "")):
+        with pytest.raises(NotFound):
+            await delete(addresses=addresses)
+    assert await delete(addresses=("192.0.2.1", "192.0.2.1")) == 3
+    assert await seen.names() == ["d"]
+
+
+async def test_a_waiting_request_does_not_bring_a_device_back(areas: Areas, seen: Seen) -> None:
+    """A request that was seen before the deletion and is written after it leaves no device and no station."""
+    device = await seen.device("a")
+    station = seen.station(device, "02-01")
+    await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="n")
+    assert await seen.write(device, station=station) == []
+    await areas.devices.flush()
+    assert await seen.rows() == []
+    assert await areas.devices.stations(areas.domain, 0, "", offset=0, limit=9) == ([], 0)
+
+
+async def test_a_device_that_another_node_deleted_comes_back(areas: Areas, seen: Seen) -> None:
+    """While it talks, the next flush registers it again; its stations come along with their next request."""
+    device = await seen.device("a")
+    await areas.devices.flush()
+
+    def delete(tx: Tx) -> None:
+        for row in repo.by_ids(tx, areas.domain, [device.id or 0]):
+            repo.delete(tx, row, "another node", areas.clock())
+
+    await areas.store.write(delete)
+    seen.note(NAS_IDENTIFIER=b"a")
+    (row,) = await seen.rows()
+    assert (row.id, row.registrations, row.request_count) == (device.id, 2, 1)
+
+
+async def test_the_total_is_exact_through_it_all(areas: Areas, seen: Seen) -> None:
+    """The kept total of a domain is the number of its rows after any mixture of sightings and deletions."""
+    for step in range(60):
+        await seen.device(f"d{step * 7 % 20}")
+        if step % 3 == 0:
+            rows = await seen.rows()
+            await areas.devices.delete(areas.domain, device_ids=[rows[step % len(rows)].id], addresses=None, actor="n")
+    await seen.rows()
+
+
+# --- in the background ------------------------------------------------------------------------------------------
+
+
+class FailingStore:
+    """A store in front of another whose reads, or writes, fail when asked to."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.fails = False
+        self.failed = 0
+
+    def _check(self) -> None:
+        if self.fails:
+            self.failed += 1
+            raise StoreError("disk")
+
+    async def read(self, work: Work[T]) -> T:
+        self._check()
+        return await self.store.read(work)
+
+    async def write(self, work: Work[T]) -> T:
+        self._check()
+        return await self.store.write(work)
+
+    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
+        self.store.submit(work, done)
+
+
+async def test_counts_are_flushed_every_second_and_at_the_end(
+    areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Without anybody asking; what is left is flushed when the service stops."""
+    await seen.device("a")
+    count = "select request_count from devices"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.devices.run)
+        while await areas.store.read(lambda tx: tx.value(int, count)) != 1:
+            await trio.sleep(0.1)
+        seen.note(NAS_IDENTIFIER=b"a")
+        nursery.cancel_scope.cancel()
+    assert await areas.store.read(lambda tx: tx.value(int, count)) == 2
+    assert areas.sample("sallyport_devices", domain=str(areas.domain)) == 1
+
+
+async def test_a_failing_store_does_not_end_the_flushes(
+    areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
+) -> None:
+    """While the store takes nothing and gives nothing the inventory waits, and goes on where it was."""
+    failing = FailingStore(areas.store)
+    areas.devices = Devices(failing, Sightings(), InventoryMetrics(areas.registry.__class__()), areas.clock)
+    await seen.device("a")
+    async with trio.open_nursery() as nursery:
+        failing.fails = True
+        nursery.start_soon(areas.devices.run)
+        while failing.failed < 6:
+            await trio.sleep(0.1)
+        failing.fails = False
+        nursery.cancel_scope.cancel()
+    (row,) = await seen.rows()
+    assert row.request_count == 1
+
+
+async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, seen: Seen) -> None:
+    """A list on a full disk shows what is stored; counts follow later."""
+
+    class NoWrites(FailingStore):
+        async def read(self, work: Work[T]) -> T:
+            return await self.store.read(work)
+
+    failing = NoWrites(areas.store)
+    areas.devices = Devices(failing, Sightings(), InventoryMetrics(areas.registry.__class__()), areas.clock)
+    device = await seen.device("a")
+    failing.fails = True
+    (row,) = await seen.rows()
+    assert (row.id, row.request_count) == (device.id, 0)
+    failing.fails = False
+    assert (await areas.devices.one(areas.domain, row.id)).request_count == 1
+
+
+async def test_a_sighting_is_undone_with_its_transaction(areas: Areas, seen: Seen) -> None:
+    """What a failed transaction registered is not in the inventory, nor in its total, history or search."""
+    device = seen.note(NAS_IDENTIFIER=b"switch")
+
+    def fails(tx: Tx) -> None:
+        write_first_sighting(tx, device, None)
+        raise NotFound("x")
+
+    with pytest.raises(NotFound):
+        await areas.store.write(fails)
+    device.id = None
+    assert await seen.rows() == await seen.rows("switch") == []
+    assert (await areas.devices.history(areas.domain, 0, offset=0, limit=9))[1] == 0
+    (registered,) = await seen.write(device)
+    assert not registered.again

@@ -1,0 +1,224 @@
+"""Devices and stations in memory, and how they come into the store."""
+
+import ipaddress
+
+import pytest
+
+from sallyport.base.clock import SECOND, iso
+from sallyport.base.errors import StoreError
+from sallyport.inventory.devices.model import UNKNOWN
+from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.metrics import InventoryMetrics
+from sallyport.radius.attributes import push_vendor_attribute
+from tests.areas import Areas
+from tests.inventory.devices.conftest import Seen
+from tests.packets import access_request, attributes, opened
+
+WIRELESS, ETHERNET, VIRTUAL = (number.to_bytes(4) for number in (19, 15, 5))
+
+
+async def test_a_first_sighting_becomes_a_row(seen: Seen) -> None:
+    """With what its request has shown: addresses, name, medium, times, and a first registration."""
+    nas = ipaddress.ip_address("10.1.2.3").packed
+    device = seen.note("192.0.2.7", NAS_IP_ADDRESS=nas, NAS_IDENTIFIER=b"wlc-1", NAS_PORT_TYPE=WIRELESS)
+    assert device.id is None
+    (registered,) = await seen.write(device)
+    (row,) = await seen.rows()
+    assert (registered.device, registered.again, device.id) == (device, False, row.id)
+    assert (row.ip_address, row.client_ip, row.nas_identifier) == ("192.0.2.7", "10.1.2.3", "wlc-1")
+    assert (row.device_name, row.nas_port_type, row.device_type) == ("wlc-1", "Wireless", UNKNOWN)
+    assert (row.first_seen, row.last_seen, row.request_count, row.registrations) == (
+        seen.areas.clock(), seen.areas.clock(), 1, 1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "client_ip"),
+    [
+        ({}, "192.0.2.1"),
+        ({"NAS_IP_ADDRESS": bytes((10, 0, 0, 1))}, "10.0.0.1"),
+        ({"NAS_IPV6_ADDRESS": ipaddress.ip_address("2001:db8::1").packed}, "2001:db8::1"),
+        ({"NAS_IP_ADDRESS": bytes((10, 0, 0, 1)), "NAS_IPV6_ADDRESS": bytes(16)}, "10.0.0.1"),
+        ({"NAS_IP_ADDRESS": b"10.0.0.1"}, "192.0.2.1"),
+        ({"NAS_IP_ADDRESS": b""}, "192.0.2.1"),
+    ],
+)
+async def test_the_client_address(seen: Seen, values: dict[str, bytes], client_ip: str) -> None:
+    """NAS-IP-Address, else NAS-IPv6-Address, else the packet's source; a malformed one does not count."""
+    assert seen.note(**values).client_ip == client_ip
+
+
+async def test_what_tells_devices_apart(seen: Seen) -> None:
+    """Domain, source, client address and NAS-Identifier; nothing else."""
+    other = await seen.areas.domains.add(seen.areas.tenant, "branch")
+    same = [
+        seen.note(NAS_IDENTIFIER=b"a"),
+        seen.note(NAS_IDENTIFIER=b"a", NAS_PORT_TYPE=WIRELESS),
+        seen.note(NAS_IDENTIFIER=b"a", CALLED_STATION_ID=b"x", CALLING_STATION_ID=b"y"),
+    ]
+    different = [
+        seen.note(NAS_IDENTIFIER=b"A"),
+        seen.note("192.0.2.2", NAS_IDENTIFIER=b"a"),
+        seen.note(NAS_IDENTIFIER=b"a", NAS_IP_ADDRESS=bytes(4)),
+        seen.note(NAS_IDENTIFIER=b"a", domain=other),
+        seen.note(),
+    ]
+    assert len(set(same)) == 1
+    await seen.write(*same, *different)
+    assert len({device.id for device in (*same, *different)}) == 6
+
+
+async def test_two_in_memory_can_be_one_row(seen: Seen) -> None:
+    """Requests that spell the same device differently (its address left out, or sent) share a row and its counts."""
+    plain, spelled = seen.note(), seen.note(NAS_IP_ADDRESS=bytes((192, 0, 2, 1)), NAS_IDENTIFIER=b"")
+    registered = await seen.write(plain, spelled)
+    assert (len(registered), plain.id) == (1, spelled.id)
+    (row,) = await seen.rows()
+    assert row.request_count == 2
+
+
+async def test_the_last_medium_stands(seen: Seen) -> None:
+    """A request that names none changes nothing; one that names another one counts."""
+    device = await seen.device("a", NAS_PORT_TYPE=ETHERNET)
+    for value, medium in ((b"", "Ethernet"), (VIRTUAL, "Virtual"), (b"", "Virtual")):
+        seen.note(NAS_IDENTIFIER=b"a", **({"NAS_PORT_TYPE": value} if value else {}))
+        (row,) = await seen.rows()
+        assert row.nas_port_type == device.nas_port_type == medium
+
+
+async def test_the_product_is_that_of_the_client(seen: Seen) -> None:
+    """What a RADIUS client was registered with is the product, whatever its packets look like, and for certain; the
+    device is called after it where it has no name."""
+    cisco = push_vendor_attribute(9, 1, b"audit-session-id=1")
+    client = await seen.areas.client("192.0.2.9/32", product="Aruba ClearPass")
+    request = opened(access_request(cisco))
+    device = seen.areas.devices.sightings.device(request, "192.0.2.9", client, seen.areas.domain, seen.areas.clock())
+    assert (device.device_type, device.certainty, device.device_name) == (
+        "Aruba ClearPass",
+        "certain",
+        "Aruba ClearPass",
+    )
+
+
+async def test_another_product_of_the_client_holds_with_the_next_request(seen: Seen) -> None:
+    """A changed registration is seen at once, in memory, in the row, and in the search."""
+    client = await seen.areas.client("192.0.2.9/32", product="Cisco ISE")
+    await seen.write(seen.note("192.0.2.9", client))
+    assert await seen.names("cisco") == ["Cisco ISE"]
+    await seen.areas.clients.update(seen.areas.tenant, client.id, {"product": "FreeRADIUS"})
+    changed = seen.areas.clients.table.by_id[client.id]
+    seen.note("192.0.2.9", changed)
+    assert await seen.names("freeradius") == await seen.names("", "device_type", "freeradius") == ["FreeRADIUS"]
+    assert await seen.names("cisco") == []
+
+
+async def test_requests_are_counted(seen: Seen) -> None:
+    """request_count and last_seen follow with each flush, also those noted while a flush ran."""
+    start = seen.areas.clock()
+    await seen.device("a")
+    for number in range(1, 6):
+        seen.areas.clock.pass_by(1)
+        for _ in range(number):
+            seen.note(NAS_IDENTIFIER=b"a")
+        await seen.areas.devices.flush()
+    (row,) = await seen.rows()
+    assert (row.request_count, row.first_seen, row.last_seen) == (16, start, start + 5 * SECOND)
+
+
+async def test_a_count_waits_for_its_row(seen: Seen) -> None:
+    """A flush between a request and the transaction that registers its device loses no count, of the device or of its
+    station."""
+    device = seen.note(NAS_IDENTIFIER=b"a")
+    station = seen.station(device, "02:00:00:00:00:01")
+    await seen.areas.devices.flush()
+    assert await seen.rows() == []
+    await seen.write(device, station=station)
+    (row,) = await seen.rows()
+    stations, _ = await seen.areas.devices.stations(seen.areas.domain, 0, "", offset=0, limit=10)
+    assert (row.request_count, [each.request_count for each in stations]) == (1, [1])
+
+
+async def test_a_count_survives_a_failing_store(areas: Areas, seen: Seen) -> None:
+    """What could not be flushed is counted again with what came meanwhile."""
+    device = await seen.device("a")
+    station = seen.station(device, "s")
+    changes = areas.devices.sightings.take_changes()
+    seen.note(NAS_IDENTIFIER=b"a")
+    areas.devices.sightings.put_back(changes)
+    assert (device.requests, station.requests) == (2, 1)
+    (row,) = await seen.rows()
+    assert row.request_count == 2
+
+
+async def test_a_station_has_its_last_user(seen: Seen) -> None:
+    """A station is one of its device: first and last seen, how often, and who came last."""
+    device, other = await seen.device("a"), await seen.device("b")
+    start = seen.areas.clock()
+    for user in ("ann", "bob"):
+        await seen.write(device, station=seen.station(device, "02-01", user))
+        seen.areas.clock.pass_by(1)
+    await seen.write(other, station=seen.station(other, "02-01", "cid"))
+    rows, total = await seen.areas.devices.stations(seen.areas.domain, 0, "", offset=0, limit=10)
+    assert total == 2
+    assert [(row.device_id, row.station, row.user_name, row.request_count) for row in rows] == [
+        (device.id, "02-01", "bob", 2),
+        (other.id, "02-01", "cid", 1),
+    ]
+    assert [iso(at) for at in (rows[0].first_seen, rows[0].last_seen)] == [iso(start), iso(start + SECOND)]
+
+
+async def test_the_memory_is_bounded(areas: Areas, seen: Seen) -> None:
+    """Past the limits everything that is flushed is forgotten, found again in the store, and no count is lost."""
+    small = Sightings(max_devices=3, max_stations=5)
+    areas.devices = Devices(areas.store, small, InventoryMetrics(areas.registry.__class__()), areas.clock)
+    for _ in range(3):
+        for number in range(10):
+            device = seen.note(NAS_IDENTIFIER=b"%d" % number)
+            await seen.write(device, station=seen.station(device, "s"))
+        await areas.devices.flush()
+    assert [row.request_count for row in await seen.rows()] == [3] * 10
+    stations, total = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=100)
+    assert total == 10
+    assert [row.request_count for row in stations] == [3] * 10
+
+
+async def test_what_a_forgotten_device_was_known_for_stays(areas: Areas, seen: Seen) -> None:
+    """After a restart of the memory, a request that shows less does not take product and medium away."""
+    first = seen.note("192.0.2.5", NAS_PORT_TYPE=WIRELESS, CALLED_STATION_ID=b"x")
+    first.device_type, first.certainty, first.device_name = "Cisco ISE", "certain", "Cisco ISE"
+    await seen.write(first)
+    areas.devices.sightings.forget_all()
+    again = seen.note("192.0.2.5")
+    await seen.write(again)
+    (row,) = await seen.rows()
+    assert (row.id, row.device_type, row.device_name, row.nas_port_type) == (
+        first.id, "Cisco ISE", "Cisco ISE", "Wireless",
+    )  # fmt: skip
+
+
+async def test_attributes_do_not_have_to_be_text(seen: Seen) -> None:
+    """A NAS-Identifier of any octets is a name: UTF-8 where it is, otherwise Latin-1, without NUL."""
+    for octets, name in (
+        (b"Z\xc3\xbcrich", "Zürich"),
+        (b"Z\xfcrich", "Zürich"),
+        (b"a\0b", "a\ufffdb"),
+        (b"x" * 253, "x" * 253),
+    ):
+        device = seen.note(f"192.0.2.{len(octets) % 250}", NAS_IDENTIFIER=octets)
+        await seen.write(device)
+        assert device.device_name == name
+    assert attributes(NAS_IDENTIFIER=b"") == b"\x20\x02"
+
+
+async def test_a_store_that_fails_is_told_to_who_flushes(areas: Areas, seen: Seen) -> None:
+    """A flush raises StoreError, and counts again."""
+    device = await seen.device("a")
+    await areas.devices.flush()
+    seen.note(NAS_IDENTIFIER=b"a")
+    await areas.store.write(lambda tx: tx.execute("drop table device_history"))
+    await areas.store.write(lambda tx: tx.execute("alter table devices rename to gone"))
+    with pytest.raises(StoreError):
+        await areas.devices.flush()
+    await areas.store.write(lambda tx: tx.execute("alter table gone rename to devices"))
+    assert device.requests == 1

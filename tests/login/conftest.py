@@ -1,0 +1,92 @@
+"""Logins without a listener: decided, written, and told to an exchange that notes what became of them."""
+
+from dataclasses import dataclass, field
+
+import pytest
+import trio
+
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.devices.model import UNKNOWN, Device
+from sallyport.login.model import Answered, Decision, Login
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
+from tests.areas import Areas, areas, clock
+from tests.packets import opened
+
+__all__ = ["areas", "clock"]
+
+SOURCE = ("192.0.2.1", 40000)
+
+
+@dataclass
+class Answers:
+    """An exchange that sends nothing: entries that may be answered, and those that may not."""
+
+    number: int = 0
+    sent: list[Answered] = field(default_factory=list)
+    dropped: list[Answered] = field(default_factory=list)
+    told: trio.Event = field(default_factory=trio.Event)
+
+    def committed(self, entry: Answered, now: int) -> None:
+        """It is on disk."""
+        self.sent.append(entry)
+        self.told.set()
+
+    def abandoned(self, entry: Answered) -> None:
+        """It is not."""
+        self.dropped.append(entry)
+        self.told.set()
+
+
+@dataclass
+class Desk:
+    """Makes logins and decides them, as a listener does. client: 192.0.2.1, of the whole tenant."""
+
+    areas: Areas
+    client: Client
+    answers: Answers
+
+    def login(self, datagram: bytes, client: Client | None = None) -> Login:
+        """A login that has just come."""
+        client = client or self.client
+        request = opened(datagram)
+        known = Entry((SOURCE, request.identifier), request.authenticator)
+        return Login(request, client, SOURCE, self.areas.clock(), self.answers, known)
+
+    async def decide(self, login: Login) -> Decision:
+        """Its decision, whether or not the store had to be asked."""
+        decision = self.areas.pipeline.begin(login)
+        return decision if decision is not None else await self.areas.pipeline.finish(login)
+
+    async def decided(self, datagram: bytes, client: Client | None = None) -> tuple[str, str, str, int]:
+        """A login's decision in short: (decision, reason, user, domain)."""
+        login = self.login(datagram, client)
+        decision = await self.decide(login)
+        return decision.decision, decision.reason, login.user, login.domain.id if login.domain else 0
+
+    async def ready(self, datagram: bytes, device: str = "", station: str = "") -> Login:
+        """A decided login with its device and its answer, for the journal."""
+        login = self.login(datagram)
+        login.decision = await self.decide(login)
+        sightings = self.areas.devices.sightings
+        login.device = sightings.device(login.request, SOURCE[0], self.client, self.areas.domain, login.at)
+        if station:
+            login.station = station
+            login.behind = sightings.station(login.device, station, login.user, login.at)
+        code = ACCESS_ACCEPT if login.decision.passed else ACCESS_REJECT
+        login.reply = encode_reply(code, login.request, self.client.secret)
+        return login
+
+
+@pytest.fixture
+async def desk(areas: Areas) -> Desk:
+    """A client, and ann with the password hello."""
+    await areas.users.add(areas.domain, "ann", b"hello")
+    return Desk(areas, await areas.client(), Answers())
+
+
+def unproven(login: Login) -> None:
+    """Give a login a device that is not kept, as an unproven sender has."""
+    login.device = Device(0, SOURCE[0], SOURCE[0], "", at=login.at)
+    login.device.id = 0
+    login.device.device_name = UNKNOWN

@@ -1,0 +1,320 @@
+"""The journal: decided logins are written, and only then answered."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import StoreError
+from sallyport.login.journal import MAX_ENTRIES, Journal, KeptAnswer, pack, unpack
+from sallyport.login.model import AccountingRecord, Answered, Login
+from sallyport.login.repo import EventQuery, EventRow
+from sallyport.login.service import Events
+from sallyport.radius.attributes import push_attribute
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply
+from sallyport.store.model import Store, T, Work
+from sallyport.store.sqlite import SqliteTx
+from tests.areas import Areas
+from tests.login.conftest import SOURCE, Answers, Desk, unproven
+from tests.packets import access_request, accounting, attributes, opened, pap
+
+SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-00-00-00-00-01")
+
+
+async def count(areas: Areas, table: str) -> int:
+    """How many rows a table has."""
+    return await areas.store.read(lambda tx: tx.value(int, f"select count(*) from {table}") or 0)
+
+
+async def events(areas: Areas) -> list[EventRow]:
+    """The domain's events, newest first; their number is the kept total."""
+    rows, total = await Events(areas.store).page(EventQuery(areas.domain, limit=5000))
+    assert total == len(rows)
+    return rows
+
+
+async def written(desk: Desk, *entries: Answered) -> None:
+    """Give entries to the journal and wait until it is done with them."""
+    for entry in entries:
+        desk.areas.journal.add(entry)
+    desk.areas.journal.flush()
+    with trio.fail_after(10):
+        await desk.areas.journal.drained()
+
+
+async def test_what_is_written_of_a_login(desk: Desk) -> None:
+    """Its event in the interface's terms, its device and station, and its answer's octets."""
+    login = await desk.ready(pap("Ann@CORP", "hello", SWITCH), station="02-00-00-00-00-01")
+    login.latency_us = 1234
+    await written(desk, login)
+    (event,) = await events(desk.areas)
+    assert event == EventRow(
+        id=event.id,
+        at=desk.areas.clock(),
+        user_name="Ann",
+        ip_address="192.0.2.1",
+        client_ip="192.0.2.1",
+        device_id=login.device.id or 0,
+        device_name="switch-1",
+        station="02-00-00-00-00-01",
+        method="pap",
+        factor="local",
+        decision="accept",
+        applied_decision="accept",
+        would_have_been="accept",
+        reason="",
+        latency_us=1234,
+    )
+    assert [await count(desk.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
+    assert await desk.areas.journal.recent() == [
+        KeptAnswer(0, SOURCE, 0, login.request.authenticator, login.reply)
+    ]
+    assert desk.answers.sent == [login]
+
+
+async def test_a_refused_login_is_an_event_too(desk: Desk) -> None:
+    """With its reason, the name as it was sent, and no device where the sender is not proven."""
+    login = await desk.ready(pap("ann@elsewhere", "hello", signed=False))
+    unproven(login)
+    await written(desk, login)
+    (event,) = await events(desk.areas)
+    assert (event.user_name, event.decision, event.reason) == ("ann@elsewhere", "reject", "unknown realm")
+    assert (event.would_have_been, event.device_id, event.device_name) == ("reject", 0, "Unknown")
+    assert await count(desk.areas, "devices") == 0
+
+
+async def test_a_login_without_a_domain_is_kept(desk: Desk) -> None:
+    """Under domain 0, which nobody can ask for."""
+    areas = desk.areas
+    bare = await areas.client("192.0.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
+    login = desk.login(pap("ann", "hello"), bare)
+    login.decision = await desk.decide(login)
+    unproven(login)
+    login.reply = encode_reply(3, login.request, bare.secret)
+    await written(desk, login)
+    kept = await areas.store.read(lambda tx: tx.all(lambda domain_id: domain_id, "select domain_id from events"))
+    assert kept == [0]
+
+
+async def test_what_is_written_of_accounting(desk: Desk) -> None:
+    """Status, session, user, station and every attribute in octets; it is answered like a login."""
+    body = attributes(
+        ACCT_STATUS_TYPE=(2).to_bytes(4), ACCT_SESSION_ID=b"\xff session", USER_NAME=b"ann", CALLING_STATION_ID=b"02-01"
+    )
+    request = opened(accounting(body))
+    known = Entry((SOURCE, request.identifier), request.authenticator)
+    record = AccountingRecord(request, desk.client, SOURCE, desk.areas.clock(), desk.answers, known)
+    record.domain_id, record.user = desk.areas.domain, "ann"
+    record.device = desk.areas.devices.sightings.device(request, SOURCE[0], desk.client, desk.areas.domain, record.at)
+    record.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
+    await written(desk, record)
+    kept = await desk.areas.store.read(
+        lambda tx: tx.all(
+            lambda **row: row,
+            "select domain_id, device_id, status_type, session_id, user_name, station, attributes "
+            "from accounting_records",
+        )
+    )
+    assert kept == [
+        {
+            "domain_id": desk.areas.domain, "device_id": record.device.id, "status_type": 2,
+            "session_id": b"\xff session", "user_name": "ann", "station": "02-01", "attributes": body,
+        }
+    ]  # fmt: skip
+    assert desk.answers.sent == [record]
+    assert await count(desk.areas, "events") == 0
+
+
+async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
+    """When an entry may be answered, another program that opens the file sees its event, device and answer."""
+
+    class Checking(Answers):
+        """Looks into the file at the moment of the answer."""
+
+        seen: tuple[int, ...] = ()
+
+        def committed(self, entry: Answered, now: int) -> None:
+            with closing(sqlite3.connect(desk.areas.store.path)) as other:
+                tables = ("events", "devices", "answers")
+                self.seen = tuple(other.execute(f"select count(*) from {table}").fetchone()[0] for table in tables)
+            super().committed(entry, now)
+
+    desk.answers = Checking()
+    await written(desk, await desk.ready(pap("ann", "hello", SWITCH)))
+    assert desk.answers.seen == (1, 1, 1)
+
+
+async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
+    """What comes while one runs waits for the next, at most 1000 together, in order; every entry is answered."""
+    logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
+    await written(desk, *logins)
+    assert desk.answers.sent == logins
+    assert await count(desk.areas, "answers") == -(-2500 // MAX_ENTRIES)
+    assert [event.id for event in reversed(await events(desk.areas))] == list(range(1, 2501))
+
+
+async def test_one_registration_for_many_logins(desk: Desk) -> None:
+    """A new device in several logins of one transaction is one row; metrics and log hear of it once."""
+    logins = [await desk.ready(pap("ann", "hello", SWITCH), station="s") for _ in range(10)]
+    await written(desk, *logins)
+    await written(desk, await desk.ready(pap("ann", "hello", SWITCH), station="s"))
+    assert [await count(desk.areas, table) for table in ("devices", "stations")] == [1, 1]
+    assert desk.areas.sample("sallyport_devices_registered_total", domain=str(desk.areas.domain)) == 1
+
+
+async def test_a_store_that_fails_answers_nobody(desk: Desk) -> None:
+    """An error in the middle undoes all of it: no event, no device, no answer; the same device is new again, and is
+    written with the next login."""
+    await desk.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
+    login = await desk.ready(pap("ann", "hello", SWITCH), station="s")
+    await written(desk, login)
+    assert (desk.answers.sent, desk.answers.dropped) == ([], [login])
+    assert (login.device.id, login.behind and login.behind.stored) == (None, False)
+    assert [await count(desk.areas, table) for table in ("events", "devices", "stations", "device_history")] == [0] * 4
+    await desk.areas.store.write(lambda tx: tx.execute("alter table gone rename to answers"))
+    again = await desk.ready(pap("ann", "hello", SWITCH), station="s")
+    assert again.device is login.device
+    await written(desk, again)
+    assert desk.answers.sent == [again]
+    assert [await count(desk.areas, table) for table in ("events", "devices", "stations")] == [1, 1, 1]
+
+
+class StepStore:
+    """A store that runs submitted work when the test says so, on a connection of its own, and can fail to commit."""
+
+    def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
+        self._store = store
+        self._connection = connection
+        self._waiting: list[Callable[[], None]] = []
+        self.at_once = False
+        self.fails = False
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._store.read(work)
+
+    async def write(self, work: Work[T]) -> T:
+        return await self._store.write(work)
+
+    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
+        def run() -> None:
+            self._connection.execute("begin")
+            result = work(SqliteTx(self._connection))
+            failed, self.fails = self.fails, False
+            self._connection.execute("rollback" if failed else "commit")
+            done(None if failed else result, StoreError("disk") if failed else None)
+
+        if self.at_once:
+            run()
+        else:
+            self._waiting.append(run)
+
+    def step(self) -> None:
+        """Run what waits, and from now on everything at once."""
+        self.at_once = True
+        for run in self._waiting:
+            run()
+
+
+async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> None:
+    """A login that gathered behind a transaction that failed registers the device itself: its event names a device
+    that is in the inventory."""
+    with closing(sqlite3.connect(desk.areas.store.path, isolation_level=None)) as connection:
+        stepping = StepStore(desk.areas.store, connection)
+        journal = Journal(stepping, desk.areas.devices.count_registered, keep_answers_s=30, clock=desk.areas.clock)
+        lost, kept = [await desk.ready(pap("ann", "hello", SWITCH), station="s") for _ in range(2)]
+        journal.add(lost)
+        journal.flush()
+        journal.add(kept)
+        journal.flush()
+        stepping.fails = True
+        stepping.step()
+    assert (desk.answers.dropped, desk.answers.sent) == ([lost], [kept])
+    (event,) = await events(desk.areas)
+    row = await desk.areas.devices.one(desk.areas.domain, event.device_id)
+    assert (row.nas_identifier, kept.device.id) == ("switch-1", row.id)
+    assert await count(desk.areas, "stations") == 1
+
+
+async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:
+    """What one exchange raises is its own matter: the answers behind it leave."""
+
+    class Broken(Answers):
+        """Cannot send."""
+
+        def committed(self, entry: Answered, now: int) -> None:
+            raise RuntimeError("of the exchange")
+
+    first, second = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
+    first.exchange = Broken()
+    await written(desk, first, second)
+    assert desk.answers.sent == [second]
+    assert len(await events(desk.areas)) == 2
+
+
+# --- answers that outlive a restart -------------------------------------------------------------------------------
+
+
+@dataclass
+class Packed:
+    """What `pack` looks at."""
+
+    exchange: Answers
+    source: tuple[str, int]
+    request: object
+    reply: bytes
+
+
+HOSTS = st.one_of(st.ip_addresses().map(str), st.just("fe80::1%eth0"))
+ANSWERS = st.lists(
+    st.tuples(
+        st.integers(0, 255), HOSTS, st.integers(0, 65535), st.integers(0, 255),
+        st.binary(min_size=16, max_size=16), st.binary(max_size=4076),
+    ),
+    max_size=20,
+)  # fmt: skip
+
+
+@given(answers=ANSWERS)
+def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int, bytes, bytes]]) -> None:
+    """Any listener, address, port, identifier, authenticator and octets come back in order."""
+    packed, kept = b"", []
+    for listener, host, port, identifier, authenticator, body in answers:
+        reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
+        request = opened(access_request(identifier=identifier, authenticator=authenticator))
+        entry = Packed(Answers(listener), (host, port), request, reply)
+        packed += pack(entry)  # type: ignore[arg-type]
+        kept.append(KeptAnswer(listener, (host, port), identifier, authenticator, reply))
+    assert unpack(packed) == kept
+
+
+async def test_answers_are_kept_for_their_time(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
+    """As long as a retransmit may come, oldest first; after that they are deleted, and their events stay."""
+    first = await desk.ready(pap("ann", "hello"))
+    await written(desk, first)
+    desk.areas.clock.pass_by(20)
+    second = await desk.ready(pap("ann", "wrong"))
+    await written(desk, second)
+    assert [kept.reply for kept in await desk.areas.journal.recent()] == [first.reply, second.reply]
+    desk.areas.clock.pass_by(11)
+    assert [kept.reply for kept in await desk.areas.journal.recent()] == [second.reply]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(desk.areas.journal.purge)
+        while await count(desk.areas, "answers") != 1:
+            await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert len(await events(desk.areas)) == 2
+
+
+async def test_long_answers_fit(desk: Desk) -> None:
+    """An answer with all the Proxy-State that a request can carry is kept as it is."""
+    login = await desk.ready(pap("ann", "hello", push_attribute(33, b"p" * 253) * 15))
+    await written(desk, login)
+    assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]
+    assert isinstance(login, Login)
