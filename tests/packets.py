@@ -57,7 +57,9 @@ def pap(
     return access_request(body, identifier=identifier, authenticator=authenticator, secret=secret, signed=signed)
 
 
-def chap(user: str | bytes, password: str | bytes, challenge: bytes | None = None, *, value: bytes = b"") -> bytes:
+def chap(
+    user: str | bytes, password: str | bytes, challenge: bytes | None = None, *, value: bytes = b"", signed: bool = True
+) -> bytes:
     """A login with CHAP-Password. challenge: in an attribute of its own; None: the authenticator. value: in place of
     the right response."""
     authenticator = token_bytes(16)
@@ -65,7 +67,7 @@ def chap(user: str | bytes, password: str | bytes, challenge: bytes | None = Non
     body = push_attribute(USER_NAME, _octets(user)) + push_attribute(CHAP_PASSWORD, value)
     if challenge is not None:
         body += push_attribute(CHAP_CHALLENGE, challenge)
-    return access_request(body, authenticator=authenticator)
+    return access_request(body, authenticator=authenticator, signed=signed)
 
 
 def accounting(body: bytes = b"", *, identifier: int = 0, secret: bytes = SECRET) -> bytes:

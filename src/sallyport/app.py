@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.store import commands as store_commands
 from sallyport.store.copies import SqliteCopies
-from sallyport.store.directory import Reserve, open_data_directory
+from sallyport.store.directory import Reserve, open_data_directory, take_lock
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
@@ -89,8 +89,9 @@ class App:
         self.journal = Journal(store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s)
         self.dictionary = dictionary
         self.commands = Commands(self._commands())
-        for forget in (self.tenancy.forget, self.users.forget, self.devices.sightings.forget_all):
-            self.configuration.on_foreign_change(forget)
+        self.configuration.on_foreign_change(self.tenancy.forget)
+        self.configuration.on_foreign_change(self.users.forget)
+        self.configuration.on_replaced(self.devices.sightings.forget_all)
 
     def _commands(self) -> list[dict[str, Command]]:
         copies = SqliteCopies(
@@ -149,15 +150,17 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
 
     Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
     """
-    lock = open_data_directory(settings.data_dir)
-    try:
+    with ExitStack() as held:
+        held.callback(os.close, open_data_directory(settings.data_dir))
+        if settings.database:  # it may lie elsewhere, and be named by another data directory too
+            held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:
             log.warning("dictionary", note=note)
         registry = CollectorRegistry()
         metrics = StoreMetrics(registry)
         path = settings.database_path
-        reserve = Reserve(path.with_name("reserve"), settings.disk_reserve_mib << 20)
+        reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
         vault = Vault(load_master_key(settings.data_dir, environ, may_make=not path.exists()))
         with closing(SqliteStore(path, metrics, reserve)) as store:
             async with trio.open_nursery() as nursery:
@@ -166,5 +169,3 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
                 await app.prepare()
                 yield app
                 nursery.cancel_scope.cancel()
-    finally:
-        os.close(lock)

@@ -20,7 +20,6 @@ from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
 from sallyport.domains import api as domains_api
 from sallyport.inventory.clients import api as clients_api
-from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices import api as devices_api
 from sallyport.listen import udp
 from sallyport.listen.control import serve_control
@@ -58,7 +57,7 @@ async def serve(
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)
             async with trio.open_nursery() as background:
-                for task in (app.devices.run, app.configuration.watch, app.journal.purge):
+                for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)
                 background.start_soon(_measure_lag, app)
                 await _answer_requests(app, listeners, stop, task_status)
@@ -142,9 +141,6 @@ async def _drain(app: App, waiting: trio.Nursery) -> None:
 async def _exchanges(app: App, listeners: Sequence[_Listener], waiting: trio.Nursery) -> list[Exchange]:
     """An exchange for each socket, knowing what was answered before a restart."""
 
-    def learn(client: Client, column: str) -> None:
-        waiting.start_soon(app.clients.learned, client, column)
-
     services = Services(
         clients=app.clients,
         domains=app.domains,
@@ -155,7 +151,7 @@ async def _exchanges(app: App, listeners: Sequence[_Listener], waiting: trio.Nur
         waiting=Waiting(app.settings.max_waiting_requests),
         radius_metrics=app.radius_metrics,
         login_metrics=app.login_metrics,
-        learn=learn,
+        learn=app.clients.latch,
     )
     kept = await app.journal.recent()
     exchanges = []

@@ -77,5 +77,6 @@ def test_the_other_settings_in_any_case() -> None:
 @pytest.mark.parametrize("name", ["domainId", "adId"])
 def test_a_domain_has_two_names(name: str) -> None:
     """updateDomainEnforcement takes domainId or adId; the claim is the same."""
-    body = UpdateDomainEnforcement.model_validate({"orgId": 1, "tenantId": "1", name: "7", "enforcementMode": "enforcing"})
+    sent = {"orgId": 1, "tenantId": "1", name: "7", "enforcementMode": "enforcing"}
+    body = UpdateDomainEnforcement.model_validate(sent)
     assert (body.domainId, body.claimed_domains(), body.claimed_scope()) == (7, (7,), (1, 1))

@@ -111,7 +111,5 @@ async def test_the_mode_is_a_metric(areas: Areas) -> None:
     """1 for the mode in force, 0 for the other, by the domain's id."""
     for mode in Mode:
         await areas.domains.set_mode([areas.domain], mode)
-        shown = {
-            each: areas.sample("sallyport_enforcement_mode", domain=str(areas.domain), mode=each) for each in Mode
-        }
+        shown = {each: areas.sample("sallyport_enforcement_mode", domain=str(areas.domain), mode=each) for each in Mode}
         assert shown == {each: float(each is mode) for each in Mode}

@@ -1,5 +1,115 @@
-"""What the tests of this folder share."""
+"""A socket's exchange without the socket: datagrams go in by a call, answers come out of a channel."""
 
-from tests.areas import areas, clock
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.clients.model import Client
+from sallyport.listen.exchange import Exchange, Kind, Services, Source, Waiting
+from sallyport.listen.senders import Senders
+from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import decode_reply
+from tests.areas import SECRET, Areas, areas, clock
 
 __all__ = ["areas", "clock"]
+
+NAS = ("192.0.2.1", 40000)
+WINDOW_S = 15.0
+
+
+class Wire:
+    """One or more exchanges over the same areas. ann has the password hello; 192.0.2.1 is a RADIUS client."""
+
+    def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 100, reject_delay_s: float = 0) -> None:
+        self.areas = areas
+        self.nursery = nursery
+        self.radius_metrics = RadiusMetrics(areas.registry)
+        self.senders = Senders(max_senders=100)
+        self.waiting = Waiting(limit)
+        self.learned: list[tuple[str, str]] = []
+        self._reject_delay_s = reject_delay_s
+        self._begun = time.monotonic() - areas.clock() / SECOND
+        self._out, self._in = trio.open_memory_channel[tuple[bytes, Source]](10_000)
+        self.services = Services(
+            clients=areas.clients,
+            domains=areas.domains,
+            sightings=areas.devices.sightings,
+            pipeline=areas.pipeline,
+            journal=areas.journal,
+            senders=self.senders,
+            waiting=self.waiting,
+            radius_metrics=self.radius_metrics,
+            login_metrics=LoginMetrics(areas.registry),
+            learn=self._learn,
+            clock=areas.clock,
+        )
+        self.auth = self.exchange(Kind.AUTHENTICATION, 0)
+        self.acct = self.exchange(Kind.ACCOUNTING, 1)
+
+    def exchange(self, kind: Kind, number: int) -> Exchange:
+        """An exchange whose answers come out here."""
+        return Exchange(
+            self.services,
+            kind,
+            number,
+            lambda reply, to: self._out.send_nowait((reply, to)),
+            self.nursery,
+            duplicate_window_s=WINDOW_S,
+            reject_delay_s=self._reject_delay_s,
+        )
+
+    def _learn(self, client: Client, what: str) -> None:
+        self.learned.append((client.name, what))
+        self.areas.clients.latch(client, what)
+        self.nursery.start_soon(self.areas.clients.keep_learned)
+
+    def put(
+        self, *datagrams: bytes, source: Source = NAS, acct: bool = False, exchange: Exchange | None = None
+    ) -> None:
+        """Datagrams that arrive in one wake-up."""
+        exchange = exchange or (self.acct if acct else self.auth)
+        at = self.areas.clock()
+        for datagram in datagrams:
+            exchange.receive(datagram, source, at, self._begun + at / SECOND)
+        self.areas.journal.flush()
+
+    async def take(self) -> tuple[bytes, Source]:
+        """The next answer and where it goes."""
+        with trio.fail_after(5):
+            return await self._in.receive()
+
+    async def ask(self, datagram: bytes, *, source: Source = NAS, secret: bytes = SECRET, acct: bool = False) -> int:
+        """Send a request and check its answer: the code."""
+        self.put(datagram, source=source, acct=acct)
+        reply, to = await self.take()
+        assert to == source
+        return decode_reply(reply, datagram, SharedSecret(secret))[0]
+
+    async def silence(self) -> None:
+        """Everything is done, and nothing was answered."""
+        with trio.fail_after(5):
+            await self.areas.journal.drained()
+            while self.nursery.child_tasks:
+                await trio.sleep(0.001)
+            await self.areas.journal.drained()
+        with pytest.raises(trio.WouldBlock):
+            self._in.receive_nowait()
+
+    def dropped(self, reason: str, listener: str = "auth") -> float:
+        """How many datagrams were dropped for a reason."""
+        return self.areas.sample("sallyport_radius_discards_total", listener=listener, reason=reason)
+
+
+@pytest.fixture
+async def wire(areas: Areas) -> AsyncIterator[Wire]:
+    """Exchanges that answer a reject at once."""
+    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.client(name="nas")
+    async with trio.open_nursery() as nursery:
+        yield Wire(areas, nursery)
+        nursery.cancel_scope.cancel()

@@ -136,7 +136,18 @@ async def test_a_name_in_any_octets(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     "password",
-    [b"p", b"x" * 15, b"x" * 16, b"x" * 17, b"x" * 127, b"x" * 128, "Zürich".encode(), "上海🚪".encode(), b"\xfc\xff", b" a "],
+    [
+        b"p",
+        b"x" * 15,
+        b"x" * 16,
+        b"x" * 17,
+        b"x" * 127,
+        b"x" * 128,
+        "Zürich".encode(),
+        "上海🚪".encode(),
+        b"\xfc\xff",
+        b" a ",
+    ],
 )
 async def test_a_right_password(desk: Desk, password: bytes) -> None:
     """Any octets of any length up to 128, by PAP and by CHAP; another one is wrong."""

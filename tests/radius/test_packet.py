@@ -211,7 +211,7 @@ def test_an_answer_past_the_limit_is_an_error() -> None:
         PROXY_STATE, bytes(240)
     )
     request = decode(access_request(many, signed=False), SECRET)
-    with pytest.raises(ValueError, match="octets"):
+    with pytest.raises(PacketError, match="octets"):
         encode_reply(ACCESS_ACCEPT, request, SECRET)
 
 

@@ -44,7 +44,8 @@ async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
     """What a write has returned is there for every read that begins afterwards."""
     for number in range(20):
         await store.write(partial(put, name=f"n{number}", value=number))
-        assert len(await store.read(names)) == number + 1
+        look = store.search if number % 2 else store.read
+        assert len(await look(names)) == number + 1
 
 
 async def test_a_write_outlives_the_store(database: Database) -> None:
@@ -117,10 +118,11 @@ async def test_many_rows_are_inserted_in_order(store: Store, count: int) -> None
 
 
 async def test_a_read_does_not_write(store: Store) -> None:
-    """A write inside a read is a StoreError and changes nothing."""
-    with pytest.raises(StoreError):
-        await store.read(partial(put, name="never"))
-    assert await store.read(names) == []
+    """A write inside a read, or a search, is a StoreError and changes nothing."""
+    for look in (store.read, store.search):
+        with pytest.raises(StoreError):
+            await look(partial(put, name="never"))
+        assert await look(names) == []
 
 
 async def test_a_read_sees_one_state(store: Store) -> None:
@@ -344,8 +346,22 @@ async def test_a_closed_store_refuses(database: Database) -> None:
             await store.write(partial(put, name="late"))
         with pytest.raises(StoreError):
             store.submit(partial(put, name="late"), lambda result, error: None)
-        with pytest.raises(StoreError):
-            await store.read(names)
+        for look in (store.read, store.search):
+            with pytest.raises(StoreError):
+                await look(names)
+
+
+async def test_reads_are_not_held_up_by_searches(store: Store) -> None:
+    """However many searches walk through the store, a read has its connection."""
+    gates = [Gate() for _ in range(20)]
+    async with trio.open_nursery() as nursery:
+        for gate in gates:
+            nursery.start_soon(store.search, gate.work)
+        await gates[0].entered.wait()
+        with trio.fail_after(5):
+            assert await store.read(names) == []
+        for gate in gates:
+            gate.open()
 
 
 async def test_totals_are_kept_by_domain_and_name(store: Store) -> None:

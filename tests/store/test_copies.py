@@ -94,17 +94,23 @@ async def test_a_backup_that_fails_leaves_what_was_there(keeper: Keeper, tmp_pat
 
 
 class Traffic:
-    """Numbers that are written one after the other, and reads beside them, until cancelled. told: those kept."""
+    """Numbers that are written one after the other, and reads beside them, until cancelled. told: those kept;
+    refused: those that a restore came in between of."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.told: list[int] = []
+        self.refused = 0
         self.reads = 0
         self._store = store
 
     async def write(self) -> None:
         for number in count(100):
-            await self._store.write(partial(put, name=f"n{number}", value=number))
-            self.told.append(number)
+            try:
+                await self._store.write(partial(put, name=f"n{number}", value=number))
+                self.told.append(number)
+            except StoreError:
+                self.refused += 1
+                await trio.lowlevel.checkpoint()
 
     async def read(self) -> None:
         while True:
@@ -155,9 +161,9 @@ async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_pat
     assert pragmas == ["wal", 2, 1]
 
 
-async def test_a_restore_under_traffic_disturbs_nobody(keeper: Keeper, tmp_path: Path) -> None:
-    """Reads and writes that run meanwhile all succeed and see the state before or after it; what is written after it
-    is kept."""
+async def test_a_restore_under_traffic(keeper: Keeper, tmp_path: Path) -> None:
+    """Reads that run meanwhile see the state before or after it. A write that rests on the old state is refused, since
+    it could hit rows of strangers; what is written after it is kept."""
     await keeper.copies.backup(tmp_path / "b.db")
     await keeper.configuration.change(partial(put, name="later", value=9))
     traffic = Traffic(keeper.store)
@@ -167,15 +173,41 @@ async def test_a_restore_under_traffic_disturbs_nobody(keeper: Keeper, tmp_path:
             nursery.start_soon(traffic.read)
         for _ in range(3):
             await keeper.copies.restore(tmp_path / "b.db")
-        after, reads = len(traffic.told), traffic.reads
+        after, reads, refused = len(traffic.told), traffic.reads, traffic.refused
         while len(traffic.told) < after + 10 or traffic.reads < reads + 10:
             await trio.lowlevel.checkpoint()
+        assert traffic.refused <= refused + 1  # one may have been on its way
         nursery.cancel_scope.cancel()
     kept = await keeper.store.read(names)
     assert "later" not in kept
     assert kept[-len(traffic.told[after:]) :] == [f"n{number}" for number in traffic.told[after:]]
     await keeper.copies.backup(tmp_path / "c.db")
     assert content(tmp_path / "c.db") == kept
+
+
+async def test_what_rests_on_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """What was asked for while the store was replaced, and until nothing in memory is of the old one."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    outcomes: list[BaseException | None] = []
+
+    def replace(connection: sqlite3.Connection) -> None:
+        keeper.store.submit(names, lambda _names, error: outcomes.append(error))
+
+    await keeper.store.exclusive(replace, replaces=True)
+    with pytest.raises(StoreError, match="replaced"):
+        await keeper.store.write(names)
+    keeper.store.acknowledge()
+    assert await keeper.store.write(names)
+    assert [type(error) for error in outcomes] == [StoreError]
+
+
+async def test_a_backup_spares_the_store(keeper: Keeper) -> None:
+    """The store's own files are no target, by whatever way they are named."""
+    path = keeper.store.path
+    for name in (path.name, path.name + "-wal", path.name + ".reserve", "master.key"):
+        with pytest.raises(StoreError, match="belongs to the store"):
+            await keeper.copies.backup(path.parent / "." / name)
+    await unchanged(keeper)
 
 
 async def test_what_is_no_copy_of_ours_is_refused(keeper: Keeper, tmp_path: Path) -> None:

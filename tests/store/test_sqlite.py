@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import NotFound, SchemaError, StoreError
 from sallyport.metrics import StoreMetrics
+from sallyport.store.connections import Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.sqlite import SqliteStore
@@ -174,3 +175,15 @@ async def test_a_file_of_another_disk_is_put_in_its_place(tmp_path: Path) -> Non
     shutil.move(tmp_path / "s.db", tmp_path / "there" / "s.db")
     async with running_store(tmp_path / "there" / "s.db") as store:
         assert await store.read(names) == ["kept"]
+
+
+async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
+    """One that walks for too long is stopped with a StoreError, and its connection is good for the next."""
+    readers = Readers(sqlite.path, 1)
+    endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n"
+    try:
+        with trio.fail_after(10), pytest.raises(StoreError, match=r"took longer than 0\.05 s"):
+            await readers.run(lambda tx: tx.value(int, endless), timeout_s=0.05)
+        assert await readers.run(names, timeout_s=0.05) == []
+    finally:
+        readers.close()

@@ -150,7 +150,7 @@ def store_errors(service: RunningService) -> float:
 def holds_reserve(service: RunningService) -> bool:
     """Whether the reserve is on the disk in full."""
     try:
-        return (service.data_dir / "reserve").stat().st_blocks * 512 >= RESERVE_MIB * MIB
+        return (service.data_dir / "sallyport.db.reserve").stat().st_blocks * 512 >= RESERVE_MIB * MIB
     except FileNotFoundError:
         return False
 

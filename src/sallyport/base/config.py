@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sallyport.base.errors import ConfigError
 
@@ -99,6 +99,13 @@ class Settings(BaseModel):
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together")
         return self
+
+    @field_validator("database")
+    @classmethod
+    def _database_is_a_file(cls, value: str) -> str:
+        if "://" in value:  # it may hold a password, so it is not repeated
+            raise ValueError("a path; a database server is not supported yet")
+        return value
 
     @property
     def database_path(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sallyport.base.command import JSON
-from sallyport.base.config import Settings, load
+from sallyport.base.config import DEFAULT_FILE, Settings, load
 from sallyport.base.errors import Refused, StartError
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ class Connection:
         self._config = config
         self._settings = settings
         self._local: Local | None = None
+
+    @property
+    def file(self) -> Path | None:
+        """The file that settings are read from; None where there is none."""
+        default = Path(DEFAULT_FILE)
+        return self._config or (default if default.exists() else None)
 
     def settings(self) -> Settings:
         """The settings of file and environment, read once. ConfigError."""

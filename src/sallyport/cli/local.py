@@ -5,6 +5,7 @@ Trio runs in a thread of its own until `close`, so that a command that asks for 
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Thread
 
 import trio
@@ -18,11 +19,15 @@ from sallyport.listen.control import told
 
 
 class Local:
-    """Holds the data directory's lock until it is closed. Locked, ConfigError, StoreError: it could not be opened."""
+    """Holds the data directory's lock until it is closed. Locked, ConfigError, StoreError: it could not be opened.
+
+    What ends the store's thread after that is raised by the call that notices it, at the latest by `close`.
+    """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         log.configure(level=settings.log_level, json={"json": True, "text": False}.get(settings.log_format))
         self._opened: Future[tuple[Commands, trio.Event, trio.lowlevel.TrioToken]] = Future()
+        self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ), name="store", daemon=True)
         self._thread.start()
         self._commands, self._stop, self._trio = self._opened.result()
@@ -33,17 +38,29 @@ class Local:
             return trio.from_thread.run(self._commands.run, command, arguments, trio_token=self._trio)
         except Refused as error:
             raise Refused(told(error)) from error
+        except (trio.RunFinishedError, trio.Cancelled):
+            self._join()
+            raise
 
     def close(self) -> None:
         """Close the store and give the lock back."""
-        trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
+        with suppress(trio.RunFinishedError):  # the thread has ended by an error
+            trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
+        self._join()
+
+    def _join(self) -> None:
         self._thread.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error from error.__cause__
 
     def _run(self, settings: Settings, environ: Mapping[str, str]) -> None:
         try:
             trio.run(self._hold, settings, environ)
-        except BaseException as error:  # the thread that waits for the store raises it
-            if not self._opened.done():
+        except BaseException as error:  # the thread that works with the store raises it
+            if self._opened.done():
+                self._error = error
+            else:
                 self._opened.set_exception(error)
 
     async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:

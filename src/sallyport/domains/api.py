@@ -1,5 +1,6 @@
 """The HTTP operations of domains: /ad/*."""
 
+from sallyport.base.errors import Forbidden
 from sallyport.domains.model import (
     AddDomain,
     Domain,
@@ -8,6 +9,7 @@ from sallyport.domains.model import (
     DomainList,
     EnforcementUpdated,
     GetAllDomains,
+    Mode,
     UpdateDomainEnforcement,
 )
 from sallyport.domains.service import Domains
@@ -29,7 +31,12 @@ def operations(service: Domains, gate: Gate) -> Operations:
 
     @domains.post("/ad/AddDomain", roles=OPERATORS)
     async def add_domain(body: AddDomain, caller: Caller) -> DomainAdded:
-        """Add a domain. A name or a realm that another domain of the tenant has is refused with 409."""
+        """Add a domain. A name or a realm that another domain of the tenant has is refused with 409.
+
+        An operator's domain begins in monitor mode; modes are set by admins.
+        """
+        if body.enforcementMode is not Mode.MONITOR and caller.role not in ADMINS:
+            raise Forbidden("role not allowed")
         domain_id = await service.add(
             caller.tenant_id,
             body.domainName,

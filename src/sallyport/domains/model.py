@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
 from sallyport.web.paging import ShortPaged
-from sallyport.web.scope import Id, Name, Scoped, Text
+from sallyport.web.scope import Name, Scoped, Text, Whole
 
 
 class Mode(StrEnum):
@@ -139,7 +139,7 @@ class DomainAdded(BaseModel):
 class UpdateDomainEnforcement(Scoped):
     """Body of updateDomainEnforcement; the domain may be called adId."""
 
-    domainId: Id = Field(validation_alias=AliasChoices("domainId", "adId"))
+    domainId: Whole = Field(validation_alias=AliasChoices("domainId", "adId"))
     enforcementMode: AnyMode
     fallbackAction: AnyFallback | None = None
 

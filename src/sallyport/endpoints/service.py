@@ -1,6 +1,7 @@
 """The rules of endpoint users."""
 
 from enum import Enum
+from typing import TypeVar
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
@@ -9,6 +10,7 @@ from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD, User, UserRow, nam
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
+T = TypeVar("T")
 MAX_CACHED = 65_536
 
 
@@ -26,22 +28,34 @@ class EndpointUsers:
         self._vault = vault
         self._clock = clock
         self._max_cached = max_cached
-        self._cache: dict[tuple[int, str], User | None] = {}
+        self._users: dict[tuple[int, str], User] = {}
+        self._absent: dict[tuple[int, str], None] = {}
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
         """A user, None where the domain has no such user, or MISSING. Never waits."""
-        return self._cache.get((domain_id, name.casefold()), Missing.MISSING)
+        key = (domain_id, name_key(name))
+        user = self._users.get(key)
+        if user is None and key not in self._absent:
+            return Missing.MISSING
+        return user
 
     async def load(self, domain_id: int, name: str) -> User | None:
         """A user from the store, kept in memory unless it changed meanwhile. StoreError, SecretError."""
         key, changes = name_key(name), self._changes
         user = await self._store.read(lambda tx: repo.find(tx, self._vault, domain_id, key))
         if changes == self._changes:
-            if len(self._cache) >= self._max_cached:
-                self._cache.clear()
-            self._cache[domain_id, key] = user
+            if user is None:
+                self._keep(self._absent, (domain_id, key), None)
+            else:
+                self._keep(self._users, (domain_id, key), user)
         return user
+
+    def _keep(self, table: dict[tuple[int, str], T], key: tuple[int, str], value: T) -> None:
+        """The oldest makes room. Names that nobody has are kept apart, so that guessing them pushes nobody out."""
+        if len(table) >= self._max_cached:
+            del table[next(iter(table))]
+        table[key] = value
 
     async def add(self, domain_id: int, name: str, password: bytes) -> int:
         """The new user's id; it can log in at once. Invalid, Conflict."""
@@ -73,11 +87,13 @@ class EndpointUsers:
     def forget(self) -> None:
         """Drop all users from memory: the store was replaced."""
         self._changes += 1
-        self._cache.clear()
+        self._users.clear()
+        self._absent.clear()
 
     def _drop(self, domain_id: int, name: str) -> None:
         self._changes += 1
-        self._cache.pop((domain_id, name_key(name)), None)
+        self._users.pop((domain_id, name_key(name)), None)
+        self._absent.pop((domain_id, name_key(name)), None)
 
 
 def _check(name: str, password: bytes) -> None:

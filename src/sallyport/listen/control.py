@@ -11,10 +11,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
 
 import structlog
 import trio
@@ -108,8 +106,10 @@ async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
 async def _answer(commands: Commands, line: bytes) -> dict[str, JSON]:
     try:
         asked = json.loads(line)
-        name, arguments = asked["command"], cast(Mapping[str, JSON], asked["arguments"])
-    except (ValueError, KeyError, TypeError):
+        name, arguments = asked["command"], asked["arguments"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {"error": "not a command", "status": 400}
+    if not isinstance(name, str) or not isinstance(arguments, dict):
         return {"error": "not a command", "status": 400}
     try:
         return {"result": await commands.run(name, arguments)}

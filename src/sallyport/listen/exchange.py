@@ -5,6 +5,7 @@ Everything here runs on the event loop by plain calls; only a login whose user i
 a limit that all exchanges share.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,12 +18,12 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
-from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.listen.senders import Senders
 from sallyport.login.journal import Journal, KeptAnswer
-from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Verdict
+from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
 from sallyport.login.pipeline import Pipeline, default_domain
 from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME
@@ -57,10 +58,14 @@ _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT}
 
 
 class Waiting:
-    """How many requests of all exchanges wait for I/O, and how many may."""
+    """How many requests of all exchanges wait: for I/O, for the store, for the delay of a reject; and how many may.
+
+    Unsigned ones, which anybody can send, have a quarter of the room, so that a flood of them leaves the rest.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.unproven_limit = max(1, limit // 4)
         self.now = 0
 
 
@@ -117,6 +122,11 @@ class Exchange:
         self._client_cells: dict[tuple[str, int], Cell] = {}
         self._decision_cells: dict[tuple[int, Decision], Cell] = {}
 
+    @property
+    def delayed(self) -> int:
+        """How many rejects are held back."""
+        return len(self._delayed)
+
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Know the answers that were on their way before a restart."""
         now = time.monotonic()
@@ -166,8 +176,13 @@ class Exchange:
         return None
 
     def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
+        waiting = self._services.waiting
+        if waiting.now >= (waiting.limit if request.signed or not self._is_auth else waiting.unproven_limit):
+            self._duplicates.forget(known)
+            raise PacketError("too many requests wait", "overload")
         self._request_cells[request.code].count += 1
         self.in_flight += 1
+        waiting.now += 1
         try:
             if self._is_auth:
                 self._authenticate(Login(request, client, source, at, self, known))
@@ -179,7 +194,7 @@ class Exchange:
             raise
 
     def _drop(self, known: Entry) -> None:
-        self.in_flight -= 1
+        self._done()
         self._duplicates.forget(known)
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
@@ -194,10 +209,6 @@ class Exchange:
         decision = self._pipeline.begin(login)
         if decision is not None:
             return self._decided(login, decision)
-        waiting = self._services.waiting
-        if waiting.now >= waiting.limit:
-            raise PacketError("too many requests wait", "overload")
-        waiting.now += 1
         self._duplicates.park(login.known)
         self._nursery.start_soon(self._decide_later, login)
         return None
@@ -214,27 +225,28 @@ class Exchange:
             self._discard("internal_error", login.source, login.at)
             log.exception("a login gets no answer", client=login.client.name)
         finally:
-            self._services.waiting.now -= 1
             self._duplicates.unpark(login.known, now=time.monotonic())
 
     def _decided(self, login: Login, decision: Decision) -> None:
         request, client = login.request, login.client
         login.decision = decision
-        self._note(login, decision.passed)
         login.reply = encode_reply(_REPLIES[decision.applied], request, client.secret)
+        self._note(login, request.signed or decision.passed)
         login.latency_us = self._clock() - login.at
         self._count_decision(login, decision)
-        if (client.learns_signature or client.learns_limit) and (decision.passed or request.signed):
+        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
+        authentic = request.signed or (decision.passed and login.method == Method.PAP)
+        if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
         self._journal.add(login)
 
-    def _note(self, login: Login, passed: bool) -> None:
-        """The inventory sees proven senders only; an unsigned request is proven by its right password."""
+    def _note(self, login: Login, proven: bool) -> None:
+        """The inventory sees those who signed, or whose password was right (decisions.md, Unsigned requests)."""
         request, client, source, at = login.request, login.client, login.source, login.at
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
-        if login.home is not None and (passed or request.signed):
+        if login.home is not None and proven:
             login.device = device = self._sightings.device(request, source[0], client, login.home.id, at)
             if station:
                 login.behind = self._sightings.station(device, login.station, login.user, at)
@@ -247,11 +259,9 @@ class Exchange:
     def _learn(self, request: Request, client: Client) -> None:
         """What an authentic request of a single address shows about its client (decisions.md, Signatures)."""
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
-            client.learns_signature, client.signature_required = False, True
-            self._services.learn(client, "signed_since")
+            self._services.learn(client, SIGNED)
         if client.learns_limit and (request.signed or PROXY_STATE not in request.first):
-            client.learns_limit, client.proxy_state_limited = False, True
-            self._services.learn(client, "proxy_state_limited_since")
+            self._services.learn(client, LIMITED)
 
     def _count_decision(self, login: Login, decision: Decision) -> None:
         domain_id = 0 if login.domain is None else login.domain.id
@@ -293,8 +303,12 @@ class Exchange:
         self._drop(entry.known)
         self._discard("internal_error", entry.source, entry.at)
 
-    def _reply(self, entry: Answered, now: int) -> None:
+    def _done(self) -> None:
         self.in_flight -= 1
+        self._services.waiting.now -= 1
+
+    def _reply(self, entry: Answered, now: int) -> None:
+        self._done()
         reply, known, client = entry.reply, entry.known, entry.client
         if known.replaced:
             return
@@ -317,13 +331,15 @@ class Exchange:
         """Send rejects when their delay is over, until cancelled; then those that are left, at once."""
         try:
             while True:
-                while self._delayed:
-                    due, entry = self._delayed[0]
-                    await trio.sleep_until(due)
-                    self._delayed.popleft()
-                    self._reply(entry, self._clock())
                 self._some_delayed = trio.Event()
-                await self._some_delayed.wait()
+                if not self._delayed:
+                    await self._some_delayed.wait()
+                await trio.sleep_until(self._delayed[0][0])
+                self._send_due(trio.current_time())
         finally:
-            for _, entry in self._delayed:
-                self._reply(entry, self._clock())
+            self._send_due(math.inf)
+
+    def _send_due(self, now: float) -> None:
+        at = self._clock()
+        while self._delayed and self._delayed[0][0] <= now:
+            self._reply(self._delayed.popleft()[1], at)

@@ -5,7 +5,7 @@ from sallyport.base.errors import FieldError, Invalid
 from sallyport.domains.service import Domains
 from sallyport.login.model import EventEntry, EventList, GetAuthLog
 from sallyport.login.repo import FOREVER, EventQuery, EventRow
-from sallyport.login.service import Events, cursor_after, parse_cursor
+from sallyport.login.service import Events, parse_cursor
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate
 
@@ -30,11 +30,9 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
             offset=0 if before else page.offset,
             limit=page.size,
         )
-        rows, total = await service.page(query)
+        rows, cursor, total = await service.walk(query)
         name = domains.table.by_id[body.domainId].name
-        return EventList(
-            events=[_entry(row, name) for row in rows], totalCount=total, cursor=cursor_after(rows, page.size)
-        )
+        return EventList(events=[_entry(row, name) for row in rows], totalCount=total, cursor=cursor)
 
     return logins
 

@@ -1,5 +1,7 @@
 """What the command line asks: login.report."""
 
+from pydantic import Field
+
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.command import JSON, Arguments, Command, command
 from sallyport.login.service import Events
@@ -9,7 +11,7 @@ class Report(Arguments):
     """The monitoring report of a domain over the last days."""
 
     domain_id: int
-    days: int = 30
+    days: int = Field(default=30, ge=1, le=36500)
 
 
 def commands(service: Events, clock: Clock) -> dict[str, Command]:

@@ -80,10 +80,11 @@ class Journal:
             self._store.submit(batch.write, lambda registered, error: self._written(batch, registered, error))
 
     def _written(self, batch: "_Batch", registered: list[Registered] | None, error: BaseException | None) -> None:
+        if error is not None:
+            batch.undo()  # before the next one asks which devices have their row
         self._writing = False
         self.flush()  # the store works on while the answers go out
         if error is not None:
-            batch.undo()
             for entry in batch.entries:
                 entry.exchange.abandoned(entry)
             return

@@ -1,8 +1,11 @@
 """The rules of events: who reads them, and how pages of them are named."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sallyport.base.errors import Invalid
 from sallyport.login import repo
-from sallyport.login.repo import EventQuery, EventRow, Outcome
+from sallyport.login.repo import FOREVER, EventQuery, EventRow, Outcome
 from sallyport.store.model import Store
 
 
@@ -14,16 +17,22 @@ class Events:
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """One page of a domain's events, newest first, and how many match in all."""
-        return await self._store.read(lambda tx: repo.page(tx, query))
+        return await self._store.search(lambda tx: repo.page(tx, query))
+
+    async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
+        """`page`, and between the two the cursor that names the next one; empty on the last."""
+        rows, total = await self.page(replace(query, limit=query.limit + 1))
+        page = rows[: query.limit]
+        return page, cursor_after(page) if len(rows) > query.limit else "", total
 
     async def outcomes(self, domain_id: int, since: int) -> list[Outcome]:
         """Logins by user and outcome since a time in microseconds."""
-        return await self._store.read(lambda tx: repo.outcomes(tx, domain_id, since))
+        return await self._store.search(lambda tx: repo.outcomes(tx, domain_id, since))
 
 
-def cursor_after(rows: list[EventRow], limit: int) -> str:
-    """Names the page behind these rows; empty where they are the last."""
-    return f"{rows[-1].at}.{rows[-1].id}" if len(rows) == limit else ""
+def cursor_after(rows: Sequence[EventRow]) -> str:
+    """Names the place behind these rows; empty for none."""
+    return f"{rows[-1].at}.{rows[-1].id}" if rows else ""
 
 
 def parse_cursor(cursor: str) -> tuple[int, int] | None:
@@ -31,6 +40,6 @@ def parse_cursor(cursor: str) -> tuple[int, int] | None:
     if not cursor:
         return None
     at, _, event_id = cursor.partition(".")
-    if not (at.isdecimal() and event_id.isdecimal() and len(cursor) < 40):
+    if not all(part.isdecimal() and len(part) < 20 and int(part) <= FOREVER for part in (at, event_id)):
         raise Invalid("invalid cursor")
     return int(at), int(event_id)

@@ -195,14 +195,14 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
     """The answer to a request, signed, with the request's Proxy-State attributes unchanged and in order.
 
     attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator
-    (BlastRADIUS, CVE-2024-3596). ValueError when it would exceed 4096 octets.
+    (BlastRADIUS, CVE-2024-3596). Raises PacketError when the request leaves no room: it would exceed 4096 octets.
     """
     if PROXY_STATE in request.first:
         attributes += b"".join(bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE))
     signed = code != ACCOUNTING_RESPONSE
     length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
     if length > MAX_LENGTH:
-        raise ValueError(f"an answer of {length} octets")
+        raise PacketError(f"its answer would have {length} octets")
     head = bytes((code, request.identifier, length >> 8, length & 0xFF))
     authenticator = request.authenticator
     if signed:

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
+import trio
+
 from sallyport.base.errors import SecretError, StoreError
+from sallyport.store.connections import SqliteTx
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
-from sallyport.store.sqlite import SqliteStore, SqliteTx
+from sallyport.store.sqlite import SqliteStore
 
 
 class SqliteCopies:
@@ -35,50 +38,66 @@ class SqliteCopies:
     async def backup(self, target: Path) -> int:
         """Write a consistent copy beside the target, make sure that it is on disk, and give it its name.
 
-        The master key is no part of it. StoreError: the target cannot be written; what was there is untouched.
+        It is read through a connection of its own, so that logins go on. The master key is no part of it. StoreError:
+        the target cannot be written, or is one of the store's own files; what was there is untouched.
         """
-
-        def work(connection: sqlite3.Connection) -> int:
-            part = target.with_name(target.name + ".part")
-            try:
-                part.unlink(missing_ok=True)
-                os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-                with closing(sqlite3.connect(part)) as copy:
-                    connection.backup(copy)
-                _synchronize(part)
-                part.replace(target)
-                return target.stat().st_size
-            except (OSError, sqlite3.Error) as error:
-                part.unlink(missing_ok=True)
-                raise StoreError(f"{target}: {error}") from error
-
-        size = await self._store.exclusive(work)
+        if target.resolve().parent == self._store.path.resolve().parent and target.name.startswith(self._own_names()):
+            raise StoreError(f"{target} belongs to the store: name another file")
+        size = await trio.to_thread.run_sync(_copy, self._store.path, target)
         self._backed_up()
         return size
+
+    def _own_names(self) -> tuple[str, ...]:
+        return (self._store.path.name, "master.key", "lock", "control.sock", "admin.token")
 
     async def restore(self, source: Path) -> None:
         """Replace everything with a copy, brought to this program's schema first.
 
         StoreError, SchemaError: it is no sound copy of ours, or sealed under another master key; nothing was changed.
         """
-        checked = self._store.path.with_name("restore.part")
+        checked = self._store.path.with_name(self._store.path.name + ".restore")
 
-        def work(connection: sqlite3.Connection) -> None:
-            try:
-                _take(source, checked)
-                with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
-                    self._check(SqliteTx(copy))
-                    copy.backup(connection)
-                connection.execute("update config_version set version = version + 1")
-            except SecretError as error:
-                raise StoreError(f"{source} was made with another master key: {error}") from error
-            except (OSError, sqlite3.Error) as error:
-                raise StoreError(f"{source}: {error}") from error
-            finally:
-                checked.unlink(missing_ok=True)
+        def check() -> None:
+            _take(source, checked)
+            with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
+                self._check(SqliteTx(copy))
 
-        await self._store.exclusive(work)
-        await self._replaced()
+        def replace(connection: sqlite3.Connection) -> None:
+            with closing(sqlite3.connect(checked)) as copy:
+                copy.backup(connection)
+            connection.execute("update config_version set version = version + 1")
+
+        try:
+            await trio.to_thread.run_sync(check)
+            await self._store.exclusive(replace, replaces=True)
+        except SecretError as error:
+            raise StoreError(f"{source} was made with another master key: {error}") from error
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{source}: {error}") from error
+        finally:
+            checked.unlink(missing_ok=True)
+        try:
+            await self._replaced()
+        finally:
+            self._store.acknowledge()
+
+
+def _copy(source: Path, target: Path) -> int:
+    part = target.with_name(target.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with (
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
+            closing(sqlite3.connect(part)) as copy,
+        ):
+            original.backup(copy)
+        _synchronize(part)
+        part.replace(target)
+        return target.stat().st_size
+    except (OSError, sqlite3.Error) as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"{target}: {error}") from error
 
 
 def _take(source: Path, checked: Path) -> None:

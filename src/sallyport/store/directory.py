@@ -20,14 +20,22 @@ def open_data_directory(path: Path) -> int:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StartError(f"data directory {path}: {error.strerror}") from error
+    return take_lock(path / "lock")
+
+
+def take_lock(path: Path) -> int:
+    """Take a lock file for this process; the descriptor that holds it. Raises Locked, StartError."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Locked(f"{path} is in use by another process") from None
+        raise Locked(f"{path.parent} is in use by another process") from None
     return descriptor
 
 
@@ -71,7 +79,7 @@ class Reserve:
         """Whether the disk takes so much more. It is tried, since a quota shows in no figure of the disk's."""
         if octets <= 0:
             return True
-        scratch = self._path.with_name("room")
+        scratch = self._path.with_name(self._path.name + ".room")
         try:
             descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -21,32 +21,42 @@ log = structlog.get_logger()
 
 
 class Snapshot(Generic[T]):
-    """What `load` read last. `value` is replaced as a whole, never changed."""
+    """What `load` read last. `value` is replaced as a whole, never changed; `adopt` is shown what replaces it."""
 
-    def __init__(self, load: Work[T], empty: T) -> None:
+    def __init__(self, load: Work[T], empty: T, adopt: Callable[[T], None]) -> None:
         self.load = load
         self.value = empty
+        self.adopt = adopt
 
 
 class Configuration:
     """Changes and reloads all snapshots of the process together, from one view of the store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._snapshots: list[Snapshot[object]] = []
-        self._forget: list[Callable[[], None]] = []
+        self._on_foreign_change: list[Callable[[], None]] = []
+        self._on_replaced: list[Callable[[], None]] = []
         self._version = -1
         self._changing = 0
 
-    def hold(self, load: Work[T], empty: T) -> Snapshot[T]:
-        """A snapshot that is kept exact; `empty` stands in it until the first `reload`."""
-        snapshot = Snapshot(load, empty)
+    def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
+        """A snapshot that is kept exact; `empty` stands in it until the first `reload`.
+
+        adopt: called on the event loop before a value that was read takes its place, to carry over what is not yet
+        written.
+        """
+        snapshot = Snapshot(load, empty, adopt)
         self._snapshots.append(cast(Snapshot[object], snapshot))
         return snapshot
 
     def on_foreign_change(self, forget: Callable[[], None]) -> None:
         """Call `forget` when someone else changed the store: caches by key must be dropped."""
-        self._forget.append(forget)
+        self._on_foreign_change.append(forget)
+
+    def on_replaced(self, forget: Callable[[], None]) -> None:
+        """Call `forget` when the store was replaced as a whole: what is in memory is of rows that are gone."""
+        self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
         """Write, and return once this process decides by what was written."""
@@ -58,7 +68,7 @@ class Configuration:
 
         self._changing += 1
         try:
-            result = await self._store.write(stamped)
+            result = await self.store.write(stamped)
             await self.reload()
         finally:
             self._changing -= 1
@@ -71,18 +81,24 @@ class Configuration:
             version = tx.value(int, "select version from config_version") or 0
             return version, [snapshot.load(tx) for snapshot in self._snapshots]
 
-        version, values = await self._store.read(load)
+        version, values = await self.store.read(load)
         if version < self._version:
             return
         self._version = version
         for snapshot, value in zip(self._snapshots, values, strict=True):
+            snapshot.adopt(value)
             snapshot.value = value
 
     async def restored(self) -> None:
         """The store was replaced as a whole: take its version, whatever it is, and forget what was cached."""
+        await self._adopt()
+        for forget in self._on_replaced:
+            forget()
+
+    async def _adopt(self) -> None:
         self._version = -1
         await self.reload()
-        for forget in self._forget:
+        for forget in self._on_foreign_change:
             forget()
 
     async def watch(self) -> None:
@@ -91,9 +107,9 @@ class Configuration:
             await trio.sleep(POLL_S)
             known = self._version
             try:
-                version = await self._store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
+                version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
                 ours = self._changing or known != self._version  # a change of this process: it reloads by itself
                 if version != known and not ours:
-                    await self.restored()
+                    await self._adopt()
             except (StoreError, SecretError) as error:
                 log.warning("the configuration cannot be read; what is in memory stands", error=str(error))

@@ -1,15 +1,15 @@
 """The embedded engine: SQLite in WAL mode with synchronous=FULL, one writer connection, a pool of readers.
 
-The connections are opened through sqlite-utils; the statements are plain SQL on them, which is ten to fifty times as
-fast as a call for each row.
+sqlite-utils brings the schema up to date; the statements are plain SQL, which is ten to fifty times as fast as a call
+for each row.
 """
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -20,67 +20,23 @@ import trio
 
 from sallyport.base.errors import StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
+from sallyport.store.connections import LONG_LOG, SHORT_LOG, Readers, SqliteTx, open_connection, primary_code
 from sallyport.store.directory import Reserve
 from sallyport.store.migrate import migrate
-from sallyport.store.model import Tx, V, Value, Work
+from sallyport.store.model import Tx, Work
 
 T = TypeVar("T")
 
 MAX_BATCH = 500
-LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
 READERS = 4
+SEARCHERS = 2  # what walks through many rows has connections of its own, so that logins never wait behind it
+READ_S = 30.0
+SEARCH_S = 10.0
 PROBE_S = 1.0
 ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
-# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
-# the disk is short they come early, since what the log takes is missing to the database.
-LONG_LOG, SHORT_LOG = 20_000, 256
-_PRAGMAS = f"""
-pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
-pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = 5000;
-pragma temp_store = memory;
-"""
-
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
-
-
-class SqliteTx:
-    """A transaction on one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def execute(self, sql: str, /, **parameters: Value) -> int:
-        return self._connection.execute(sql, parameters).rowcount
-
-    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        for row in self._rows(sql, parameters):
-            return shape(**row)
-        return None
-
-    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
-        return [shape(**row) for row in self._rows(sql, parameters)]
-
-    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
-        row = self._connection.execute(sql, parameters).fetchone()
-        return None if row is None or row[0] is None else kind(row[0])
-
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
-        """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
-        row, so that SQLite works beside the event loop and not in turns with it."""
-        head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
-        marks = f"({', '.join('?' * len(columns))})"
-        left = list(rows)
-        while left:
-            part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
-            self._connection.execute(head + ", ".join([marks] * len(part)), list(chain.from_iterable(part)))
-
-    def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-        cursor = self._connection.execute(sql, parameters)
-        names = [column[0] for column in cursor.description]
-        for row in cursor:
-            yield dict(zip(names, row, strict=True))
 
 
 Done = Callable[[T | None, BaseException | None], None]
@@ -94,6 +50,8 @@ class _Item:
     done: Done[object]
     work: Callable[[Tx], object] | None = None
     alone: Callable[[sqlite3.Connection], object] | None = None
+    replaces: bool = False
+    generation: int = 0
     result: object = None
     error: BaseException | None = None
 
@@ -110,18 +68,23 @@ class SqliteStore:
         self._metrics = metrics
         self._reserve = reserve
         try:
-            self._writer = _open(path)
+            self._writer = open_connection(path)
         except StoreError:  # on a full disk: even an empty log and its index take space
             if not self._give_reserve():
                 raise
-            self._writer = _open(path)
-        migrate(self._writer, path)
-        self._readers = [_open(path, read_only=True) for _ in range(READERS)]
-        self._reader_limit = trio.CapacityLimiter(READERS)
+            self._writer = open_connection(path)
+        try:
+            migrate(self._writer, path)
+        except BaseException:
+            self._writer.close()
+            raise
+        self._readers = Readers(path, READERS)
+        self._searchers = Readers(path, SEARCHERS)
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._failing = self._full = False  # set by the writer's thread alone
         self._stopped = False
         self._refill_at = 0.0
+        self._generation = self._written_generation = 0  # of the event loop, and of the writer: see `exclusive`
         self._log_pages = LONG_LOG
         metrics.watch_queue(self._queue.qsize)
         metrics.watch_files(path)
@@ -137,19 +100,25 @@ class SqliteStore:
         return not self._failing
 
     async def read(self, work: Work[T]) -> T:
-        async with self._reader_limit:
-            connection = self._readers.pop()
-            try:
-                return await trio.to_thread.run_sync(_read, connection, work)
-            finally:
-                self._readers.append(connection)
+        return await self._readers.run(work, timeout_s=READ_S)
+
+    async def search(self, work: Work[T]) -> T:
+        return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
         return cast(T, await self._wait(_Item(_nobody, work=work)))
 
-    async def exclusive(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on the writer's connection, outside a transaction, while no write runs (backup, restore)."""
-        return cast(T, await self._wait(_Item(_nobody, alone=work)))
+    async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
+        """Run `work` on the writer's connection, outside a transaction, while no write runs.
+
+        replaces: it puts another database in the place of this one. What was asked for before, or is asked for until
+        `acknowledge`, rests on rows of the old one and is refused.
+        """
+        return cast(T, await self._wait(_Item(_nobody, alone=work, replaces=replaces)))
+
+    def acknowledge(self) -> None:
+        """Nothing in memory is of the replaced store any more: take writes again."""
+        self._generation = self._written_generation
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """`write` for who has no task to wait in: what was submitted first is written and told first."""
@@ -158,6 +127,7 @@ class SqliteStore:
     def _put(self, item: _Item) -> None:
         if self._stopped:
             raise StoreError(f"{self._path} is closed")
+        item.generation = self._generation
         self._queue.put(item)
 
     async def _wait(self, item: _Item) -> object:
@@ -226,12 +196,13 @@ class SqliteStore:
         try:
             connection.execute("begin immediate")
             tx = SqliteTx(connection)
+            items = self._current(items)
             if len(items) > 1:
                 for item in items:
                     connection.execute("savepoint item")
                     _run(connection, tx, item, "rollback to item")
                     connection.execute("release item")
-            elif not _run(connection, tx, items[0], "rollback"):
+            elif items and not _run(connection, tx, items[0], "rollback"):
                 return None
             connection.execute("commit")
         except Exception as error:  # whatever it was: nobody may be left waiting
@@ -244,17 +215,25 @@ class SqliteStore:
         self._failing = self._full = False
         return None
 
+    def _current(self, items: list[_Item]) -> list[_Item]:
+        """Those that do not rest on a store that was replaced; the others fail."""
+        for item in items:
+            if item.generation != self._written_generation:
+                item.error = StoreError("the store was replaced meanwhile")
+        return [item for item in items if item.error is None]
+
     def _alone(self, item: _Item) -> StoreError | None:
         assert item.alone is not None  # noqa: S101
         try:
             item.result = item.alone(self._writer)
+            self._written_generation += item.replaces
         except Exception as error:
             item.error = error
         return None
 
     def _failed(self, error: Exception) -> StoreError:
         # A full disk is an I/O error to SQLite where it could not extend the log's index, or where a quota is spent.
-        code = _code(error)
+        code = primary_code(error)
         self._full = code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.has_room(ROOM))
         told = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
         if not self._failing:
@@ -313,8 +292,9 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection; the log is merged into the database."""
-        for connection in (*self._readers, self._writer):
-            connection.close()
+        self._readers.close()
+        self._searchers.close()
+        self._writer.close()
 
 
 def _nobody(_result: object, _error: BaseException | None) -> None:
@@ -330,57 +310,18 @@ def _runs(items: list[_Item]) -> Iterator[list[_Item]]:
             yield list(group)
 
 
-def _open(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    from sqlite_utils import Database  # 60 ms to import, and commands that ask a running service never need it
-
-    uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
-    try:
-        connection = sqlite3.connect(
-            uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=256
-        )
-        Database(connection, execute_plugins=False)
-        connection.create_function("fold", 1, str.casefold, deterministic=True)
-        connection.executescript("pragma query_only = on; pragma busy_timeout = 5000;" if read_only else _PRAGMAS)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error
-    return connection
-
-
-def _read(connection: sqlite3.Connection, work: Work[T]) -> T:
-    with _reading(connection) as tx:
-        return work(tx)
-
-
-@contextmanager
-def _reading(connection: sqlite3.Connection) -> Iterator[Tx]:
-    try:
-        connection.execute("begin")
-        yield SqliteTx(connection)
-    except sqlite3.Error as error:
-        raise StoreError(str(error)) from error
-    finally:
-        with suppress(sqlite3.Error):
-            connection.execute("rollback")
-
-
 def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool:
     """Run one item; where it raises, undo it alone. False: `undo` was done. Raises when the disk fails."""
     assert item.work is not None  # noqa: S101
     try:
         item.result = item.work(tx)
     except Exception as error:
-        if not connection.in_transaction or _code(error) in _DISK_FAILS:
+        if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
             raise  # the engine rolled everything back, or would on the next statement
         connection.execute(undo)
         item.error = StoreError(str(error)) if isinstance(error, sqlite3.Error) else error
         return False
     return True
-
-
-def _code(error: Exception) -> int:
-    """SQLite's primary result code; 0 for an error that is not the engine's."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF
 
 
 def _probe(tx: Tx) -> None:

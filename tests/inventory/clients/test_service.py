@@ -6,6 +6,7 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
+from sallyport.inventory.clients.model import LIMITED, SIGNED
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.vault import Vault
 from tests.areas import SECRET, Areas
@@ -203,8 +204,10 @@ async def test_what_was_learned_is_kept(areas: Areas) -> None:
     """Since when, in the client's history, and for every later start."""
     client = await areas.client(name="nps")
     areas.clock.pass_by(5)
-    await areas.clients.learned(client, "signed_since")
-    await areas.clients.learned(client, "proxy_state_limited_since")
+    areas.clients.latch(client, SIGNED)
+    await areas.clients.keep_learned()
+    areas.clients.latch(client, LIMITED)
+    await areas.clients.keep_learned()
     later = Areas(areas.store, areas.clock)
     await later.configuration.reload()
     for each in (areas.clients.table.by_id[client.id], later.clients.table.by_id[client.id]):
@@ -216,7 +219,8 @@ async def test_what_was_learned_is_kept(areas: Areas) -> None:
 async def test_unlatching_forgets_both(areas: Areas) -> None:
     """It may learn again; that is an event too."""
     client = await areas.client(name="nps")
-    await areas.clients.learned(client, "signed_since")
+    areas.clients.latch(client, SIGNED)
+    await areas.clients.keep_learned()
     await areas.clients.unlatch(areas.clients.table.by_id[client.id])
     unlatched = areas.clients.table.by_id[client.id]
     assert (unlatched.signature_required, unlatched.learns_signature, unlatched.learns_limit) == (False, True, True)
@@ -241,8 +245,10 @@ async def test_what_makes_a_client_forget(
 ) -> None:
     """Another address or another setting; sending the same values once more forgets nothing."""
     client = await areas.client("192.0.2.1/32")
-    await areas.clients.learned(client, "signed_since")
-    await areas.clients.learned(client, "proxy_state_limited_since")
+    areas.clients.latch(client, SIGNED)
+    await areas.clients.keep_learned()
+    areas.clients.latch(client, LIMITED)
+    await areas.clients.keep_learned()
     await areas.clients.update(areas.tenant, client.id, changes)
     changed = areas.clients.table.by_id[client.id]
     assert (changed.signature_required, changed.proxy_state_limited) == (signed, limited)
@@ -252,5 +258,24 @@ async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> 
     """A latch that comes after the deletion changes nobody."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     await areas.clients.delete(areas.tenant, client.id)
-    await areas.clients.learned(client, "signed_since")
+    areas.clients.latch(client, SIGNED)
+    await areas.clients.keep_learned()
     assert not areas.clients.table.by_id[other.id].signature_required
+
+
+async def test_a_latch_holds_through_every_reload(areas: Areas) -> None:
+    """From the moment it is set, before it is written, whatever else is changed or read meanwhile; not for a client
+    that has another address by then, in memory or in the store."""
+    client, moved = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
+    for each, what in ((each, what) for each in (client, moved) for what in (SIGNED, LIMITED)):
+        areas.clients.latch(each, what)
+    assert (client.signature_required, client.proxy_state_limited) == (True, True)
+    await areas.clients.update(areas.tenant, moved.id, {"network": "192.0.2.3/32"})
+    table = areas.clients.table.by_id
+    assert (table[client.id].signature_required, table[client.id].proxy_state_limited) == (True, True)
+    assert (table[moved.id].signature_required, table[moved.id].proxy_state_limited) == (False, False)
+    await areas.clients.keep_learned()
+    await areas.configuration.reload()
+    assert areas.clients.table.by_id[client.id].signature_required
+    assert not areas.clients.table.by_id[moved.id].signature_required
+    assert await history(areas) == [("192.0.2.1/32", SIGNED, 0), ("192.0.2.1/32", LIMITED, 0)]

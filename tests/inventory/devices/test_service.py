@@ -6,13 +6,14 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound, StoreError
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.repo import HistoryRow
-from sallyport.inventory.devices.service import Devices, filter_column, write_first_sighting
+from sallyport.inventory.devices.service import FLUSH_S, Devices, filter_column, write_first_sighting
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.store.model import Store, T, Tx, Work
@@ -305,6 +306,9 @@ class FailingStore:
         self._check()
         return await self.store.read(work)
 
+    async def search(self, work: Work[T]) -> T:
+        return await self.store.search(work)
+
     async def write(self, work: Work[T]) -> T:
         self._check()
         return await self.store.write(work)
@@ -314,19 +318,23 @@ class FailingStore:
 
 
 async def test_counts_are_flushed_every_second_and_at_the_end(
-    areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
+    areas: Areas, seen: Seen, mock_clock: trio.testing.MockClock
 ) -> None:
     """Without anybody asking; what is left is flushed when the service stops."""
+    mock_clock.rate = 1
     await seen.device("a")
     count = "select request_count from devices"
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.devices.run)
-        while await areas.store.read(lambda tx: tx.value(int, count)) != 1:
-            await trio.sleep(0.1)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(FLUSH_S)
+        with trio.fail_after(5):
+            while areas.sample("sallyport_devices", domain=str(areas.domain)) != 1:
+                await trio.sleep(0.001)
+        assert await areas.store.read(lambda tx: tx.value(int, count)) == 1
         seen.note(NAS_IDENTIFIER=b"a")
         nursery.cancel_scope.cancel()
     assert await areas.store.read(lambda tx: tx.value(int, count)) == 2
-    assert areas.sample("sallyport_devices", domain=str(areas.domain)) == 1
 
 
 async def test_a_failing_store_does_not_end_the_flushes(
@@ -334,7 +342,7 @@ async def test_a_failing_store_does_not_end_the_flushes(
 ) -> None:
     """While the store takes nothing and gives nothing the inventory waits, and goes on where it was."""
     failing = FailingStore(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(areas.registry.__class__()), areas.clock)
+    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
     await seen.device("a")
     async with trio.open_nursery() as nursery:
         failing.fails = True
@@ -355,7 +363,7 @@ async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, 
             return await self.store.read(work)
 
     failing = NoWrites(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(areas.registry.__class__()), areas.clock)
+    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
     device = await seen.device("a")
     failing.fails = True
     (row,) = await seen.rows()

@@ -3,6 +3,7 @@
 import ipaddress
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
@@ -171,7 +172,7 @@ async def test_a_station_has_its_last_user(seen: Seen) -> None:
 async def test_the_memory_is_bounded(areas: Areas, seen: Seen) -> None:
     """Past the limits everything that is flushed is forgotten, found again in the store, and no count is lost."""
     small = Sightings(max_devices=3, max_stations=5)
-    areas.devices = Devices(areas.store, small, InventoryMetrics(areas.registry.__class__()), areas.clock)
+    areas.devices = Devices(areas.store, small, InventoryMetrics(CollectorRegistry()), areas.clock)
     for _ in range(3):
         for number in range(10):
             device = seen.note(NAS_IDENTIFIER=b"%d" % number)

@@ -20,9 +20,7 @@ AHEAD_S = 60
 def check_database(examination: Examination) -> Iterator[Finding]:
     """The database opens, and its schema is this program's."""
     path = examination.settings.database_path
-    if not examination.embedded:
-        yield ok("a server's; it is not looked at here")
-    elif not path.exists():
+    if not path.exists():
         yield ok(f"{path} does not exist yet: it is made at the first start")
     else:
         yield _judged(path, schema_of(path))
@@ -33,7 +31,7 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
     path = examination.settings.database_path
     if examination.process_id is not None:
         yield ok("not looked at while the service runs")
-    elif examination.embedded and path.exists():
+    elif path.exists():
         with closing(_open(path)) as connection:
             try:
                 said = [str(row[0]) for row in connection.execute("pragma quick_check(3)")]
@@ -58,9 +56,9 @@ def check_records(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Whether there is an embedded database that opening would not change. StoreError: it is no database."""
+    """Whether there is a database that opening would not change. StoreError: it is no database."""
     path = examination.settings.database_path
-    return examination.embedded and path.exists() and schema_of(path).current
+    return path.exists() and schema_of(path).current
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,7 @@ def schema_of(path: Path) -> Schema:
             pending = tuple(each.name for each in ALL.pending(database))
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}") from error
-    everything = {each.name for each in ALL.pending(Database(memory=True, execute_plugins=False))}
-    return Schema(applied, pending, applied - everything)
+    return Schema(applied, pending, applied - {each.name for each in ALL._migrations})
 
 
 def _judged(path: Path, schema: Schema) -> Finding:

@@ -8,9 +8,8 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-from sallyport.base.config import DEFAULT_FILE, MASTER_KEY, Address, unknown_environment
+from sallyport.base.config import MASTER_KEY, Address, unknown_environment
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.ports import TCP, UDP, in_the_way, is_held_by
 from sallyport.listen import udp
@@ -24,7 +23,7 @@ NEW = "it is made at the first start"
 def check_settings(examination: Examination) -> Iterator[Finding]:
     """Settings are readable, and so are the files that they name."""
     settings = examination.settings
-    yield ok(f"{DEFAULT_FILE} and the environment" if Path(DEFAULT_FILE).exists() else "defaults and the environment")
+    yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
         yield warning(f"the environment variable {name} names no setting")
     for path in (settings.tls_certificate, settings.tls_key, settings.dictionaries):
@@ -101,18 +100,17 @@ def _is_key(text: str) -> bool:
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
-    """There is room to write, and the reserve is held."""
-    settings = examination.settings
-    place = next(
-        path for path in (settings.data_dir.absolute(), *settings.data_dir.absolute().parents) if path.exists()
-    )
+    """There is room to write where the database is, and the reserve is held."""
+    settings, database = examination.settings, examination.settings.database_path.absolute()
+    place = next(path for path in database.parents if path.exists())
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
     text = f"{free >> 20} MiB are free"
     if free < max(reserve, 1 << 20):
         yield problem(f"{text}: the service stops answering when the disk is full")
     else:
         yield warning(text) if free < LOW_DISK else ok(text)
-    if reserve and examination.process_id is not None and not settings.database_path.with_name("reserve").exists():
+    held = database.with_name(database.name + ".reserve").exists()
+    if reserve and examination.process_id is not None and not held:
         yield warning(f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is")
 
 

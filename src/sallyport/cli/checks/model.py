@@ -60,11 +60,6 @@ class Examination:
         """The running service; None where none runs. StartError: it cannot be reached."""
         return self.line.connection.process_id()
 
-    @cached_property
-    def embedded(self) -> bool:
-        """Whether the database is a file of ours."""
-        return "://" not in self.settings.database
-
     def rows(self, command: str) -> list[Row]:
         """What a list command of the service gives; asked once."""
         if command not in self._rows:

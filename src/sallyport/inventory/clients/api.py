@@ -1,5 +1,6 @@
 """The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
+from sallyport.base.errors import Forbidden
 from sallyport.inventory.clients.model import (
     AddClient,
     Client,
@@ -14,7 +15,7 @@ from sallyport.inventory.clients.model import (
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.model import Value
 from sallyport.web.operation import Operations
-from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Clients, gate: Gate) -> Operations:
@@ -47,19 +48,21 @@ def operations(service: Clients, gate: Gate) -> Operations:
             clients=[_entry(client) for client in found[page.offset : page.offset + page.size]], totalCount=len(found)
         )
 
-    @clients.post("/network_device/UpdateClient", roles=ADMINS)
+    @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> Done:
-        """Change a RADIUS client. It holds for the next request."""
+        """Change a RADIUS client. It holds for the next request. Its secret is changed by an admin only."""
+        if body.secret and caller.role not in ADMINS:
+            raise Forbidden("role not allowed")
         await service.update(
             caller.tenant_id,
             body.clientId,
             _changes(body),
-            secret=None if body.secret is None else body.secret.encode(),
+            secret=body.secret.encode() if body.secret else None,
             domain_ids=body.domainIds,
         )
         return Done(message="client updated")
 
-    @clients.post("/network_device/DeleteClient", roles=ADMINS)
+    @clients.post("/network_device/DeleteClient", roles=OPERATORS)
     async def delete_client(body: DeleteClient, caller: Caller) -> Done:
         """Remove a RADIUS client: its next request is not answered. Its devices stay in the inventory."""
         await service.delete(caller.tenant_id, body.clientId)

@@ -3,17 +3,21 @@
 import ipaddress
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field
 
+from sallyport.base.validation import unfit
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text
+from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_SECRET = 128
+# What a client learns, by the column that keeps since when: it signs, and it needs no unsigned Proxy-State.
+SIGNED: Final = "signed_since"
+LIMITED: Final = "proxy_state_limited_since"
 _MEMO = 65_536
 
 
@@ -87,6 +91,13 @@ class Client:
         self.learns_signature = signature is Signatures.AUTO and not learned and single
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
+    def latch(self, what: str) -> None:
+        """Hold it to what it has shown: SIGNED or LIMITED. Nothing happens where it does not learn that."""
+        if what == SIGNED and self.learns_signature:
+            self.learns_signature, self.signature_required = False, True
+        elif what == LIMITED and self.learns_limit:
+            self.learns_limit, self.proxy_state_limited = False, True
+
     @property
     def address(self) -> str:
         """The network as people write it: a single address without its prefix length."""
@@ -136,7 +147,7 @@ def _network(value: str) -> str:
     try:
         return str(ipaddress.ip_network(value.strip(), strict=False))
     except ValueError:
-        raise ValueError("an IP address or a network such as 192.0.2.0/24") from None
+        raise unfit("an IP address or a network such as 192.0.2.0/24") from None
 
 
 def _lower(value: object) -> object:
@@ -146,8 +157,8 @@ def _lower(value: object) -> object:
 
 
 def _secret(value: str) -> str:
-    if not 1 <= len(value.encode()) <= MAX_SECRET:
-        raise ValueError(f"a secret has 1 to {MAX_SECRET} octets")
+    if len(value.encode()) > MAX_SECRET:
+        raise unfit(f"a secret of up to {MAX_SECRET} octets")
     return value
 
 
@@ -157,8 +168,7 @@ SecretText = Annotated[PlainText, AfterValidator(_secret)]
 
 
 class _ClientFields(Scoped):
-    domainIds: Many[Id] | None = Field(default=None, validation_alias=AliasChoices("domainIds", "domainId"))
-    secret: SecretText | None = None
+    domainIds: Many[Whole] | None = Field(default=None, validation_alias=AliasChoices("domainIds", "domainId"))
 
     def claimed_domains(self) -> Sequence[int]:
         return self.domainIds or ()
@@ -169,6 +179,7 @@ class AddClient(_ClientFields):
 
     name: Name
     address: NetworkText
+    secret: SecretText | None = None
     product: Text = ""
     requireMessageAuthenticator: AnySignatures = Signatures.AUTO
     limitProxyState: AnySignatures = Signatures.AUTO
@@ -186,11 +197,12 @@ class ClientAdded(BaseModel):
 
 
 class UpdateClient(_ClientFields):
-    """Body of UpdateClient: absent fields keep their value, an empty product clears it."""
+    """Body of UpdateClient: absent fields and an empty secret keep their value, an empty product clears it."""
 
     clientId: Id
     name: Name | None = None
     address: NetworkText | None = None
+    secret: SecretText | None = None
     product: Text | None = None
     requireMessageAuthenticator: AnySignatures | None = None
     limitProxyState: AnySignatures | None = None

@@ -45,13 +45,14 @@ class Opened:
         self._vault = vault
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
-    def secret(self, client_id: int, sealed: bytes) -> bytes:
-        """The client's secret. SecretError."""
-        key = (client_id, sealed)
-        clear = self._clear.get(key)
-        if clear is None:
-            clear = self._clear[key] = self._vault.open(sealed, _identity(client_id))
-        return clear
+    def secrets(self, rows: list[_Row]) -> list[bytes]:
+        """The clients' secrets; those of no row are forgotten. SecretError."""
+        known, self._clear = self._clear, {}
+        for row in rows:
+            key = (row.id, row.secret)
+            clear = known.get(key)
+            self._clear[key] = self._vault.open(row.secret, _identity(row.id)) if clear is None else clear
+        return list(self._clear.values())
 
 
 def _identity(client_id: int) -> str:
@@ -72,7 +73,7 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
             tenant_id=row.tenant_id,
             name=row.name,
             network=row.network,
-            secret=opened.secret(row.id, row.secret),
+            secret=secret,
             all_domains=row.all_domains,
             domain_ids=tuple(domains.get(row.id, ())),
             product=row.product,
@@ -82,7 +83,7 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
             signed_since=row.signed_since,
             proxy_state_limited_since=row.proxy_state_limited_since,
         )
-        for row in rows
+        for row, secret in zip(rows, opened.secrets(rows), strict=True)
     )
 
 
@@ -183,10 +184,11 @@ def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
         raise NotFound("client not found")
 
 
-def learn(tx: Tx, client_id: int, column: str, at: int | None) -> None:
-    """Keep since when a client is known to sign (`signed_since`), or to need no unsigned Proxy-State
-    (`proxy_state_limited_since`); None forgets it. Each change is in the client's history."""
-    tx.execute(f"update radius_clients set {column} = :at where id = :id", at=at, id=client_id)
+def learn(tx: Tx, client: Client, what: str, at: int | None) -> bool:
+    """Keep since when a client is known to sign (SIGNED), or to need no unsigned Proxy-State (LIMITED); None forgets
+    it. False: the client is gone, or was given another address meanwhile."""
+    sql = f"update radius_clients set {what} = :at where id = :id and network = :network"
+    return tx.execute(sql, at=at, id=client.id, network=str(client.network)) > 0
 
 
 def remember(tx: Tx, client: Client, event: str, at: int) -> None:

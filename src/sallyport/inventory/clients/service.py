@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 import structlog
+import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.inventory.clients import repo
-from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
@@ -18,6 +19,8 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
 log = structlog.get_logger()
+
+KEEP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ class Clients:
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
         opened = repo.Opened(vault)
-        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable())
+        self._learned: list[tuple[Client, str]] = []
+        self._kept: list[tuple[Client, str]] = []
+        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable(), self._carry_over)
 
     @property
     def table(self) -> ClientTable:
@@ -166,30 +171,59 @@ class Clients:
         """Remove a client; its next request is not answered. NotFound."""
         await self._configuration.change(lambda tx: repo.delete(tx, tenant_id, client_id))
 
-    async def learned(self, client: Client, column: str) -> None:
-        """Keep what a client's authentic requests have shown: `signed_since` or `proxy_state_limited_since`.
+    def latch(self, client: Client, what: str) -> None:
+        """Hold a client to what its authentic request has shown, SIGNED or LIMITED, from now on, whatever is reloaded
+        meanwhile; `run` keeps it in the store."""
+        client.latch(what)
+        self._learned.append((client, what))
 
-        It already holds in memory; where the store fails, the next request shows it again.
-        """
+    async def run(self) -> None:
+        """Keep what was learned, once a second, until cancelled: after a start thousands of clients learn at once."""
+        while True:
+            await trio.sleep(KEEP_S)
+            try:
+                await self.keep_learned()
+            except StoreError as error:
+                log.warning("not kept yet what RADIUS clients have shown", error=str(error))
+
+    async def keep_learned(self) -> None:
+        """Write what was learned. Nothing is reloaded, since it holds in memory already. StoreError: later again."""
+        learned, self._learned = self._learned, []
+        if not learned:
+            return
+        self._kept = learned  # a reload that overlaps the write does not know of it: carried over once more
         at = self._clock()
 
         def work(tx: Tx) -> None:
-            repo.learn(tx, client.id, column, at)
-            repo.remember(tx, client, column, at)
+            for client, what in learned:
+                if repo.learn(tx, client, what, at):
+                    repo.remember(tx, client, what, at)
 
         try:
-            await self._configuration.change(work)
-        except StoreError as error:
-            log.warning("not kept what a RADIUS client has shown", client=client.name, error=str(error))
-        else:
-            log.info("RADIUS client latched", client=client.name, what=column)
+            await self._configuration.store.write(work)
+        except StoreError:
+            self._learned = learned + self._learned
+            raise
+        for client, what in learned:
+            log.info("RADIUS client latched", client=client.name, what=what)
+
+    def _carry_over(self, table: ClientTable) -> None:
+        for client, what in (*self._kept, *self._learned):
+            now = table.by_id.get(client.id)
+            if now is not None and now.network == client.network:
+                now.latch(what)
+
+    def _forget_learned(self, client_id: int) -> None:
+        self._kept = [each for each in self._kept if each[0].id != client_id]
+        self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
         """Forget that a client signs and limits Proxy-State; it may learn both again."""
+        self._forget_learned(client.id)
 
         def work(tx: Tx) -> None:
-            repo.learn(tx, client.id, "signed_since", None)
-            repo.learn(tx, client.id, "proxy_state_limited_since", None)
+            for what in (SIGNED, LIMITED):
+                repo.learn(tx, client, what, None)
             repo.remember(tx, client, "unlatched", self._clock())
 
         await self._configuration.change(work)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
+from sallyport.base.validation import unfit
 from sallyport.web.paging import Paged, ShortPaged
 from sallyport.web.scope import Body, Id, InDomain, Many, Text
 
@@ -125,7 +126,7 @@ class DeleteDevice(InDomain):
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":
         if not self.deviceId and not (self.ip_address and self.client_ip):
-            raise ValueError("deviceId, or ip_address with client_ip, is required")
+            raise unfit("missing deviceId, or ip_address with client_ip")
         return self
 
 

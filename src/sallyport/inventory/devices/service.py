@@ -50,7 +50,7 @@ class Devices:
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """One page of a domain's devices and how many match in all."""
         await self._flush_or_log()
-        return await self._store.read(lambda tx: repo.page(tx, query))
+        return await self._store.search(lambda tx: repo.page(tx, query))
 
     async def one(self, domain_id: int, device_id: int) -> DeviceRow:
         """A domain's device. NotFound."""
@@ -65,13 +65,13 @@ class Devices:
     ) -> tuple[list[StationRow], int]:
         """One page of stations and how many match."""
         await self._flush_or_log()
-        return await self._store.read(
+        return await self._store.search(
             lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
         )
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """One page of the history and how much there is."""
-        return await self._store.read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
+        return await self._store.search(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str

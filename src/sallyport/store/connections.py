@@ -1,0 +1,126 @@
+"""Connections to the embedded database: how they are opened, what a transaction offers on one, and the readers."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.store.model import V, Value, Work
+
+T = TypeVar("T")
+
+LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
+# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
+# the disk is short they come early, since what the log takes is missing to the database.
+LONG_LOG, SHORT_LOG = 20_000, 256
+_PRAGMAS = f"""
+pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
+pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = 5000;
+pragma temp_store = memory;
+"""
+
+
+class SqliteTx:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, /, **parameters: Value) -> int:
+        return self._connection.execute(sql, parameters).rowcount
+
+    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
+        for row in self._rows(sql, parameters):
+            return shape(**row)
+        return None
+
+    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
+        return [shape(**row) for row in self._rows(sql, parameters)]
+
+    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
+        row = self._connection.execute(sql, parameters).fetchone()
+        return None if row is None or row[0] is None else kind(row[0])
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
+        """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
+        row, so that SQLite works beside the event loop and not in turns with it."""
+        head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
+        marks = f"({', '.join('?' * len(columns))})"
+        left = list(rows)
+        while left:
+            part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
+            self._connection.execute(head + ", ".join([marks] * len(part)), list(chain.from_iterable(part)))
+
+    def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+        cursor = self._connection.execute(sql, parameters)
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield dict(zip(names, row, strict=True))
+
+
+def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection with all settings that ours have. StoreError: it is no database, or cannot be opened."""
+    uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
+    try:
+        connection = sqlite3.connect(
+            uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=256
+        )
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+    try:
+        connection.create_function("fold", 1, str.casefold, deterministic=True)
+        connection.executescript("pragma query_only = on; pragma busy_timeout = 5000;" if read_only else _PRAGMAS)
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: {error}") from error
+    return connection
+
+
+class Readers:
+    """Read-only connections, each with one borrower at a time."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._idle = [open_connection(path, read_only=True) for _ in range(count)]
+        self._limit = trio.CapacityLimiter(count)
+
+    async def run(self, work: Work[T], *, timeout_s: float) -> T:
+        """Run `work` in a read transaction. StoreError, also when it takes longer than `timeout_s`."""
+        async with self._limit:
+            connection = self._idle.pop()
+            try:
+                return await trio.to_thread.run_sync(_read, connection, work, timeout_s)
+            finally:
+                self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for connection in self._idle:
+            connection.close()
+
+
+def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
+    deadline = time.monotonic() + timeout_s
+    try:
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
+        connection.execute("begin")
+        return work(SqliteTx(connection))
+    except sqlite3.Error as error:
+        if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
+            raise StoreError(f"the search took longer than {timeout_s:g} s: narrow it") from error
+        raise StoreError(str(error)) from error
+    finally:
+        with suppress(sqlite3.Error):
+            connection.set_progress_handler(None, 0)
+            connection.execute("rollback")
+
+
+def primary_code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that is not the engine's."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF

@@ -1,0 +1,25 @@
+"""One service for all tests of the operations; each test has a tenant of its own."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.api.world import Tenant, World
+from tests.service import running_service
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The service, which answers a reject at once."""
+    directory = tmp_path_factory.mktemp("api")
+    with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        url = f"http://127.0.0.1:{service.ports.http}"
+        with httpx.Client(base_url=url, timeout=30, trust_env=False) as http:
+            yield World(service, http)
+
+
+@pytest.fixture
+def tenant(world: World) -> Tenant:
+    """A tenant with the domain corp and its user ann."""
+    return world.tenant()

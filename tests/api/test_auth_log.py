@@ -1,0 +1,140 @@
+"""/ad/GetAuthLog: what was decided on real logins."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World
+
+LOG = "/ad/GetAuthLog"
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def log(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
+    """The domain's events."""
+    events: list[dict[str, Any]] = tenant.ask(LOG, domainId=tenant.domain, **fields)["events"]
+    return events
+
+
+def test_the_fields_of_an_event(tenant: Tenant) -> None:
+    """Exactly those that are listed, with their types; the domain by its name."""
+    with tenant.nas() as nas:
+        address = nas.sock.getsockname()[0]
+        nas.login(
+            "Ann@CORP",
+            PASSWORD,
+            NAS_IDENTIFIER=b"wlc-1",
+            NAS_IP_ADDRESS=bytes((10, 1, 2, 3)),
+            CALLING_STATION_ID=b"02-01",
+        )
+    answer = tenant.ask(LOG, domainId=tenant.domain)
+    (event,) = answer["events"]
+    assert isinstance(event.pop("eventId"), int)
+    assert TIME.fullmatch(event.pop("time"))
+    latency = event.pop("latencyMs")
+    assert isinstance(latency, float) and 0 <= latency < 5000
+    assert event == {
+        "user": "Ann", "domain": "corp", "ip_address": address, "client_ip": "10.1.2.3", "device_name": "wlc-1",
+        "station": "02-01", "method": "pap", "factor": "local", "decision": "accept", "appliedDecision": "accept",
+        "wouldHaveBeen": "accept", "reason": "",
+    }  # fmt: skip
+    assert {name: value for name, value in answer.items() if name != "events"} == {"totalCount": 1, "cursor": ""}
+
+
+def test_why_a_login_was_refused(tenant: Tenant) -> None:
+    """Newest first, each with its reason and method; one of an unproven sender names no device that is kept."""
+    with tenant.nas() as nas:
+        nas.login("ann", "wrong")
+        nas.login("ann", "wrong", chap=True)
+        nas.login("nobody", PASSWORD)
+        nas.login("ann@nowhere", PASSWORD)
+        nas.login("@corp", PASSWORD)
+    events = log(tenant)
+    assert [(each["user"], each["method"], each["reason"]) for each in events] == [
+        ("", "pap", "no user name"),
+        ("ann@nowhere", "pap", "unknown realm"),
+        ("nobody", "pap", "unknown user"),
+        ("ann", "chap", "wrong password"),
+        ("ann", "pap", "wrong password"),
+    ]
+    assert {(each["decision"], each["appliedDecision"], each["wouldHaveBeen"]) for each in events} == {("reject",) * 3}
+
+
+def test_cursors_do_not_shift_under_traffic(tenant: Tenant) -> None:
+    """Every event once, newest first, while others come; the last page has an empty cursor; pages by number do the
+    same while nothing comes."""
+    with tenant.nas() as nas:
+        for number in range(7):
+            nas.login(f"user{number}", "x")
+        by_number = [each["user"] for page in (1, 2, 3) for each in log(tenant, pageId=page, pageSize=3)]
+        walked, cursor = [], None
+        while cursor != "":
+            answer = tenant.ask(LOG, domainId=tenant.domain, pageSize=3, cursor=cursor or "")
+            walked += [each["user"] for each in answer["events"]]
+            cursor = answer["cursor"]
+            nas.login("newer", "x")
+    assert walked == by_number == [f"user{number}" for number in reversed(range(7))]
+    exact = tenant.ask(LOG, domainId=tenant.domain, pageSize=5, pageId=2)
+    assert (len(exact["events"]), exact["cursor"], exact["totalCount"]) == (5, "", 10)
+
+
+def test_searches_and_stretches_of_time(tenant: Tenant) -> None:
+    """A part of user, device, station or address without case; from a time up to another; totals count what
+    matches."""
+    with tenant.nas() as nas:
+        address = nas.sock.getsockname()[0]
+        nas.login("Zoë", "x", NAS_IDENTIFIER=b"gate", CALLING_STATION_ID=b"02-aa")
+        nas.login("bob", "x", NAS_IDENTIFIER=b"switch")
+    second, first = log(tenant)
+    for search, users in (
+        ("ZOË", ["Zoë"]), ("o", ["bob", "Zoë"]), ("GATE", ["Zoë"]), ("02-AA", ["Zoë"]), (address, ["bob", "Zoë"]),
+        ("%", []), ("wrong", []), ("", ["bob", "Zoë"]),
+    ):  # fmt: skip
+        answer = tenant.ask(LOG, domainId=tenant.domain, search=search)
+        assert ([each["user"] for each in answer["events"]], answer["totalCount"]) == (users, len(users)), search
+    spans: list[tuple[dict[str, str], int]] = [
+        ({"from": second["time"]}, 1),
+        ({"to": second["time"]}, 1),
+        ({"from": first["time"], "to": second["time"]}, 1),
+        ({"from": "2001-01-01", "to": "2001-01-02T00:00:00+02:00"}, 0),
+        ({"from": "", "to": ""}, 2),
+    ]
+    for span, total in spans:
+        assert tenant.ask(LOG, domainId=tenant.domain, **span)["totalCount"] == total, span
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"cursor": "hunter2"}, "invalid cursor"),
+        ({"cursor": "1"}, "invalid cursor"),
+        ({"cursor": "9" * 30 + ".1"}, "invalid cursor"),
+        ({"cursor": ["1.1"]}, "invalid cursor"),
+        ({"from": "hunter2"}, "invalid from"),
+        ({"to": "2026-13-01"}, "invalid to"),
+        ({"from": "9999-12-31T23:59:59-23:59"}, ""),
+        ({"to": "0001-01-01"}, ""),
+        ({"search": {}}, "invalid search"),
+    ],
+)
+def test_malformed_questions(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """The field is named; a time that is far away is a time."""
+    if text:
+        assert tenant.refused(LOG, domainId=tenant.domain, **fields) == (400, text)
+    else:
+        assert log(tenant, **fields) == []
+
+
+def test_other_tenants_see_no_logins(world: World, tenant: Tenant) -> None:
+    """Nor does another domain of the tenant; the one that a realm has chosen does."""
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    tenant.user("bob", domain=branch)
+    with tenant.nas(domainIds=[tenant.domain, branch]) as nas:
+        nas.login("ann", PASSWORD)
+        nas.login("BRANCH\\bob", PASSWORD)
+    assert [each["user"] for each in log(tenant)] == ["ann"]
+    (event,) = tenant.ask(LOG, domainId=branch)["events"]
+    assert (event["user"], event["domain"]) == ("bob", "branch")
+    other = world.tenant()
+    assert log(other) == log(other, search="ann") == []

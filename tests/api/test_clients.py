@@ -1,0 +1,260 @@
+"""/network_device/AddClient, ListClients, UpdateClient and DeleteClient."""
+
+from typing import Any
+
+import pytest
+
+from sallyport.base.errors import PacketError
+from tests.api.world import PASSWORD, SECRET, Tenant, World
+
+ADD = "/network_device/AddClient"
+LIST = "/network_device/ListClients"
+UPDATE = "/network_device/UpdateClient"
+DELETE = "/network_device/DeleteClient"
+NOT_FOUND = (404, "client not found")
+ACCEPT, REJECT = 2, 3
+
+
+def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
+    """The tenant's clients."""
+    answer = tenant.ask(LIST, **fields)
+    assert set(answer) == {"clients", "totalCount"}
+    clients: list[dict[str, Any]] = answer["clients"]
+    return clients
+
+
+def logs_in(tenant: Tenant, address: str, secret: str = SECRET, user: str = "ann", **packet: Any) -> bool:
+    """Whether a login from an address is accepted; False where it is rejected or not answered."""
+    with tenant.world.service.radius(secret, source=address) as nas:
+        nas.sock.settimeout(0.3)
+        try:
+            return nas.login(user, PASSWORD, **packet) == ACCEPT
+        except (TimeoutError, PacketError):
+            return False
+
+
+def test_an_added_client_may_speak_at_once(world: World, tenant: Tenant) -> None:
+    """The answer holds its id and its secret; its next packet is answered."""
+    address = world.address()
+    assert not logs_in(tenant, address)
+    answer = tenant.ask(ADD, name="nps", address=address, secret=SECRET, domainId=tenant.domain)
+    client_id = answer.pop("clientId")
+    assert isinstance(client_id, int)
+    assert answer == {"code": 200, "status": "Success", "message": "client added", "secret": SECRET}
+    assert logs_in(tenant, address)
+
+
+def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> None:
+    """Long, random, shown once, and the one that holds."""
+    given: list[tuple[str, dict[str, Any]]] = [("a", {}), ("b", {"secret": ""}), ("c", {"secret": None})]
+    for name, fields in given:
+        address = world.address()
+        secret = tenant.ask(ADD, name=name, address=address, **fields)["secret"]
+        assert len(secret) == 32
+        assert logs_in(tenant, address, secret)
+        assert secret not in str(listed(tenant))
+
+
+def test_the_fields_of_a_client(tenant: Tenant) -> None:
+    """Everything but the secret, with what holds now; defaults where nothing was said."""
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    first = tenant.ask(ADD, name="a", address="203.0.113.1")["clientId"]
+    second = tenant.ask(
+        ADD, name="b", address="203.0.113.8/29", domainIds=[branch, str(tenant.domain)], product="Cisco ISE",
+        requireMessageAuthenticator="YES", limitProxyState=False, passwordVerified="yes",
+    )["clientId"]  # fmt: skip
+    assert listed(tenant) == [
+        {
+            "clientId": first, "name": "a", "address": "203.0.113.1", "domainIds": [], "product": "",
+            "requireMessageAuthenticator": "auto", "limitProxyState": "auto", "passwordVerified": False,
+            "signatureRequired": False, "proxyStateLimited": False,
+        },
+        {
+            "clientId": second, "name": "b", "address": "203.0.113.8/29", "domainIds": [branch, tenant.domain],
+            "product": "Cisco ISE", "requireMessageAuthenticator": "yes", "limitProxyState": "no",
+            "passwordVerified": True, "signatureRequired": True, "proxyStateLimited": False,
+        },
+    ]  # fmt: skip
+    tenant.ask(DELETE, clientId=first)
+    tenant.ask(DELETE, clientId=second)
+
+
+@pytest.mark.parametrize("field", ["domainId", "domainIds"])
+@pytest.mark.parametrize("as_array", [True, False])
+def test_domains_are_named_one_or_many(world: World, tenant: Tenant, field: str, as_array: bool) -> None:
+    """Under either name, a number or an array; the first is where a name without a realm belongs."""
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    address = world.address()
+    tenant.ask(ADD, name="n", address=address, secret=SECRET, **{field: [branch] if as_array else branch})
+    assert listed(tenant)[0]["domainIds"] == [branch]
+    tenant.user("bob", domain=branch)
+    assert [logs_in(tenant, address, user=user) for user in ("bob", "bob@branch", "ann@corp")] == [True, True, False]
+
+
+def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
+    """By name, address and product without case, ordered by id, 10 unless asked otherwise; other tenants' never."""
+    for number in range(12):
+        tenant.ask(ADD, name=f"Switch-{number}", address=world.address(), product="Cisco ISE" if number < 2 else "")
+    other = world.tenant()
+    other.ask(ADD, name="Switch-x", address=world.address())
+    assert [len(listed(tenant)), tenant.ask(LIST)["totalCount"]] == [10, 12]
+    names = [each["name"] for page in (1, 2, 3, 4) for each in listed(tenant, pageId=page, pageSize=4)]
+    assert names == [f"Switch-{number}" for number in range(12)]
+    assert [each["name"] for each in listed(tenant, search="CISCO")] == ["Switch-0", "Switch-1"]
+    found = tenant.ask(LIST, search="switch-1", pageSize=2)
+    assert ([each["name"] for each in found["clients"]], found["totalCount"]) == (["Switch-1", "Switch-10"], 3)
+    assert [each["name"] for each in listed(other)] == ["Switch-x"]
+
+
+def test_what_is_taken(world: World, tenant: Tenant) -> None:
+    """A name of the tenant, without case, or an address of anybody: 409; so is a range that touches another tenant's,
+    by adding or by changing. A tenant's own ranges may overlap."""
+    other = world.tenant()
+    mine, theirs = world.address(), world.address()
+    client = tenant.ask(ADD, name="NPS", address=mine)["clientId"]
+    other.ask(ADD, name="nps", address=theirs)
+    around = theirs.rpartition(".")[0] + ".0/24"
+    for fields in (
+        {"name": "nps", "address": world.address()},
+        {"name": "other", "address": mine},
+        {"name": "other", "address": theirs},
+        {"name": "other", "address": around},
+        {"name": "other", "address": "127.0.0.0/8"},
+    ):
+        assert tenant.refused(ADD, **fields)[0] == 409, fields
+    assert tenant.refused(UPDATE, clientId=client, address=around)[0] == 409
+    assert [each["address"] for each in listed(tenant)] == [mine]
+    tenant.ask(ADD, name="range", address="192.0.2.0/25")
+    tenant.ask(ADD, name="inner", address="192.0.2.7")
+    for each in listed(tenant):
+        tenant.ask(DELETE, clientId=each["clientId"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"address": "203.0.113.5"}, "missing name"),
+        ({"name": "n"}, "missing address"),
+        ({"name": "", "address": "203.0.113.5"}, "invalid name"),
+        ({"name": "a\nb", "address": "203.0.113.5"}, "invalid name"),
+        ({"name": "n", "address": "host.example"}, "invalid address"),
+        ({"name": "n", "address": ""}, "invalid address"),
+        ({"name": "n", "address": "203.0.113.5", "secret": "hunter2" * 20}, "invalid secret"),
+        ({"name": "n", "address": "203.0.113.5", "secret": ["hunter2"]}, "invalid secret"),
+        (
+            {"name": "n", "address": "203.0.113.5", "requireMessageAuthenticator": "x"},
+            "invalid requireMessageAuthenticator",
+        ),
+        ({"name": "n", "address": "203.0.113.5", "limitProxyState": 3}, "invalid limitProxyState"),
+        ({"name": "n", "address": "203.0.113.5", "passwordVerified": "perhaps"}, "invalid passwordVerified"),
+    ],
+)  # fmt: skip
+def test_malformed_clients_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """The field is named; nothing is added, and no secret is repeated."""
+    assert tenant.refused(ADD, **fields) == (400, text)
+    assert listed(tenant) == []
+
+
+def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> None:
+    """What is absent keeps its value, an empty secret too, an empty product clears it; the answer tells no secret."""
+    old, new = world.address(), world.address()
+    client = tenant.ask(ADD, name="n", address=old, secret=SECRET, domainId=tenant.domain, product="Cisco ISE")[
+        "clientId"
+    ]
+    answer = tenant.ask(UPDATE, clientId=str(client), name="m", secret="")
+    assert answer == {"code": 200, "status": "Success", "message": "client updated"}
+    (before,) = listed(tenant)
+    assert (before["name"], before["product"], before["domainIds"]) == ("m", "Cisco ISE", [tenant.domain])
+    assert logs_in(tenant, old)
+    tenant.ask(UPDATE, clientId=client, address=new, secret="another secret of theirs", product="", domainIds=[])
+    (after,) = listed(tenant)
+    assert (after["address"], after["product"], after["domainIds"]) == (new, "", [])
+    assert [logs_in(tenant, old), logs_in(tenant, new), logs_in(tenant, new, "another secret of theirs")] == [
+        False, False, True,
+    ]  # fmt: skip
+    tenant.ask(UPDATE, clientId=client, requireMessageAuthenticator=True)
+    assert not logs_in(tenant, new, "another secret of theirs", signed=False)
+
+
+def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
+    """A signed login of a single address is seen in the list; a changed address forgets it."""
+    address = world.address()
+    client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
+    assert logs_in(tenant, address, signed=False)
+    assert logs_in(tenant, address)
+    assert not logs_in(tenant, address, signed=False)
+    (shown,) = listed(tenant)
+    assert (shown["signatureRequired"], shown["proxyStateLimited"]) == (True, True)
+    assert shown["requireMessageAuthenticator"] == "auto"
+    tenant.ask(UPDATE, clientId=client, address=world.address())
+    (moved,) = listed(tenant)
+    assert (moved["signatureRequired"], moved["proxyStateLimited"]) == (False, False)
+
+
+def test_a_deleted_client_is_a_stranger(world: World, tenant: Tenant) -> None:
+    """Its next packet is not answered; its devices stay in the inventory; deleting it again is 404."""
+    address = tenant.device("switch")
+    (client,) = listed(tenant)
+    answer = tenant.ask(DELETE, clientId=client["clientId"])
+    assert answer == {"code": 200, "status": "Success", "message": "client deleted"}
+    assert not logs_in(tenant, address)
+    assert tenant.names() == ["switch"]
+    assert tenant.refused(DELETE, clientId=client["clientId"]) == NOT_FOUND
+
+
+@pytest.mark.parametrize("path", [UPDATE, DELETE])
+def test_clients_that_are_not_there(world: World, tenant: Tenant, path: str) -> None:
+    """Another tenant's does not exist, and stays as it is."""
+    other = world.tenant()
+    theirs = other.ask(ADD, name="theirs", address=world.address())["clientId"]
+    for client in (theirs, 10**9, 0, -1):
+        assert tenant.refused(path, clientId=client, name="mine now") == NOT_FOUND
+    assert tenant.refused(path) == (400, "missing clientId")
+    for client in ("x", True, 2**63, [theirs]):
+        assert tenant.refused(path, clientId=client) == (400, "invalid clientId")
+    assert [each["name"] for each in listed(other)] == ["theirs"]
+
+
+def test_secrets_are_shown_once(world: World, tenant: Tenant) -> None:
+    """A client's secret is in no other answer, refusal, metric, log line, nor in any file; neither is a password."""
+    secret, address = "hunter2 is the secret of this client", world.address()
+    client = tenant.ask(ADD, name="n", address=address, secret=secret, domainId=tenant.domain)["clientId"]
+    assert logs_in(tenant, address, secret)
+    assert not logs_in(tenant, address, secret, user="nobody")
+    domain = {"domainId": tenant.domain}
+    shown = [
+        str(tenant.ask(path, **domain))
+        for path in (
+            LIST, "/network_device/ListDevices", "/network_device/ListStations", "/network_device/DeviceHistory",
+            "/ad/GetAllDomains", "/ad/GetAuthLog",
+        )
+    ]  # fmt: skip
+    shown += [
+        str(tenant.ask(UPDATE, clientId=client, secret=secret)),
+        str(tenant.refused(ADD, name="n", address=world.address(), secret=secret)),
+        str(tenant.refused(UPDATE, clientId="x", secret=secret)),
+        str(world.service.call("client.list")),
+        world.http.get("/metrics").text,
+        world.service.log(),
+    ]
+    for text in shown:
+        assert "hunter2" not in text
+        assert PASSWORD not in text
+        assert tenant.token not in text
+    kept = [path.read_bytes() for path in world.service.data_dir.iterdir() if path.name.startswith("sallyport.db")]
+    assert kept
+    for octets in kept:
+        assert b"hunter2" not in octets and PASSWORD.encode() not in octets and tenant.token.encode() not in octets
+
+
+def test_an_operator_changes_everything_but_secrets(world: World, tenant: Tenant) -> None:
+    """It may change and remove clients; adding one, or another secret, is the admin's."""
+    operator, address = tenant.role("operator"), world.address()
+    client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
+    refused = tenant.refused(UPDATE, token=operator, clientId=client, name="m", secret="another secret")
+    assert refused == (403, "role not allowed")
+    assert listed(tenant)[0]["name"] == "n"
+    tenant.ask(UPDATE, token=operator, clientId=client, name="m", secret="")
+    assert logs_in(tenant, address)
+    tenant.ask(DELETE, token=operator, clientId=client)
+    assert listed(tenant) == []

@@ -1,0 +1,197 @@
+"""/network_device/DeleteDevice, ListStations and DeviceHistory."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World
+
+DELETE = "/network_device/DeleteDevice"
+STATIONS = "/network_device/ListStations"
+HISTORY = "/network_device/DeviceHistory"
+NOT_FOUND = (404, "device not found")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+NOTHING = "missing deviceId, or ip_address with client_ip"
+DELETED = {"code": 200, "status": "Success"}
+
+
+def ids(tenant: Tenant) -> dict[str, int]:
+    """The devices' ids by name."""
+    return {device["device_name"]: device["device_id"] for device in tenant.devices()}
+
+
+def many(tenant: Tenant, *names: str) -> dict[str, int]:
+    """Devices of one RADIUS client; their ids by name."""
+    with tenant.nas() as nas:
+        for name in names:
+            nas.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode())
+    return ids(tenant)
+
+
+# --- DeleteDevice -------------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
+    """It is gone from the list, and back with its next request: another id, one registration more, counts from 1."""
+    with tenant.nas() as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
+        (before,) = tenant.devices()
+        answer = tenant.ask(DELETE, domainId=tenant.domain, deviceId=before["device_id"])
+        assert answer == {**DELETED, "message": "1 device(s) deleted"}
+        assert tenant.devices() == tenant.devices(search="switch") == []
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
+    (after,) = tenant.devices(search="switch")
+    assert after["device_id"] > before["device_id"]
+    assert (after["registrations"], after["request_count"]) == (2, 1)
+    assert after["first_seen"] > before["first_seen"]
+
+
+@pytest.mark.parametrize("name", ["deviceId", "device_id"])
+@pytest.mark.parametrize("shape", ["one", "text", "array", "texts"])
+def test_devices_are_named_one_or_many(tenant: Tenant, name: str, shape: str) -> None:
+    """A number or an array, of numbers or strings, under either name."""
+    known = many(tenant, "a", "b", "c")
+    named: Any = {"one": known["a"], "text": str(known["a"]), "array": [known["a"], known["b"]]}.get(
+        shape, [str(known["a"]), str(known["b"])]
+    )
+    tenant.ask(DELETE, domainId=tenant.domain, **{name: named})
+    assert tenant.names() == (["b", "c"] if shape in {"one", "text"} else ["c"])
+
+
+def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
+    """ip_address with client_ip: all that match, and no other."""
+    address = tenant.device("a")
+    tenant.device("b")
+    with tenant.world.service.radius("a secret of the tests", source=address) as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"c")
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"d", NAS_IP_ADDRESS=bytes((10, 0, 0, 1)))
+    answer = tenant.ask(DELETE, domainId=tenant.domain, ip_address=address, client_ip=address)
+    assert answer["message"] == "2 device(s) deleted"
+    assert tenant.names() == ["b", "d"]
+    again = tenant.refused(DELETE, domainId=tenant.domain, ip_address=address, client_ip=address)
+    assert again == NOT_FOUND
+
+
+def test_what_is_not_there(world: World, tenant: Tenant) -> None:
+    """An unknown id, another tenant's, another domain's: 404, and none of the others is deleted."""
+    known = many(tenant, "a")
+    theirs = many(world.tenant(), "b")
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    for named in (theirs["b"], 10**9, 0, -1, [known["a"], theirs["b"]], [known["a"], 10**9]):
+        assert tenant.refused(DELETE, domainId=tenant.domain, deviceId=named) == NOT_FOUND
+    assert tenant.refused(DELETE, domainId=branch, deviceId=known["a"]) == NOT_FOUND
+    assert tenant.names() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, NOTHING),
+        ({"deviceId": []}, NOTHING),
+        ({"ip_address": "192.0.2.1"}, NOTHING),
+        ({"client_ip": "192.0.2.1"}, NOTHING),
+        ({"deviceId": "hunter2"}, "invalid deviceId"),
+        ({"deviceId": True}, "invalid deviceId"),
+        ({"deviceId": [1, "hunter2"]}, "invalid deviceId"),
+        ({"deviceId": None}, "invalid deviceId"),
+        ({"deviceId": 2**63}, "invalid deviceId"),
+        ({"deviceId": 1, "ip_address": ["192.0.2.1"]}, "invalid ip_address"),
+    ],
+)
+def test_a_body_that_names_nothing(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """Neither an id nor a pair of addresses, or a malformed one: 400."""
+    assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
+
+
+# --- ListStations -------------------------------------------------------------------------------------------------
+
+
+def test_the_stations_behind_a_device(tenant: Tenant) -> None:
+    """Calling-Station-Id with its last user, times and count; of one device or of all; the search is a part of station
+    or user without case."""
+    tenant.user("Zoë")
+    with tenant.nas() as nas:
+        for name, station, user in (
+            (b"a", b"02-00-00-00-00-01", "ann"), (b"a", b"02-00-00-00-00-01", "Zoë"),
+            (b"a", b"02-00-00-00-00-02", "ann"), (b"b", b"02-00-00-00-00-01", "ann@corp"),
+        ):  # fmt: skip
+            assert nas.login(user, PASSWORD, NAS_IDENTIFIER=name, CALLING_STATION_ID=station) == 2
+    known = ids(tenant)
+    answer = tenant.ask(STATIONS, domainId=tenant.domain)
+    assert answer["totalCount"] == 3
+    first = answer["stations"][0]
+    assert all(TIME.fullmatch(first.pop(name)) for name in ("first_seen", "last_seen"))
+    assert first == {"station": "02-00-00-00-00-01", "device_id": known["a"], "user": "Zoë", "request_count": 2}
+
+    def found(**fields: Any) -> list[tuple[int, str]]:
+        stations = tenant.ask(STATIONS, domainId=tenant.domain, **fields)["stations"]
+        return [(each["device_id"], each["user"]) for each in stations]
+
+    assert found(deviceId=known["a"]) == [(known["a"], "Zoë"), (known["a"], "ann")]
+    assert found(deviceId=str(known["b"])) == [(known["b"], "ann")]
+    assert found(search="ZOË") == found(search="Ë") == [(known["a"], "Zoë")]
+    assert found(search="00-02") == [(known["a"], "ann")]
+    assert found(pageSize=1, pageId=3) == [(known["b"], "ann")]
+    assert found(deviceId=10**9) == found(search="%") == []
+
+
+def test_stations_go_with_their_device(tenant: Tenant) -> None:
+    """And come again with it."""
+    with tenant.nas() as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
+        tenant.ask(DELETE, domainId=tenant.domain, deviceId=ids(tenant)["a"])
+        assert tenant.ask(STATIONS, domainId=tenant.domain) == {"stations": [], "totalCount": 0}
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
+    (station,) = tenant.ask(STATIONS, domainId=tenant.domain)["stations"]
+    assert (station["device_id"], station["request_count"]) == (ids(tenant)["a"], 1)
+
+
+def test_other_tenants_see_no_stations_and_no_history(world: World, tenant: Tenant) -> None:
+    """Neither in their own domain, nor by the device's id."""
+    with tenant.nas() as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
+    other, device = world.tenant(), ids(tenant)["a"]
+    for fields in ({}, {"deviceId": device}):
+        assert other.ask(STATIONS, domainId=other.domain, **fields) == {"stations": [], "totalCount": 0}
+        assert other.ask(HISTORY, domainId=other.domain, **fields) == {"history": [], "totalCount": 0}
+
+
+# --- DeviceHistory ------------------------------------------------------------------------------------------------
+
+
+def test_the_history_of_a_device(tenant: Tenant) -> None:
+    """Registered, deleted by the token's name, registered again: newest first, of one row or of all."""
+    with tenant.nas() as nas:
+        address = nas.sock.getsockname()[0]
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a")
+        first = ids(tenant)["a"]
+        tenant.ask(DELETE, token=tenant.role("operator"), domainId=tenant.domain, deviceId=first)
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a")
+    second = ids(tenant)["a"]
+    answer = tenant.ask(HISTORY, domainId=tenant.domain)
+    times = [line.pop("time") for line in answer["history"]]
+    line = {"ip_address": address, "client_ip": address, "nas_identifier": "a"}
+    assert answer == {
+        "history": [
+            {**line, "device_id": second, "event": "registered", "actor": ""},
+            {**line, "device_id": first, "event": "deleted", "actor": "operator"},
+            {**line, "device_id": first, "event": "registered", "actor": ""},
+        ],
+        "totalCount": 3,
+    }
+    assert all(TIME.fullmatch(time) for time in times)
+    assert times == sorted(times, reverse=True)
+    assert tenant.ask(HISTORY, domainId=tenant.domain, deviceId=first)["totalCount"] == 2
+    page = tenant.ask(HISTORY, domainId=tenant.domain, pageSize=2, pageId=2)
+    assert ([each["event"] for each in page["history"]], page["totalCount"]) == (["registered"], 3)
+
+
+@pytest.mark.parametrize("path", [STATIONS, HISTORY, "/network_device/ListClients", "/ad/GetAuthLog"])
+def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
+    """1 to 1000 entries, from page 1."""
+    for page in ({"pageId": 0}, {"pageId": "x"}):
+        assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
+    for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):
+        assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageSize")
+    assert tenant.ask(path, domainId=tenant.domain, pageSize=1000, pageId=10**12)["totalCount"] == 0

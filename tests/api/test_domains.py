@@ -1,0 +1,163 @@
+"""/ad/GetAllDomains, /ad/AddDomain and /ad/updateDomainEnforcement."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World
+
+ALL = "/ad/GetAllDomains"
+ADD = "/ad/AddDomain"
+UPDATE = "/ad/updateDomainEnforcement"
+WARNING = "this domain has no MFA provider: nobody is asked for a second factor"
+
+
+def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
+    """The tenant's domains."""
+    listed: list[dict[str, Any]] = tenant.ask(ALL, **fields)["domains"]
+    return listed
+
+
+def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
+    """Those of the interface, and the additions; a tenant's own alone, ordered by id."""
+    world.tenant("theirs")
+    answer = tenant.ask(ADD, domainName="branch")
+    added = answer.pop("domainId")
+    assert isinstance(added, int)
+    assert answer == {"code": 200, "status": "Success", "message": "domain added"}
+    additions = {"fallbackAction": "deny", "firstFactor": "local", "realms": []}
+    assert tenant.ask(ALL) == {
+        "domains": [
+            {"domainId": number, "domainName": name, "enforcementMode": "monitor", "status": "active", **additions}
+            for number, name in ((tenant.domain, "corp"), (added, "branch"))
+        ],
+        "totalCount": 2,
+    }
+
+
+def test_everything_can_be_said(tenant: Tenant) -> None:
+    """Modes, actions and factors in any case; unknown fields are ignored."""
+    added = tenant.ask(
+        ADD, domainName="Zürich", directoryName="ad.example", enforcementMode="Enforcing", fallbackAction="ALLOW",
+        firstFactor="None", realms=["zh.example", "ZH"], status="inactive",
+    )["domainId"]  # fmt: skip
+    assert domains(tenant)[1] == {
+        "domainId": added, "domainName": "Zürich", "enforcementMode": "enforce", "status": "active",
+        "fallbackAction": "allow", "firstFactor": "none", "realms": ["zh.example", "ZH"],
+    }  # fmt: skip
+
+
+def test_pages_of_domains(tenant: Tenant) -> None:
+    """10 unless asked otherwise, 100 at most; each domain once; the total is that of the tenant."""
+    for number in range(12):
+        tenant.ask(ADD, domainName=f"d{number}")
+    assert (len(domains(tenant)), tenant.ask(ALL)["totalCount"]) == (10, 13)
+    names = [each["domainName"] for page in (1, 2, 3, 4) for each in domains(tenant, pageId=page, pageSize=5)]
+    assert names == ["corp", *(f"d{number}" for number in range(12))]
+    assert len(domains(tenant, pageSize="100")) == 13
+
+
+def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
+    """Within a tenant, in any case: 409; another tenant may have the same."""
+    tenant.ask(ADD, domainName="branch", realms=["branch.example"])
+    for fields in (
+        {"domainName": "corp"}, {"domainName": "CORP"}, {"domainName": "Branch.Example"},
+        {"domainName": "x", "realms": ["corp"]}, {"domainName": "x", "realms": ["y", "BRANCH.EXAMPLE"]},
+    ):  # fmt: skip
+        assert tenant.refused(ADD, **fields)[0] == 409, fields
+    assert [each["domainName"] for each in domains(tenant)] == ["corp", "branch"]
+    world.tenant().ask(ADD, domainName="branch", realms=["branch.example"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "missing domainName"),
+        ({"domainName": ""}, "invalid domainName"),
+        ({"domainName": "x" * 256}, "invalid domainName"),
+        ({"domainName": "a\nb"}, "invalid domainName"),
+        ({"domainName": ["hunter2"]}, "invalid domainName"),
+        ({"domainName": "d", "enforcementMode": "hunter2"}, "invalid enforcementMode"),
+        ({"domainName": "d", "enforcementMode": ""}, "invalid enforcementMode"),
+        ({"domainName": "d", "fallbackAction": "hunter2"}, "invalid fallbackAction"),
+        ({"domainName": "d", "firstFactor": "hunter2"}, "invalid firstFactor"),
+        ({"domainName": "d", "realms": "hunter2"}, "invalid realms"),
+        ({"domainName": "d", "realms": [""]}, "invalid realms"),
+        ({"domainName": "d", "realms": ["x"] * 65}, "invalid realms"),
+    ],
+)
+def test_malformed_domains_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """The field is named, its value is not; nothing is added."""
+    assert tenant.refused(ADD, **fields) == (400, text)
+    assert len(domains(tenant)) == 1
+
+
+@pytest.mark.parametrize("name", ["domainId", "adId"])
+def test_switching_a_domain(tenant: Tenant, name: str) -> None:
+    """What is now stored is answered, with a warning where nobody would be asked; the fallback action stays unless it
+    is given."""
+    branch = tenant.ask(ADD, domainName="branch")["domainId"]
+    steps: list[tuple[dict[str, str], str, str, list[str]]] = [
+        ({"enforcementMode": "enforcing"}, "enforce", "deny", [WARNING]),
+        ({"enforcementMode": "Enforce", "fallbackAction": "Allow"}, "enforce", "allow", [WARNING]),
+        ({"enforcementMode": "MONITORING"}, "monitor", "allow", []),
+    ]
+    for fields, mode, fallback, warnings in steps:
+        assert tenant.ask(UPDATE, **fields, **{name: str(tenant.domain)}) == {
+            "code": 200, "status": "Success", "message": f"the domain is in {mode} mode", "domainId": tenant.domain,
+            "enforcementMode": mode, "fallbackAction": fallback, "warnings": warnings,
+        }  # fmt: skip
+        first, second = domains(tenant)
+        assert (first["enforcementMode"], first["fallbackAction"]) == (mode, fallback)
+        assert (second["domainId"], second["enforcementMode"]) == (branch, "monitor")
+
+
+def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
+    """Monitor notes what would have been, enforce does not; the verdict on a password is the same."""
+    with tenant.nas() as nas:
+        for mode in ("enforce", "monitor"):
+            tenant.ask(UPDATE, domainId=tenant.domain, enforcementMode=mode)
+            assert [nas.login("ann", password) for password in (PASSWORD, "wrong")] == [2, 3]
+    events = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain)["events"]
+    assert [(each["decision"], each["appliedDecision"], each["wouldHaveBeen"]) for each in events] == [
+        ("reject", "reject", "reject"), ("accept", "accept", "accept"),
+        ("reject", "reject", ""), ("accept", "accept", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "missing enforcementMode"),
+        ({"enforcementMode": "hunter2"}, "invalid enforcementMode"),
+        ({"enforcementMode": None}, "invalid enforcementMode"),
+        ({"enforcementMode": True}, "invalid enforcementMode"),
+        ({"enforcementMode": "enforce", "fallbackAction": "hunter2"}, "invalid fallbackAction"),
+    ],
+)
+def test_a_switch_that_is_none(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """Nothing is switched by what is not understood."""
+    assert tenant.refused(UPDATE, domainId=tenant.domain, **fields) == (400, text)
+    assert domains(tenant)[0]["enforcementMode"] == "monitor"
+
+
+def test_who_may_switch(world: World, tenant: Tenant) -> None:
+    """An admin of the tenant alone: not its operator, not another tenant's admin; by either name of the domain."""
+    other = world.tenant()
+    for name in ("domainId", "adId"):
+        fields = {name: tenant.domain, "enforcementMode": "enforce"}
+        assert tenant.refused(UPDATE, token=tenant.role("operator"), **fields) == (403, "role not allowed")
+        assert other.refused(UPDATE, **fields) == (403, "domain not in tenant")
+    assert domains(tenant)[0]["enforcementMode"] == "monitor"
+
+
+def test_an_operators_domain_begins_in_monitor_mode(tenant: Tenant) -> None:
+    """Modes are set by admins: an operator adds domains, and none that enforces."""
+    operator = tenant.role("operator")
+    refused = tenant.refused(ADD, token=operator, domainName="a", enforcementMode="enforce")
+    assert refused == (403, "role not allowed")
+    tenant.ask(ADD, token=operator, domainName="b", enforcementMode="monitoring")
+    tenant.ask(ADD, domainName="c", enforcementMode="enforcing")
+    assert [(each["domainName"], each["enforcementMode"]) for each in domains(tenant)[1:]] == [
+        ("b", "monitor"), ("c", "enforce"),
+    ]  # fmt: skip

@@ -1,0 +1,204 @@
+"""/network_device/ListDevices: real devices, found by what they send."""
+
+import ipaddress
+import re
+from typing import Any
+
+import pytest
+
+from tests.api.world import LIST_DEVICES, PASSWORD, Tenant, World
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+WIRELESS, ETHERNET = (number.to_bytes(4) for number in (19, 15))
+NAS = bytes((10, 1, 2, 3))
+
+
+def test_the_fields_of_a_device(tenant: Tenant) -> None:
+    """Those of the interface, in its spelling, and the additions, each with its type."""
+    with tenant.nas(product="Cisco ISE") as nas:
+        address = nas.sock.getsockname()[0]
+        for _ in range(3):
+            nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"wlc-1", NAS_IP_ADDRESS=NAS, NAS_PORT_TYPE=WIRELESS)
+    answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain)
+    (device,) = answer["network_devices"]
+    times = [device.pop(name) for name in ("first_seen", "last_seen")]
+    device_id = device.pop("device_id")
+    assert answer == {"network_devices": [device], "totalCount": 1}
+    assert device == {
+        "ip_address": address, "client_ip": "10.1.2.3", "device_type": "Cisco ISE", "nas_port_type": "Wireless",
+        "device_name": "wlc-1", "nas_identifier": "wlc-1", "device_type_certainty": "certain",
+        "nas_device_type": "Cisco ISE", "request_count": 3, "registrations": 1,
+    }  # fmt: skip
+    assert isinstance(device_id, int)
+    assert all(TIME.fullmatch(time) for time in times)
+    assert times == sorted(times)
+
+
+def test_a_device_without_a_name_or_an_address(tenant: Tenant) -> None:
+    """It is called after its product, its client is the sender; what is not known is Unknown."""
+    with tenant.nas() as nas:
+        address = nas.sock.getsockname()[0]
+        nas.login("ann", PASSWORD)
+    (device,) = tenant.devices()
+    assert (device["ip_address"], device["client_ip"], device["nas_identifier"]) == (address, address, "")
+    assert (device["device_name"], device["device_type"], device["nas_port_type"]) == ("Unknown",) * 3
+
+
+def test_an_ipv6_client(tenant: Tenant) -> None:
+    """NAS-IPv6-Address is written as people write it."""
+    tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::7").packed)
+    assert [device["client_ip"] for device in tenant.devices()] == ["2001:db8::7"]
+
+
+def test_a_list_begins_empty(tenant: Tenant) -> None:
+    """No devices, and no error."""
+    assert tenant.ask(LIST_DEVICES, domainId=tenant.domain) == {"network_devices": [], "totalCount": 0}
+
+
+def test_other_tenants_see_nothing(world: World, tenant: Tenant) -> None:
+    """A tenant sees its domain's devices; another domain of the same tenant, and another tenant's, see none."""
+    tenant.device("mine")
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    other = world.tenant()
+    other.device("theirs")
+    assert tenant.names() == ["mine"]
+    assert tenant.devices(domain=branch) == []
+    assert other.names() == ["theirs"]
+    assert other.names(search="mine") == []
+
+
+# --- pages ------------------------------------------------------------------------------------------------------
+
+
+def test_pages(tenant: Tenant) -> None:
+    """10 from the first unless asked otherwise, ordered by id, each device once; past the end there is nothing. What
+    registers meanwhile comes behind."""
+    with tenant.nas() as nas:
+        for number in range(12):
+            nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"d%d" % number)
+        default = tenant.ask(LIST_DEVICES, domainId=tenant.domain)
+        assert [len(default["network_devices"]), default["totalCount"]] == [10, 12]
+        pages: list[list[dict[str, Any]]] = []
+        for page in range(1, 6):
+            answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain, pageId=page, pageSize=4)
+            pages.append(answer["network_devices"])
+            assert answer["totalCount"] == 11 + page
+            nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"new%d" % page)
+    listed = [device["device_id"] for page in pages for device in page]
+    assert [len(page) for page in pages] == [4, 4, 4, 3, 0]
+    assert listed == sorted(set(listed))
+    assert pages[0][0]["device_name"] == "d0"
+
+
+@pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
+@pytest.mark.parametrize("page", [{"pageId": value} for value in (0, -1, "x", "", 1.5, True, [1], 2**70)])
+def test_a_page_that_is_none(tenant: Tenant, path: str, page: dict[str, object]) -> None:
+    """pageId counts from 1."""
+    assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
+
+
+@pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
+@pytest.mark.parametrize("size", [0, -1, 101, "101", "x", "", 1.5, True])
+def test_a_size_that_is_none(tenant: Tenant, path: str, size: object) -> None:
+    """pageSize is 1 to 100."""
+    assert tenant.refused(path, domainId=tenant.domain, pageSize=size) == (400, "invalid pageSize")
+
+
+def test_the_ends_of_pages(tenant: Tenant) -> None:
+    """1 and 100 are sizes, also as strings; null is the default; a far page is empty."""
+    tenant.device("a")
+    for page in ({"pageSize": 1}, {"pageSize": "100"}, {"pageId": "1"}, {"pageId": None, "pageSize": None}):
+        assert len(tenant.ask(LIST_DEVICES, domainId=tenant.domain, **page)["network_devices"]) == 1
+    far = tenant.ask(LIST_DEVICES, domainId=tenant.domain, pageId=10**15, pageSize=100)
+    assert far == {"network_devices": [], "totalCount": 1}
+
+
+# --- filter, search, class --------------------------------------------------------------------------------------
+
+
+def test_filters(tenant: Tenant) -> None:
+    """By each column, in any case; DEVICE_NAME by the name or, as the interface's example has it, by the product."""
+    address = tenant.device("Switch-1", NAS_IP_ADDRESS=NAS, NAS_PORT_TYPE=ETHERNET)
+    with tenant.nas(product="Microsoft NPS") as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"nps")
+    found = {
+        ("DEVICE_NAME", "switch-1"): ["Switch-1"],
+        ("device_name", "Microsoft NPS"): ["nps"],
+        ("Device_Type", "microsoft nps"): ["nps"],
+        ("IP_ADDRESS", address): ["Switch-1"],
+        ("CLIENT_IP", "10.1.2.3"): ["Switch-1"],
+        ("NAS_PORT_TYPE", "ethernet"): ["Switch-1"],
+        ("NAS_IDENTIFIER", "NPS"): ["nps"],
+        ("DEVICE_NAME", "switch"): [],
+        ("DEVICE_NAME", "' or ''='"): [],
+        ("", "switch-1"): ["Switch-1", "nps"],
+        ("DEVICE_NAME", ""): ["Switch-1", "nps"],
+        ("", ""): ["Switch-1", "nps"],
+    }
+    for (column, value), names in found.items():
+        assert tenant.names(filter={"filterBy": column, "value": value}) == names, (column, value)
+    for nothing in (None, {}, {"filterBy": ""}, {"value": "x"}):
+        assert len(tenant.names(filter=nothing)) == 2
+    assert tenant.names(filter={"filterBy": "NAS_PORT_TYPE", "value": "Ethernet"}, search="switch") == ["Switch-1"]
+    assert tenant.names(filter={"filterBy": "NAS_PORT_TYPE", "value": "Ethernet"}, search="nps") == []
+
+
+@pytest.mark.parametrize("column", ["NAME", "id", "DEVICE_NAME ", "evidence", "1=1; drop table devices", 7])
+def test_a_column_that_does_not_exist(tenant: Tenant, column: object) -> None:
+    """400 in the interface's words, whatever the value, the page or the class."""
+    for value in ("x", ""):
+        wanted = {"filterBy": column, "value": value}
+        assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, filter=wanted) == (400, "invalid filterBy")
+    refused = tenant.refused(
+        LIST_DEVICES, domainId=tenant.domain, filter={"filterBy": column, "value": "x"}, MachineType="other"
+    )
+    assert refused == (400, "invalid filterBy")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"filter": "hunter2"}, "invalid filter"),
+        ({"filter": {"filterBy": ["DEVICE_NAME"]}}, "invalid filterBy"),
+        ({"filter": {"filterBy": "x" * 256}}, "invalid filterBy"),
+        ({"filter": {"value": "a\0"}}, "invalid value"),
+        ({"search": ["hunter2"]}, "invalid search"),
+        ({"search": "a\nb"}, "invalid search"),
+        ({"search": "x" * 256}, "invalid search"),
+        ({"MachineType": {}}, "invalid MachineType"),
+    ],
+)
+def test_malformed_fields_are_named(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """The field's name, never its value."""
+    assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, **fields) == (400, text)
+
+
+def test_searches(tenant: Tenant) -> None:
+    """Parts of one, two and more characters of name, product and addresses, without case; quotes, wildcards and other
+    scripts are plain text."""
+    names = ("core-switch", 'a"b', "100%", "Zürich", "上海-1", "it's")
+    with tenant.nas(product="FreeRADIUS") as nas:
+        address = nas.sock.getsockname()[0]
+        for name in names:
+            nas.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode(), NAS_IP_ADDRESS=NAS)
+    found = {
+        "": names, "k": (), "c": names, "co": names[:1], "CORE-S": names[:1], '"': names[1:2], 'a"b': names[1:2],
+        "%": names[2:3], "00%": names[2:3], "ü": names[3:4], "Ü": names[3:4], "züRICH": names[3:4],
+        "上": names[4:5], "上海": names[4:5], "上海-1": names[4:5], "'": names[5:], "t's": names[5:],
+        "freeradius": names, "FR": names, "10.1.2.3": names, ".2": names, address: names, "_": (), "xyz": (),
+        "* OR *": (), "core*": (), "device_name:core": (), "x" * 255: (),
+    }  # fmt: skip
+    found["c"] = tuple(name for name in names if "c" in name.lower())
+    assert {search: tuple(tenant.names(search=search)) for search in found} == found
+    paged = tenant.ask(LIST_DEVICES, domainId=tenant.domain, search="free", pageSize=4, pageId=2)
+    assert (len(paged["network_devices"]), paged["totalCount"]) == (2, 6)
+
+
+def test_classes_of_machines(tenant: Tenant) -> None:
+    """radius, or none, is all there is; any other class is an empty list."""
+    tenant.device("a")
+    for kind in ("radius", "RADIUS", "", "Radius"):
+        assert tenant.names(MachineType=kind) == ["a"]
+    for kind in ("windows", "linux", "radius ", "x"):
+        answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain, MachineType=kind)
+        assert answer == {"network_devices": [], "totalCount": 0}

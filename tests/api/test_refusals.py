@@ -1,0 +1,153 @@
+"""What every operation refuses, in which order, and in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.operations import OPERATIONS, READER, Operation
+from tests.api.world import Tenant, World, problem
+
+EVERY = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.path)
+IN_DOMAIN = pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.in_domain], ids=lambda operation: operation.path
+)
+SCOPE_MISMATCH = (403, "scope mismatch")
+FOREIGN = (403, "domain not in tenant")
+PASSED = {200, 404, 409}
+"""Past the checks that all operations share, whatever there was to do."""
+NOT_ALLOWED = (403, "role not allowed")
+
+
+def test_every_operation_is_tested_here(world: World) -> None:
+    """Each operation of the service has its line in operations.py, and a test of its own that names its path."""
+    described = world.http.get("/openapi.json").json()["paths"]
+    assert set(described) == {operation.path for operation in OPERATIONS}
+    tests = [path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)]
+    named = {operation.path for operation in OPERATIONS if any(operation.path in text for text in tests)}
+    assert named == set(described)
+
+
+@EVERY
+def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
+    """An absent or empty header is 401 `missing token`, whatever the body is; no other header counts."""
+    bearer = {"authorization": f"Bearer {tenant.token}"}
+    for token, headers in ((None, {}), ("", {}), (None, bearer)):
+        for content in (b"", b"no JSON", b"{}"):
+            answer = world.post(operation.path, token, content=content, headers=headers)
+            assert problem(answer) == (401, "missing token")
+
+
+@EVERY
+def test_a_token_that_is_none(world: World, tenant: Tenant, operation: Operation) -> None:
+    """Unknown, altered or revoked is 401 `invalid token`, before the body is looked at."""
+    made = world.service.call("token.create", org=tenant.org, tenant=tenant.number)
+    assert world.post(operation.path, made["token"], json={}).status_code == 400
+    world.service.call("token.revoke", token=str(made["id"]))
+    for token in ("x", "sp_unknown", tenant.token[:-1], f"{tenant.token}x", made["token"]):
+        assert problem(world.post(operation.path, token, content=b"no JSON")) == (401, "invalid token")
+
+
+@EVERY
+def test_a_body_that_is_none(world: World, tenant: Tenant, operation: Operation) -> None:
+    """No JSON, no object, a missing or malformed orgId or tenantId: 400, naming the field and never the value."""
+    token = tenant.token
+    assert problem(world.post(operation.path, token, json=[])) == (400, "invalid body")
+    for content in (b"", b"no JSON", b'{"orgId": 1', b'{"orgId": 1}\xff'):
+        answer = world.post(operation.path, token, content=content, headers={"content-type": "application/json"})
+        assert problem(answer) == (400, "invalid JSON")
+    good = tenant.scoped(**operation.fields(tenant.domain))
+    for name in ("orgId", "tenantId"):
+        without = {key: value for key, value in good.items() if key != name}
+        assert problem(world.post(operation.path, token, json=without)) == (400, f"missing {name}")
+        for value in ("hunter2", "", None, True, 1.5, [1], {}):
+            answer = world.post(operation.path, token, json={**good, name: value})
+            assert problem(answer) == (400, f"invalid {name}")
+
+
+@EVERY
+def test_what_is_not_json(world: World, tenant: Tenant, operation: Operation) -> None:
+    """Another content type is 415, another method 405, over 1 MiB 413: each with such a body."""
+    token = tenant.token
+    answer = world.post(operation.path, token, content=b"{}", headers={"content-type": "text/plain"})
+    assert problem(answer)[0] == 415
+    large = {"orgId": tenant.org, "tenantId": tenant.number, "search": "x" * (1 << 20)}
+    assert problem(world.post(operation.path, token, json=large))[0] == 413
+    for method in ("GET", "PUT", "DELETE", "PATCH"):
+        answer = world.http.request(method, operation.path, headers={"x-authorization": token})
+        assert problem(answer) == (405, "method not allowed")
+        assert answer.headers["allow"] == "POST"
+
+
+@EVERY
+def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> None:
+    """An orgId or tenantId that is not the token's is 403 `scope mismatch`, for a tenant that exists or not."""
+    other = world.tenant()
+    fields = operation.fields(tenant.domain)
+    for scope in (
+        {"orgId": other.org},
+        {"tenantId": tenant.number + 1},
+        {"orgId": 0},
+        {"orgId": -1, "tenantId": 2**70},
+        {"orgId": str(other.org)},
+    ):
+        assert tenant.refused(operation.path, **fields, **scope) == SCOPE_MISMATCH
+
+
+@IN_DOMAIN
+def test_another_tenants_domain(world: World, tenant: Tenant, operation: Operation) -> None:
+    """A domainId of another tenant, of another organization or of nobody is 403 `domain not in tenant`."""
+    for domain in (world.tenant().domain, 1, 10**9, 0, -1, 2**70, str(world.tenant().domain)):
+        assert tenant.refused(operation.path, **{**operation.body, "domainId": domain}) == FOREIGN
+
+
+@IN_DOMAIN
+def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
+    """It is required, but for RADIUS clients, whose domains are a choice; a malformed one is refused everywhere."""
+    if not operation.path.endswith("Client"):
+        assert tenant.refused(operation.path, **operation.body) == (400, "missing domainId")
+    for domain in ("hunter2", True, 1.5, {}):
+        status, text = tenant.refused(operation.path, **{**operation.body, "domainId": domain})
+        assert (status, text) == (400, "invalid domainId")
+
+
+@EVERY
+@pytest.mark.parametrize("role", sorted(READER))
+def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
+    """Each role does what it may, and is refused with 403 `role not allowed` otherwise."""
+    answer = tenant.world.post(operation.path, tenant.role(role), json=tenant.scoped(**operation.fields(tenant.domain)))
+    if role in operation.roles:
+        assert answer.status_code in PASSED
+    else:
+        assert problem(answer) == NOT_ALLOWED
+
+
+@EVERY
+def test_the_order_of_checks(world: World, tenant: Tenant, operation: Operation) -> None:
+    """Token, body, scope, domain, role: of several mistakes the first is told."""
+    fields = {**operation.fields(world.tenant().domain), "orgId": tenant.org + 1}
+    auditor = tenant.role("auditor")
+    assert tenant.refused(operation.path, token=auditor, **{**fields, "tenantId": "x"}) == (400, "invalid tenantId")
+    assert tenant.refused(operation.path, token=auditor, **fields) == SCOPE_MISMATCH
+    del fields["orgId"]
+    if operation.in_domain:
+        assert tenant.refused(operation.path, token=auditor, **fields) == FOREIGN
+    if "auditor" not in operation.roles:
+        assert tenant.refused(operation.path, token=auditor, **operation.fields(tenant.domain)) == NOT_ALLOWED
+
+
+@EVERY
+def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operation) -> None:
+    """And unknown fields are ignored."""
+    fields = tenant.scoped(**operation.fields(tenant.domain))
+    body = {name: str(value) for name, value in fields.items()} | {"unknown": {"a": [1]}}
+    assert world.post(operation.path, tenant.token, json=body).status_code in PASSED
+
+
+def test_unknown_paths(world: World, tenant: Tenant) -> None:
+    """Another case, a slash more, a neighbour that is not there: 404 in the manner of its prefix."""
+    for path in ("/network_device/listdevices", "/network_device/ListDevices/", "/ad/", "/ad/GetAllDomains/x"):
+        assert problem(world.post(path, tenant.token, json={})) == (404, "no such path")
+    other = world.post("/api/v1/none", tenant.token, json={})
+    assert (other.status_code, other.json()) == (
+        404, {"code": 404, "status": "Failure", "message": "no such path"},
+    )  # fmt: skip

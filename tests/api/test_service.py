@@ -1,0 +1,78 @@
+"""What the service answers beside its operations, and over TLS."""
+
+import ssl
+from pathlib import Path
+
+import httpx
+
+from tests.api.operations import OPERATIONS
+from tests.api.world import LIST_DEVICES, Tenant, World
+from tests.service import running_service
+from tests.web.serving import make_certificate
+
+
+def test_health(world: World) -> None:
+    """Alive and ready, without a token."""
+    for path, status in (("/healthz", "alive"), ("/readyz", "ready")):
+        answer = world.http.get(path)
+        assert (answer.status_code, answer.json()) == (200, {"status": status})
+
+
+def test_metrics_tell_what_happened(world: World, tenant: Tenant) -> None:
+    """Prometheus' text format without a token; what a device did is in it, by ids and closed sets."""
+    with tenant.nas(name=f"client of {tenant.org}") as nas:
+        nas.login("ann", "wrong")
+    answer = world.http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text, domain = answer.text, tenant.domain
+    for line in (
+        f'sallyport_devices_registered_total{{domain="{domain}"}} 1.0',
+        f'sallyport_mfa_decisions_total{{decision="deny",domain="{domain}",mode="monitor"}} 1.0',
+        f'sallyport_client_requests_total{{client="client of {tenant.org}",outcome="Access-Reject"}} 1.0',
+        f'sallyport_enforcement_mode{{domain="{domain}",mode="monitor"}} 1.0',
+        'sallyport_radius_inflight_requests{listener="auth"} 0.0',
+    ):
+        assert line in text, line
+    assert "ann" not in text.replace("channel", "")
+
+
+def test_the_description_names_every_operation(world: World) -> None:
+    """/openapi.json has each with its models and errors; /docs shows each, and needs no other host."""
+    document = world.http.get("/openapi.json").json()
+    page = world.http.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "//" not in page.text
+    for operation in OPERATIONS:
+        described = document["paths"][operation.path]["post"]
+        assert described["description"]
+        assert described["security"] == [{"X-Authorization": []}]
+        assert {"200", "400", "401", "403"} <= set(described["responses"])
+        assert operation.path in page.text
+    properties = document["components"]["schemas"]["DeviceEntry"]["properties"]
+    assert list(properties)[:4] == ["ip_address", "client_ip", "device_type", "nas_port_type"]
+
+
+def test_tls_by_two_settings(tmp_path: Path) -> None:
+    """With a certificate and its key the same port speaks TLS, and nothing else."""
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "service").mkdir()
+    tls = make_certificate(tmp_path / "keys")
+    settings = {"SALLYPORT_TLS_CERTIFICATE": str(tls.certificate), "SALLYPORT_TLS_KEY": str(tls.key)}
+    with running_service(tmp_path / "service", settings) as service:
+        trust = ssl.create_default_context(cafile=tls.certificate)
+        address = f"127.0.0.1:{service.ports.http}"
+        with httpx.Client(base_url=f"https://{address}", verify=trust, trust_env=False) as http:
+            assert http.get("/readyz").json() == {"status": "ready"}
+            domains = http.post(
+                "/ad/GetAllDomains", headers={"x-authorization": service.token}, json={"orgId": 1, "tenantId": 1}
+            ).json()["domains"]
+            assert [each["domainName"] for each in domains] == ["default"]
+            body = {"orgId": 1, "tenantId": 1, "domainId": domains[0]["domainId"]}
+            listed = http.post(LIST_DEVICES, headers={"x-authorization": service.token}, json=body)
+            assert listed.json() == {"network_devices": [], "totalCount": 0}
+        with httpx.Client(trust_env=False) as plain:
+            try:
+                status = plain.get(f"http://{address}/readyz").status_code
+            except httpx.HTTPError:
+                status = 0
+            assert status != 200

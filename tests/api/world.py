@@ -1,0 +1,122 @@
+"""The running service as the tests of its HTTP operations see it: a tenant of its own for each test, and real devices
+that send real packets."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+LIST_DEVICES = "/network_device/ListDevices"
+SECRET = "a secret of the tests"
+PASSWORD = "the password of ann"
+
+
+@dataclass
+class World:
+    """The service, one HTTP connection to it, and numbers that are used once."""
+
+    service: RunningService
+    http: httpx.Client
+    _organizations: Iterator[int] = field(default_factory=lambda: count(100))
+    _addresses: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def address(self) -> str:
+        """An address of this machine that no other test sends from."""
+        number = next(self._addresses)
+        return f"127.9.{number // 250}.{number % 250 + 1}"
+
+    def tenant(self, domain: str = "corp") -> "Tenant":
+        """A tenant with an admin token, and one domain with the user ann."""
+        organization = next(self._organizations)
+        made = self.service.call("token.create", org=organization, tenant=7, role="admin")
+        tenant = Tenant(self, organization, 7, made["token"])
+        tenant.domain = tenant.ask("/ad/AddDomain", domainName=domain)["domainId"]
+        tenant.user("ann")
+        return tenant
+
+    def post(
+        self, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
+    ) -> httpx.Response:
+        """POST with a token; None: without the header. body: httpx's json= or content=."""
+        sent = {} if token is None else {"x-authorization": token}
+        return self.http.post(path, headers={**sent, **(headers or {})}, **body)
+
+
+@dataclass
+class Tenant:
+    """An organization and tenant, called 7 in it."""
+
+    world: World
+    org: int
+    number: int
+    token: str
+    domain: int = 0
+    _roles: dict[str, str] = field(default_factory=dict)
+
+    def scoped(self, **fields: Any) -> dict[str, Any]:
+        """A body with orgId and tenantId."""
+        return {"orgId": self.org, "tenantId": self.number, **fields}
+
+    def role(self, role: str) -> str:
+        """A token of that role."""
+        if role not in self._roles:
+            made = self.world.service.call("token.create", org=self.org, tenant=self.number, role=role)
+            self._roles[role] = made["token"]
+        return self._roles[role]
+
+    def ask(self, path: str, *, token: str | None = None, **fields: Any) -> Any:
+        """An operation that must succeed: its answer."""
+        answer = self.world.post(path, token or self.token, json=self.scoped(**fields))
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["cache-control"] == "no-store"
+        return answer.json()
+
+    def refused(self, path: str, *, token: str | None = None, **fields: Any) -> tuple[int, str]:
+        """An operation that must be refused: status and text of its error body, which holds nothing else."""
+        return problem(self.world.post(path, token or self.token, json=self.scoped(**fields)))
+
+    def user(self, name: str, password: str = PASSWORD, domain: int = 0) -> None:
+        """A user of the domain."""
+        self.world.service.call(
+            "user.add", name=name, domain=str(domain or self.domain), password=password.encode().hex()
+        )
+
+    def devices(self, *, domain: int = 0, **fields: Any) -> list[dict[str, Any]]:
+        """The devices of the domain that match, at most 100, whose number is the total."""
+        answer = self.ask(LIST_DEVICES, domainId=domain or self.domain, pageSize=100, **fields)
+        assert answer["totalCount"] == len(answer["network_devices"])
+        found: list[dict[str, Any]] = answer["network_devices"]
+        return found
+
+    def names(self, **fields: Any) -> list[str]:
+        """Their names."""
+        return [device["device_name"] for device in self.devices(**fields)]
+
+    @contextmanager
+    def nas(self, **fields: Any) -> Iterator[RadiusClient]:
+        """A RADIUS client of the domain, registered and ready to send from an address of its own."""
+        address = fields.pop("address", None) or self.world.address()
+        fields = {"name": address, "address": address, "secret": SECRET, "domainId": self.domain, **fields}
+        self.ask("/network_device/AddClient", **fields)
+        with self.world.service.radius(fields["secret"], source=address) as client:
+            yield client
+
+    def device(self, name: str, **attributes: bytes) -> str:
+        """A device that has logged ann in once; its address."""
+        with self.nas() as client:
+            assert client.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode(), **attributes) == 2
+            return str(client.sock.getsockname()[0])
+
+
+def problem(answer: httpx.Response) -> tuple[int, str]:
+    """Status and text of a radius or domain operation's error body."""
+    body = answer.json()
+    assert body == {"error": body["error"], "code": answer.status_code}
+    return answer.status_code, body["error"]

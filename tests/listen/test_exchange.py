@@ -1,0 +1,320 @@
+"""From a datagram to its answer: who is answered, what is dropped, duplicates, delays and limits."""
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.errors import StoreError
+from sallyport.listen.exchange import Kind
+from sallyport.login.repo import EventQuery, EventRow
+from sallyport.login.service import Events
+from sallyport.radius.attributes import push_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_REJECT,
+    ACCOUNTING_RESPONSE,
+    decode_reply,
+)
+from tests.areas import SECRET, Areas
+from tests.listen.conftest import WINDOW_S, Wire
+from tests.packets import access_request, accounting, attributes, chap, pap, status_server
+
+STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NAS_IDENTIFIER=b"switch-1")
+
+
+async def events(areas: Areas) -> list[EventRow]:
+    """The domain's events, newest first."""
+    return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0]
+
+
+# --- who is answered ----------------------------------------------------------------------------------------------
+
+
+async def test_right_and_wrong_passwords(wire: Wire) -> None:
+    """Accept and reject, signed, to where the request came from; each is an event."""
+    assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
+    assert await wire.ask(pap("ann", "wrong", identifier=1)) == ACCESS_REJECT
+    assert await wire.ask(chap("ann", "hello"), source=("192.0.2.1", 50000)) == ACCESS_ACCEPT
+    assert [(each.user_name, each.decision, each.method) for each in await events(wire.areas)] == [
+        ("ann", "accept", "chap"), ("ann", "reject", "pap"), ("ann", "accept", "pap"),
+    ]  # fmt: skip
+    assert wire.auth.in_flight == 0
+
+
+async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
+    """All of them, unchanged and in their order, in accepts, rejects and accounting."""
+    states = push_attribute(33, b"first") + push_attribute(33, b"") + push_attribute(33, b"\0last")
+    for datagram, acct in ((pap("ann", "hello", states), False), (accounting(STARTED + states), True)):
+        wire.put(datagram, acct=acct)
+        reply, _ = await wire.take()
+        assert reply.endswith(states)
+
+
+async def test_a_stranger_is_dropped_and_counted(wire: Wire) -> None:
+    """An address that is no RADIUS client gets no answer, whatever it sends; it is in the table of senders."""
+    wire.put(pap("ann", "hello"), b"", b"\xff" * 5000, source=("198.51.100.1", 1))
+    await wire.silence()
+    assert wire.dropped("unknown_client") == 3
+    (sender,) = wire.senders.all()
+    assert (sender.host, sender.packets, sender.reason) == ("198.51.100.1", 3, "unknown_client")
+    assert await events(wire.areas) == []
+
+
+async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
+    """Signed: dropped. Unsigned: its password is wrong, so it is an event of an unverified sender and no device."""
+    wire.put(pap("ann", "hello", secret=b"another secret"))
+    await wire.silence()
+    assert wire.dropped("bad_message_authenticator") == 1
+    wire.put(pap("ann", "hello", secret=b"another secret", signed=False))
+    assert (await wire.take())[0][0] == ACCESS_REJECT
+    (event,) = await events(wire.areas)
+    assert (event.reason, event.device_id) == ("wrong password", 0)
+    assert await wire.areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 0
+
+
+async def test_the_other_port(wire: Wire) -> None:
+    """Accounting on the authentication port and the reverse are dropped; so are codes that nobody asks with."""
+    wire.put(accounting(STARTED))
+    wire.put(pap("ann", "hello"), acct=True)
+    wire.put(bytes((40, 1)) + (20).to_bytes(2) + bytes(16))
+    await wire.silence()
+    assert (wire.dropped("unknown_type"), wire.dropped("unknown_type", "acct")) == (2, 1)
+
+
+async def test_accounting_must_prove_itself(wire: Wire) -> None:
+    """A request with another secret is dropped; a right one is answered, and registers its device."""
+    wire.put(accounting(STARTED, secret=b"another"), acct=True)
+    await wire.silence()
+    assert wire.dropped("bad_authenticator", "acct") == 1
+    assert await wire.ask(accounting(STARTED), acct=True) == ACCOUNTING_RESPONSE
+    kept = await wire.areas.store.read(lambda tx: tx.value(int, "select count(*) from accounting_records"))
+    devices = await wire.areas.store.read(lambda tx: tx.all(lambda n: n, "select nas_identifier as n from devices"))
+    assert (kept, devices) == (1, ["switch-1"])
+
+
+async def test_a_client_without_a_domain(wire: Wire) -> None:
+    """Its logins are rejected, its accounting is dropped; nothing of it is in the inventory."""
+    await wire.areas.client("192.0.2.7/32", tenant=await wire.areas.tenancy.ensure_tenant(2, 1))
+    source = ("192.0.2.7", 40000)
+    assert await wire.ask(pap("ann", "hello"), source=source) == ACCESS_REJECT
+    wire.put(accounting(STARTED), source=source, acct=True)
+    await wire.silence()
+    assert wire.acct.in_flight == 0
+    assert await wire.areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 0
+
+
+async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
+    """A new secret, or a deletion."""
+    areas = wire.areas
+    client = areas.clients.named(areas.tenant, "nas")
+    await areas.clients.update(areas.tenant, client.id, {}, secret=b"a new secret of theirs")
+    wire.put(pap("ann", "hello"))
+    await wire.silence()
+    assert await wire.ask(pap("ann", "hello", secret=b"a new secret of theirs"), secret=b"a new secret of theirs") == 2
+    await areas.clients.delete(areas.tenant, client.id)
+    wire.put(pap("ann", "hello", secret=b"a new secret of theirs"))
+    await wire.silence()
+    assert wire.dropped("unknown_client") == 1
+
+
+async def test_malformed_passwords_get_no_answer(wire: Wire) -> None:
+    """A User-Password of 15 octets is dropped, at once or after the store was asked, and waits nowhere."""
+    body = attributes(USER_NAME=b"ann", USER_PASSWORD=b"x" * 15)
+    for number in range(3):
+        wire.put(access_request(body, identifier=number))
+        await wire.silence()
+    assert (wire.dropped("malformed"), wire.auth.in_flight, wire.waiting.now) == (3, 0, 0)
+    assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
+
+
+async def test_status_server_is_answered_at_once(wire: Wire) -> None:
+    """On both ports, each with its code (RFC 5997), leaving no record; again for the same packet, never a duplicate."""
+    datagram = status_server()
+    for _ in range(2):
+        assert await wire.ask(datagram) == ACCESS_ACCEPT
+    assert await wire.ask(status_server(), acct=True) == ACCOUNTING_RESPONSE
+    wire.put(status_server(secret=b"another"))
+    await wire.silence()
+    assert await events(wire.areas) == []
+    assert wire.dropped("duplicate") == 0
+
+
+# --- duplicates ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_duplicate_in_flight_is_dropped(wire: Wire) -> None:
+    """While a request is decided or written its retransmits are counted and not started again; one answer leaves."""
+    datagram = pap("ann", "hello")
+    wire.put(datagram, datagram, datagram)
+    await wire.take()
+    await wire.silence()
+    assert wire.dropped("duplicate") == 2
+    assert len(await events(wire.areas)) == 1
+
+
+async def test_an_answered_duplicate_gets_the_same_octets(wire: Wire) -> None:
+    """Once it is answered, for the whole window, without another event; then it is a new login."""
+    datagram = pap("ann", "hello")
+    wire.put(datagram)
+    first, _ = await wire.take()
+    for seconds in (0, 5, WINDOW_S - 5.1):
+        wire.areas.clock.pass_by(seconds)
+        wire.put(datagram)
+        assert (await wire.take())[0] == first
+    assert len(await events(wire.areas)) == 1
+    wire.areas.clock.pass_by(3 * WINDOW_S)
+    wire.put(datagram)
+    await wire.take()
+    assert len(await events(wire.areas)) == 2
+
+
+async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
+    """The same port and identifier with another authenticator: the old one is written and not answered, since its
+    sender waits no more; the new one is answered."""
+    old, new = pap("ann", "wrong"), pap("ann", "hello")
+    wire.put(old, new)
+    reply, _ = await wire.take()
+    assert decode_reply(reply, new, SharedSecret(SECRET))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    assert len(await events(wire.areas)) == 2
+    assert wire.auth.in_flight == 0
+    wire.put(new)
+    assert (await wire.take())[0] == reply
+
+
+async def test_requests_are_told_apart_by_socket(wire: Wire) -> None:
+    """Another port, another identifier, another of our sockets: each is a request of its own."""
+    datagram = pap("ann", "hello")
+    second = wire.exchange(Kind.AUTHENTICATION, 2)
+    wire.put(datagram)
+    wire.put(datagram, source=("192.0.2.1", 40001))
+    wire.put(datagram, exchange=second)
+    for _ in range(3):
+        await wire.take()
+    assert (wire.dropped("duplicate"), len(await events(wire.areas))) == (0, 3)
+
+
+async def test_kept_answers_are_known_after_a_restart(wire: Wire) -> None:
+    """A retransmit gets the octets that were sent before; on another socket it is a new request."""
+    datagrams = [pap("ann", password, identifier=number) for number, password in enumerate(("hello", "wrong"))]
+    replies = []
+    for datagram in datagrams:
+        wire.put(datagram)
+        replies.append((await wire.take())[0])
+    kept = await wire.areas.journal.recent()
+    same, other = wire.exchange(Kind.AUTHENTICATION, 0), wire.exchange(Kind.AUTHENTICATION, 5)
+    for exchange in (same, other):
+        exchange.restore(kept)
+    for datagram, reply in zip(datagrams, replies, strict=True):
+        wire.put(datagram, exchange=same)
+        assert (await wire.take())[0] == reply
+    assert len(await events(wire.areas)) == 2
+    wire.put(datagrams[0], exchange=other)
+    await wire.take()
+    assert len(await events(wire.areas)) == 3
+
+
+# --- the store, limits, delays ------------------------------------------------------------------------------------
+
+
+async def test_a_failing_store_answers_nobody(wire: Wire) -> None:
+    """A login that cannot be written gets no answer and is forgotten: its retransmit is tried anew."""
+    datagram = pap("ann", "hello")
+    await wire.areas.store.write(lambda tx: tx.execute("alter table events rename to gone"))
+    wire.put(datagram)
+    await wire.silence()
+    assert (wire.dropped("internal_error"), wire.auth.in_flight) == (1, 0)
+    await wire.areas.store.write(lambda tx: tx.execute("alter table gone rename to events"))
+    assert await wire.ask(datagram) == ACCESS_ACCEPT
+    assert len(await events(wire.areas)) == 1
+
+
+async def test_a_store_that_cannot_be_read_answers_nobody(wire: Wire) -> None:
+    """A login whose user cannot be looked up is dropped, waits no more, and is tried anew."""
+    await wire.areas.store.write(lambda tx: tx.execute("alter table endpoint_users rename to gone"))
+    datagram = pap("ann", "hello")
+    wire.put(datagram)
+    await wire.silence()
+    assert (wire.dropped("internal_error"), wire.auth.in_flight, wire.waiting.now) == (1, 0, 0)
+    await wire.areas.store.write(lambda tx: tx.execute("alter table gone rename to endpoint_users"))
+    assert await wire.ask(datagram) == ACCESS_ACCEPT
+    with pytest.raises(StoreError):
+        await wire.areas.store.read(lambda tx: tx.value(int, "select 1 from gone"))
+
+
+async def test_too_many_wait(areas: Areas) -> None:
+    """Over the limit requests are dropped, counted and forgotten; a retransmit is taken when there is room again."""
+    await areas.client(name="nas")
+    for number in range(4):
+        await areas.users.add(areas.domain, f"user{number}", b"hello")
+    async with trio.open_nursery() as nursery:
+        wire = Wire(areas, nursery, limit=3)
+        datagrams = [pap(f"user{number}", "hello", identifier=number) for number in range(4)]
+        wire.put(*datagrams)
+        assert (wire.waiting.now, wire.dropped("overload"), wire.auth.in_flight) == (3, 1, 3)
+        assert {(await wire.take())[0][1] for _ in range(3)} == {0, 1, 2}
+        await wire.silence()
+        assert await wire.ask(datagrams[3]) == ACCESS_ACCEPT
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
+    """Unsigned requests, rejects that are held back among them, have a quarter of the room; signed ones the rest."""
+    await areas.client(name="nas", require_message_authenticator="no")
+    await areas.users.add(areas.domain, "ann", b"hello")
+    async with trio.open_nursery() as nursery:
+        wire = Wire(areas, nursery, limit=40, reject_delay_s=100)
+        wire.put(*[pap("ann@nowhere", "x", identifier=number, signed=False) for number in range(50)])
+        await wire.silence()
+        assert (wire.auth.delayed, wire.dropped("overload")) == (10, 40)
+        assert await wire.ask(pap("ann", "hello", identifier=99)) == ACCESS_ACCEPT
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
+    """It is written at once and sent later; an accept is not held up; a retransmit meanwhile is a duplicate in
+    flight; when the service stops, what is left is sent at once."""
+    mock_clock.rate = 1
+    await areas.client(name="nas")
+    await areas.users.add(areas.domain, "ann", b"hello")
+    wrong = [pap("ann", "wrong", identifier=number) for number in range(3)]
+    async with trio.open_nursery() as nursery:
+        wire = Wire(areas, nursery, reject_delay_s=100)
+        async with trio.open_nursery() as delayed:
+            delayed.start_soon(wire.auth.send_delayed)
+            wire.put(wrong[0])
+            await wire.silence()
+            assert (await events(areas))[0].decision == "reject"
+            wire.put(wrong[0])
+            await wire.silence()
+            assert wire.dropped("duplicate") == 1
+            assert await wire.ask(pap("ann", "hello", identifier=9)) == ACCESS_ACCEPT
+            mock_clock.jump(60)
+            wire.put(wrong[1])
+            await wire.silence()
+            mock_clock.jump(41)
+            assert (await wire.take())[0][:2] == bytes((ACCESS_REJECT, 0))
+            wire.put(wrong[2])
+            await wire.silence()
+            assert wire.auth.in_flight == 2
+            delayed.cancel_scope.cancel()
+        assert [(await wire.take())[0][1] for _ in range(2)] == [1, 2]
+        assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_counted(wire: Wire) -> None:
+    """Requests and responses by type, clients by outcome, decisions by domain and mode."""
+    await wire.ask(pap("ann", "hello"))
+    await wire.ask(pap("ann", "wrong", identifier=1))
+    await wire.ask(status_server(identifier=2))
+    sample, domain = wire.areas.sample, str(wire.areas.domain)
+    assert sample("sallyport_radius_requests_total", listener="auth", type="Access-Request") == 2
+    assert sample("sallyport_radius_requests_total", listener="auth", type="Status-Server") == 1
+    assert sample("sallyport_radius_responses_total", listener="auth", type="Access-Accept") == 2
+    assert sample("sallyport_radius_responses_total", listener="auth", type="Access-Reject") == 1
+    assert sample("sallyport_client_requests_total", client="nas", outcome="Access-Reject") == 1
+    assert sample("sallyport_mfa_decisions_total", domain=domain, mode="monitor", decision="allow") == 1
+    assert sample("sallyport_mfa_decisions_total", domain=domain, mode="monitor", decision="deny") == 1
+    assert sample("sallyport_radius_request_duration_seconds_count", type="Access-Accept") == 1

@@ -1,0 +1,135 @@
+"""Events as they are read: pages, cursors, searches, times, the monitoring report."""
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid
+from sallyport.login.journal import EVENT_COLUMNS
+from sallyport.login.repo import COUNTER, EventQuery
+from sallyport.login.service import Events, cursor_after, parse_cursor
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from tests.areas import Areas
+
+START = 1_767_225_600 * SECOND
+
+
+def row(domain_id: int, at: int, **fields: Value) -> tuple[Value, ...]:
+    """An event as the journal writes it."""
+    values: dict[str, Value] = {
+        "at": at, "domain_id": domain_id, "user_name": "ann", "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
+        "device_id": 1, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
+        "decision": "accept", "applied_decision": "accept", "would_have_been": "", "reason": "", "latency_us": 0,
+    }  # fmt: skip
+    return tuple({**values, **fields}[column] for column in EVENT_COLUMNS)
+
+
+async def keep(areas: Areas, *rows: tuple[Value, ...]) -> None:
+    """Write events."""
+
+    def work(tx: Tx) -> None:
+        tx.insert("events", EVENT_COLUMNS, rows)
+        for each in rows:
+            counters.add(tx, int(str(each[1])), COUNTER, 1)
+
+    await areas.store.write(work)
+
+
+async def test_the_newest_comes_first(areas: Areas) -> None:
+    """By time, and by id where several came at once; the total is the domain's."""
+    await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(25)))
+    await keep(areas, row(99, START, user_name="another domain's"))
+    events = Events(areas.store)
+    listed = []
+    for offset in range(0, 30, 10):
+        rows, total = await events.page(EventQuery(areas.domain, offset=offset, limit=10))
+        listed += [each.user_name for each in rows]
+        assert total == 25
+    assert listed == [f"u{number}" for number in reversed(range(25))]
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 7, 20, 21])
+async def test_cursors_walk_through_all(areas: Areas, size: int) -> None:
+    """Each event once, newest first, however large the pages are and whatever is written meanwhile; the last page has
+    no cursor."""
+    await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(20)))
+    events = Events(areas.store)
+    walked: list[str] = []
+    cursor, pages = "", 0
+    while cursor or not pages:
+        rows, cursor, _ = await events.walk(EventQuery(areas.domain, before=parse_cursor(cursor), limit=size))
+        walked += [each.user_name for each in rows]
+        pages += 1
+        await keep(areas, row(areas.domain, START + 100 + pages, user_name="newer"))
+    assert walked == [f"u{number}" for number in reversed(range(20))]
+    assert pages == -(-20 // size)
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "1", "1.", ".1", "1.2.3", "-1.2", "1.-2", "1 .2", "9" * 20 + ".1", "1." + "9" * 20, "1" * 50]
+)
+def test_a_cursor_that_is_none_of_ours(cursor: str) -> None:
+    """Whatever it holds, and however large its numbers are, it is refused before the store is asked."""
+    with pytest.raises(Invalid, match=r"^invalid cursor$"):
+        parse_cursor(cursor)
+
+
+def test_a_cursor_names_a_place() -> None:
+    """That of the last event on the page; an empty one names none."""
+    assert parse_cursor("") is None
+    assert parse_cursor(f"{2**63 - 1}.{2**63 - 1}") == (2**63 - 1, 2**63 - 1)
+    assert cursor_after([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("ann", 3), ("ANN", 3), ("zoë", 1), ("ZOË", 1), ("Ë", 1), ("switch", 3), ("02-00", 1), ("192.0.2.9", 1),
+        ("10.0.0", 4), ("%", 0), ("wrong password", 0), ("_", 0), ("'", 0),
+    ],
+)  # fmt: skip
+async def test_a_search_looks_at_people_and_devices(areas: Areas, search: str, found: int) -> None:
+    """User, device, station and both addresses, without case; not reasons. The total is that of the search."""
+    await keep(
+        areas,
+        row(areas.domain, START),
+        row(areas.domain, START, user_name="Ann", reason="wrong password"),
+        row(areas.domain, START, device_name="gate", station="02-00", ip_address="192.0.2.9"),
+        row(areas.domain, START, user_name="ZOË"),
+    )
+    rows, total = await Events(areas.store).page(EventQuery(areas.domain, search=search, limit=2))
+    assert (len(rows), total) == (min(found, 2), found)
+
+
+async def test_a_stretch_of_time(areas: Areas) -> None:
+    """From the first moment up to, and without, the last; with a search as well."""
+    await keep(areas, *(row(areas.domain, START + number * SECOND, user_name=f"u{number % 2}") for number in range(10)))
+    events = Events(areas.store)
+    query = {"since": START + 2 * SECOND, "until": START + 5 * SECOND}
+    rows, total = await events.page(EventQuery(areas.domain, **query))
+    assert [(each.at - START) // SECOND for each in rows] == [4, 3, 2]
+    assert total == 3
+    assert (await events.page(EventQuery(areas.domain, search="u1", **query)))[1] == 1
+    assert (await events.page(EventQuery(areas.domain, since=START + 5, until=START)))[1] == 0
+
+
+async def test_the_report_counts_outcomes(areas: Areas) -> None:
+    """By user and outcome, most first, since a time, of one domain."""
+    wrong = {
+        "decision": "reject",
+        "applied_decision": "reject",
+        "would_have_been": "reject",
+        "reason": "wrong password",
+    }
+    await keep(
+        areas,
+        *(row(areas.domain, START + number, would_have_been="accept") for number in range(3)),
+        row(areas.domain, START + 7, **wrong),
+        row(areas.domain, START - 1),
+        row(99, START),
+    )
+    outcomes = await Events(areas.store).outcomes(areas.domain, START)
+    assert [(each.user_name, each.applied_decision, each.reason, each.logins, each.last_at) for each in outcomes] == [
+        ("ann", "accept", "", 3, START + 2),
+        ("ann", "reject", "wrong password", 1, START + 7),
+    ]

@@ -1,0 +1,223 @@
+"""The README says all that there is, and nothing that there is not: settings, commands, metrics and operations.
+
+Each list comes from the code itself: what is new there and has no line here fails, and so does a line of what is gone.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+from pydantic import ValidationError
+
+from sallyport import metrics
+from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
+from sallyport.cli.main import COMMANDS, root
+from sallyport.domains import api as domains_api
+from sallyport.domains.service import Domains
+from sallyport.inventory.clients import api as clients_api
+from sallyport.inventory.clients.service import Clients
+from sallyport.inventory.devices import api as devices_api
+from sallyport.inventory.devices.service import Devices
+from sallyport.login import api as logins_api
+from sallyport.login.service import Events
+from sallyport.web.scope import Authenticator, DomainOwners, Gate
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+NOTHING = object()
+
+
+def section(title: str) -> str:
+    """The text under a heading, up to the next one of its level or above."""
+    level, _, _ = title.partition(" ")
+    found = re.search(rf"^{re.escape(title)}$(.*?)(?=^#{{1,{len(level)}}} |\Z)", README, re.DOTALL | re.MULTILINE)
+    assert found is not None, f"the README has no section {title!r}"
+    return found[1]
+
+
+def rows(title: str) -> list[list[str]]:
+    """The cells of a section's table without its head; an escaped bar is a bar."""
+    lines = [line for line in section(title).splitlines() if line.startswith("|")][2:]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def quoted(text: str) -> list[str]:
+    """What stands in backquotes."""
+    return re.findall(r"`([^`]+)`", text)
+
+
+SETTINGS = {name: row for row in rows("### Settings") for name in quoted(row[0])}
+
+
+def test_every_setting_has_a_line() -> None:
+    """A field of Settings is in the README's table, and each name in the table is a field."""
+    assert SETTINGS.keys() == Settings.model_fields.keys()
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_a_setting_has_its_environment_variable(name: str) -> None:
+    """The variable of each setting stands in its line; no variable of the table is unknown to the service."""
+    assert environment_name(name) in quoted(SETTINGS[name][1])
+
+
+def test_every_variable_is_read() -> None:
+    """What the README calls SALLYPORT_... anywhere is a setting's variable or the master key's."""
+    known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
+    assert set(re.findall(rf"{PREFIX}[A-Z_]+", README)) == known
+
+
+def shown(value: object) -> str:
+    """A default as the README writes it."""
+    if isinstance(value, tuple) and not isinstance(value, Address):
+        return ",".join(map(str, value))
+    if isinstance(value, Path):
+        return f"./{value}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in (None, "")])
+def test_a_setting_has_its_default(name: str) -> None:
+    """A default that is a value stands in the table as that value."""
+    assert SETTINGS[name][2].strip("`") == shown(Settings.model_fields[name].default)
+
+
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in (None, "")])
+def test_a_setting_without_a_default_says_what_holds_then(name: str) -> None:
+    """Where a setting has no default of its own, the table says in words what is done without it."""
+    assert len(SETTINGS[name][2].split()) > 1
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("duplicate_window_s", 5, 30), ("reject_delay_s", 0, 10)], ids=str)
+def test_a_setting_has_its_range(name: str, low: int, high: int) -> None:
+    """A setting that is bounded on both sides says so, and refuses what is outside."""
+    assert f"({low} to {high})" in SETTINGS[name][3]
+    for outside in (low - 1, high + 1):
+        with pytest.raises(ValidationError):
+            Settings.model_validate({name: outside})
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command with the words that call it: `client import`."""
+    context = click.Context(root)
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
+        else:
+            yield name, command
+
+
+COMMAND_BY_WORDS = dict(commands())
+
+
+def told_commands() -> list[str]:
+    """What the table of commands calls a command, without the program's name."""
+    return [text.removeprefix("sallyport ") for row in rows("### Commands") for text in quoted(" ".join(row))]
+
+
+@pytest.mark.parametrize("words", COMMAND_BY_WORDS)
+def test_every_command_has_a_line(words: str) -> None:
+    """A command that can be called is in the README's table of commands."""
+    assert any(text == words or text.startswith(words + " ") for text in told_commands())
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    """What the README calls as `sallyport ...`, in text or in an example, is a command."""
+    called = re.findall(r"(?:`|bin/)sallyport ([a-z]+)(?: ([a-z]+))?", README)
+    assert called
+    for first, second in called:
+        assert first in COMMAND_BY_WORDS or f"{first} {second}" in COMMAND_BY_WORDS, f"{first} {second}"
+
+
+@pytest.mark.parametrize("words", COMMAND_BY_WORDS)
+def test_every_option_of_a_line_exists(words: str) -> None:
+    """An option that the table of commands shows belongs to the command that it is shown with."""
+    known = {option for parameter in COMMAND_BY_WORDS[words].params for option in parameter.opts}
+    for text in told_commands():
+        if text == words or text.startswith(words + " "):
+            assert set(re.findall(r"--[a-z-]+", text)) <= known
+
+
+@pytest.mark.parametrize("words", COMMAND_BY_WORDS)
+def test_every_option_that_a_command_needs_is_shown(words: str) -> None:
+    """A line of the table works as it is printed: it has every option without which the command is refused."""
+    needed = {p.opts[0] for p in COMMAND_BY_WORDS[words].params if isinstance(p, click.Option) and p.required}
+    told = [text for text in told_commands() if text == words or text.startswith(words + " ")]
+    assert any(needed <= set(re.findall(r"--[a-z-]+", text)) for text in told)
+
+
+@pytest.mark.parametrize("words", [words for words in COMMAND_BY_WORDS if words.endswith(" list")])
+def test_every_list_has_json(words: str) -> None:
+    """'Every list has `--json`' is true."""
+    assert "--json" in {option for parameter in COMMAND_BY_WORDS[words].params for option in parameter.opts}
+
+
+def collected() -> Iterator[Metric]:
+    """Every metric that the service registers, labels and all."""
+    registry = CollectorRegistry()
+    radius = metrics.RadiusMetrics(registry)
+    radius.watch_listeners(dict, dict)
+    metrics.LoginMetrics(registry)
+    metrics.InventoryMetrics(registry).watch(dict)
+    metrics.DomainMetrics(registry).watch(dict)
+    store = metrics.StoreMetrics(registry)
+    store.watch_queue(lambda: 0)
+    store.watch_files(Path("no such file"))
+    metrics.HttpMetrics(registry)
+    metrics.ProcessMetrics(registry, "0")
+    yield from registry.collect()
+
+
+def exposed(metric: Metric) -> str:
+    """A metric's name as Prometheus sees it, without what all begin with."""
+    name = metric.name + ("_total" if metric.type == "counter" else "")
+    assert name.startswith("sallyport_")
+    return name.removeprefix("sallyport_")
+
+
+def test_every_metric_has_a_line() -> None:
+    """A metric that the service exposes is in the README's table, and each name in the table is exposed."""
+    told = [name for row in rows("### Metrics") for name in quoted(row[0])]
+    assert len(told) == len(set(told))
+    assert set(told) == {exposed(metric) for metric in collected()}
+
+
+def test_every_class_of_metrics_is_looked_at() -> None:
+    """`collected` makes every class of metrics that there is; a new one has to be added there."""
+    made = {"RadiusMetrics", "LoginMetrics", "InventoryMetrics", "DomainMetrics", "StoreMetrics", "HttpMetrics"}
+    assert {name for name in vars(metrics) if name.endswith("Metrics")} == made | {"ProcessMetrics"}
+
+
+def operations() -> Iterator[str]:
+    """The path of every operation; declaring them asks no service for anything."""
+    gate = Gate(cast(Authenticator, NOTHING), cast(DomainOwners, NOTHING))
+    for slice_operations in (
+        devices_api.operations(cast(Devices, NOTHING), gate),
+        clients_api.operations(cast(Clients, NOTHING), gate),
+        domains_api.operations(cast(Domains, NOTHING), gate),
+        logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
+    ):
+        for operation in slice_operations.all:
+            yield from operation.paths
+
+
+@pytest.mark.parametrize("path", list(operations()))
+def test_every_operation_has_a_line(path: str) -> None:
+    """An operation of the API is named in the README by its path."""
+    assert path in README
+
+
+def test_every_operation_of_the_readme_exists() -> None:
+    """A path of the API that the README names is one that answers."""
+    paths = set(re.findall(r"(?<![\w.])/(?:network_device|ad|api)/[A-Za-z/]+", README))
+    assert paths <= set(operations())
+
+
+def test_no_placeholder_is_left() -> None:
+    """A section that was to be filled in has been."""
+    assert not re.findall(r"^(?:[A-Z]{4,}|TODO.*|TBD.*)$", README, re.MULTILINE)
