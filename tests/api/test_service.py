@@ -7,6 +7,7 @@ import httpx
 
 from tests.api.operations import OPERATIONS
 from tests.api.world import LIST_DEVICES, Tenant, World
+from tests.areas import Areas, SetClock, running_store
 from tests.service import running_service
 from tests.web.serving import make_certificate
 
@@ -50,6 +51,20 @@ def test_the_description_names_every_operation(world: World) -> None:
         assert operation.path in page.text
     properties = document["components"]["schemas"]["DeviceEntry"]["properties"]
     assert list(properties)[:4] == ["ip_address", "client_ip", "device_type", "nas_port_type"]
+
+
+async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, tmp_path: Path) -> None:
+    """It is refused before anything is changed, and the service goes on."""
+    async with running_store(tmp_path / "other.db") as store:
+        other = Areas(store, SetClock(), key=b"1" * 32)
+        await other.prepare()
+        await other.client("203.0.113.99/32")
+    done = world.service.cli("db", "restore", str(tmp_path / "other.db"), "--yes")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "another master key" in done.stderr
+    assert world.http.get("/readyz").status_code == 200
+    assert tenant.device("switch")
+    assert tenant.names() == ["switch"]
 
 
 def test_tls_by_two_settings(tmp_path: Path) -> None:

@@ -154,6 +154,9 @@ class SlowStore:
         await self.let.wait()
         return result
 
+    async def search(self, work: Work[T]) -> T:
+        return await self.store.search(work)
+
     async def write(self, work: Work[T]) -> T:
         return await self.store.write(work)
 

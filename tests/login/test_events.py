@@ -1,5 +1,7 @@
 """Events as they are read: pages, cursors, searches, times, the monitoring report."""
 
+from dataclasses import replace
+
 import pytest
 
 from sallyport.base.clock import SECOND
@@ -105,11 +107,11 @@ async def test_a_stretch_of_time(areas: Areas) -> None:
     """From the first moment up to, and without, the last; with a search as well."""
     await keep(areas, *(row(areas.domain, START + number * SECOND, user_name=f"u{number % 2}") for number in range(10)))
     events = Events(areas.store)
-    query = {"since": START + 2 * SECOND, "until": START + 5 * SECOND}
-    rows, total = await events.page(EventQuery(areas.domain, **query))
+    query = EventQuery(areas.domain, since=START + 2 * SECOND, until=START + 5 * SECOND)
+    rows, total = await events.page(query)
     assert [(each.at - START) // SECOND for each in rows] == [4, 3, 2]
     assert total == 3
-    assert (await events.page(EventQuery(areas.domain, search="u1", **query)))[1] == 1
+    assert (await events.page(replace(query, search="u1")))[1] == 1
     assert (await events.page(EventQuery(areas.domain, since=START + 5, until=START)))[1] == 0
 
 

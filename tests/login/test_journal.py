@@ -198,6 +198,9 @@ class StepStore:
     async def read(self, work: Work[T]) -> T:
         return await self._store.read(work)
 
+    async def search(self, work: Work[T]) -> T:
+        return await self._store.search(work)
+
     async def write(self, work: Work[T]) -> T:
         return await self._store.write(work)
 

@@ -39,6 +39,9 @@ class HeldStore:
             await self.held[-1].wait()
         return result
 
+    async def search(self, work: Work[T]) -> T:
+        return await self.store.search(work)
+
     async def write(self, work: Work[T]) -> T:
         return await self.store.write(work)
 

@@ -108,6 +108,18 @@ async def test_every_reader_is_read_only(sqlite: SqliteStore) -> None:
     assert refused == 20
 
 
+async def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    """It is not built upon, and nothing of it is changed."""
+    path = tmp_path / "songs.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table songs (title text)")
+        connection.commit()
+    with pytest.raises(SchemaError, match="another program"):
+        opened(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select name from sqlite_master").fetchall() == [("songs",)]
+
+
 async def test_exclusive_work_stands_alone(sqlite: SqliteStore) -> None:
     """It runs outside a transaction, after what was written before it and before what comes after it."""
     order: list[str] = []

@@ -6,6 +6,8 @@ from pathlib import Path
 from sallyport.base.errors import SchemaError
 from sallyport.store.migrations import ALL
 
+_TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
+
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     """Apply what is missing; the names of what was applied.
@@ -17,7 +19,10 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
     try:
         database = Database(connection, execute_plugins=False)
-        newer = {applied.name for applied in ALL.applied(database)} - {each.name for each in ALL._migrations}
+        applied = {each.name for each in ALL.applied(database)}
+        if not applied and connection.execute(_TABLES).fetchone() is not None:
+            raise SchemaError(f"{path} is a database of another program")
+        newer = applied - {each.name for each in ALL._migrations}
         if newer:
             raise SchemaError(f"{path} was written by a newer version (it has {', '.join(sorted(newer))})")
         pending = [each.name for each in ALL.pending(database)]

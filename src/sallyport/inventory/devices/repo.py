@@ -1,14 +1,17 @@
 """The SQL of devices, their stations and their history.
 
-The search index is an FTS5 trigram table without content of its own: its rows are written and taken out here, with
-the columns they are made of, and each begins with the domain as one token, so that a search never walks through
-another domain's rows.
+A page is chosen by ids, which every index gives in order, so that those of two indexes, or of an index and a search,
+are merged without sorting; only then are its rows read. The `..._key` columns are what is compared, without case;
+addresses are stored as they are compared. A device's name is its NAS-Identifier, else its product: who looks for a
+name means these two.
 """
 
 import json
 from dataclasses import dataclass
 
+from sallyport.inventory.devices import search
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
+from sallyport.inventory.devices.search import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 
@@ -18,15 +21,17 @@ _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """A row of the inventory. Times in microseconds."""
+    """A row of the inventory. Times in microseconds; `..._key`: without case."""
 
     id: int
     domain_id: int
     ip_address: str
     client_ip: str
     nas_identifier: str
+    nas_identifier_key: str
     device_name: str
     device_type: str
+    device_type_key: str
     device_type_certainty: str
     nas_device_type: str
     evidence: str
@@ -62,12 +67,16 @@ class HistoryRow:
     actor: str
 
 
-_COLUMNS = ", ".join(f"devices.{name}" for name in DeviceRow.__dataclass_fields__)
-
-
-def domain_token(domain_id: int) -> str:
-    """A domain as three letters, one trigram: base 1000, in letters that no name of a device has."""
-    return "".join(chr(0x4E00 + domain_id // 1000**place % 1000) for place in (2, 1, 0))
+_COLUMNS = ", ".join(DeviceRow.__dataclass_fields__)
+_COMPARED = {
+    "": (),
+    "device_name": ("nas_identifier_key", "device_type_key"),
+    "device_type": ("device_type_key",),
+    "ip_address": ("ip_address",),
+    "client_ip": ("client_ip",),
+    "nas_port_type": ("nas_port_type_key",),
+    "nas_identifier": ("nas_identifier_key",),
+}
 
 
 def _identity(device: Device | DeviceRow) -> dict[str, Value]:
@@ -86,19 +95,15 @@ def register(tx: Tx, device: Device) -> bool:
     """
     device_id = tx.value(
         int,
-        "insert into devices (domain_id, ip_address, client_ip, nas_identifier, device_name, device_type, "
-        "device_type_certainty, nas_device_type, evidence, nas_port_type, first_seen, last_seen, request_count, "
-        "registrations) values (:d, :ip, :client, :nas, :name, :type, :certainty, :nas_type, :evidence, :medium, "
-        ":first, :last, 0, 1 + (select count(*) from device_history where "
-        f"{_IDENTITY} and event = 'registered')) on conflict (domain_id, ip_address, client_ip, nas_identifier) "
-        "do nothing returning id",
+        "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
+        "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
+        "nas_port_type_key, first_seen, last_seen, request_count, registrations) values (:d, :ip, :client, :nas, "
+        ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
+        f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted')) "
+        "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id",
         **_identity(device),
-        name=device.device_name,
-        type=device.device_type,
-        certainty=device.certainty,
-        nas_type=device.nas_device_type,
-        evidence=device.evidence,
-        medium=device.nas_port_type,
+        **_description(device),
+        nas_key=fold(device.nas_identifier),
         first=device.first_seen,
         last=device.last_seen,
     )
@@ -108,7 +113,7 @@ def register(tx: Tx, device: Device) -> bool:
             _recall(device, row)
         return False
     device.id = device_id
-    _index(tx, device_id, device)
+    search.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
     counters.add(tx, device.domain_id, COUNTER, 1)
     _remember(tx, device, device_id, "registered", device.first_seen, "")
     return True
@@ -136,24 +141,44 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
     row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where id = :id", id=device.id)
     if row is None:
         return False
-    if (row.device_name, row.device_type) != (device.device_name, device.device_type):
-        _unindex(tx, row)
-        _index(tx, row.id, device)
+    if _description(row) != _description(device):
+        _describe(tx, row, device)
     tx.execute(
-        "update devices set device_name = :name, device_type = :type, device_type_certainty = :certainty, "
-        "nas_device_type = :nas_type, evidence = :evidence, nas_port_type = :medium, "
-        "last_seen = max(last_seen, :last), request_count = request_count + :requests where id = :id",
+        "update devices set last_seen = max(last_seen, :last), request_count = request_count + :requests "
+        "where id = :id",
         id=row.id,
-        name=device.device_name,
-        type=device.device_type,
-        certainty=device.certainty,
-        nas_type=device.nas_device_type,
-        evidence=device.evidence,
-        medium=device.nas_port_type,
         last=device.last_seen,
         requests=requests,
     )
     return True
+
+
+def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
+    """Keep what is known of a device now. Not with the counts: they change all the time, and no index has them."""
+    if row.device_type != device.device_type:
+        _unindex(tx, row)
+        search.add(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, fold(device.device_type)))
+    tx.execute(
+        "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
+        "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
+        "nas_port_type = :medium, nas_port_type_key = :medium_key where id = :id",
+        id=row.id,
+        **_description(device),
+    )
+
+
+def _description(device: Device | DeviceRow) -> dict[str, Value]:
+    """What is known of a device and may change, as it is stored."""
+    return {
+        "name": device.device_name,
+        "type": device.device_type,
+        "type_key": fold(device.device_type),
+        "certainty": device.certainty if isinstance(device, Device) else device.device_type_certainty,
+        "nas_type": device.nas_device_type,
+        "evidence": device.evidence,
+        "medium": device.nas_port_type,
+        "medium_key": fold(device.nas_port_type),
+    }
 
 
 def note_station(tx: Tx, station: Station, requests: int) -> None:
@@ -176,9 +201,9 @@ def note_station(tx: Tx, station: Station, requests: int) -> None:
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     """Remove a device and its stations; its history stays."""
+    _unindex(tx, row)
     tx.execute("delete from devices where id = :id", id=row.id)
     tx.execute("delete from stations where domain_id = :d and device_id = :id", d=row.domain_id, id=row.id)
-    _unindex(tx, row)
     counters.add(tx, row.domain_id, COUNTER, -1)
     _remember(tx, row, row.id, "deleted", at, actor)
 
@@ -203,75 +228,41 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
 
 def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
-    source, where, parameters = _conditions(query)
+    text = fold(query.search)
+    ids = _ids(query.column, text)
+    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
+    if text:
+        parameters["match"] = search.matching(query.domain_id, text)
     rows = tx.all(
         DeviceRow,
-        f"select {_COLUMNS} from {source} where {where} order by devices.id limit :limit offset :offset",
+        f"select {_COLUMNS} from devices where id in ({ids} limit :limit offset :offset) order by id",
         limit=query.limit,
         offset=query.offset,
         **parameters,
     )
-    return rows, _matches(tx, query, source, where, parameters)
+    if not query.column and not text:
+        return rows, counters.total(tx, query.domain_id, COUNTER)
+    if len(rows) < query.limit and (rows or not query.offset):  # the end is in sight
+        return rows, query.offset + len(rows)
+    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
 
 
-def _matches(tx: Tx, query: DeviceQuery, source: str, where: str, parameters: dict[str, Value]) -> int:
-    if not query.search and not query.column:
-        return counters.total(tx, query.domain_id, COUNTER)
-    if len(query.search) >= 3 and not query.column:
-        sql = "select count(*) from devices_search where devices_search match :match"
-        return tx.value(int, sql, match=parameters["match"]) or 0
-    return tx.value(int, f"select count(*) from {source} where {where}", **parameters) or 0
+def _ids(column: str, text: str) -> str:
+    """SQL that gives the ids of the devices that are meant, in order."""
+    every = "select id from devices where domain_id = :d"
+    parts = [f"{every} and {each} = :value" for each in _COMPARED[column]]
+    if text:
+        parts = [f"{part} intersect {search.FOUND}" for part in parts] or [search.FOUND]
+    return f"{' union '.join(parts or [every])} order by id"
 
 
-def _conditions(query: DeviceQuery) -> tuple[str, str, dict[str, Value]]:
-    """What to select from, the conditions, and their parameters."""
-    source, where = "devices", ["devices.domain_id = :d"]
-    parameters: dict[str, Value] = {"d": query.domain_id}
-    if len(query.search) >= 3:
-        source = "devices_search join devices on devices.id = devices_search.rowid"
-        where.append("devices_search match :match")
-        parameters["match"] = _match(query.domain_id, query.search)
-    elif query.search:
-        text, parameters["search"] = without_case("devices.{}", query.search)
-        searched = ("device_name", "device_type", "ip_address", "client_ip")
-        where.append("(" + " or ".join(f"instr({text.format(each)}, :search) > 0" for each in searched) + ")")
-    if query.column:
-        text, parameters["value"] = without_case("devices.{}", query.value)
-        columns = ["device_name", "device_type"] if query.column == "device_name" else [query.column]
-        where.append("(" + " or ".join(f"{text.format(each)} = :value" for each in columns) + ")")
-    return source, " and ".join(where), parameters
-
-
-def _match(domain_id: int, search: str) -> str:
-    """An FTS5 query: the domain's token, and the text as a phrase in any other column."""
-    phrase = search.replace('"', '""')
-    return f'domain : "{domain_token(domain_id)}" AND - domain : "{phrase}"'
-
-
-def _index(tx: Tx, device_id: int, device: Device) -> None:
-    tx.execute(
-        "insert into devices_search (rowid, domain, device_name, device_type, ip_address, client_ip) "
-        "values (:id, :token, :name, :type, :ip, :client)",
-        id=device_id,
-        token=domain_token(device.domain_id),
-        name=device.device_name,
-        type=device.device_type,
-        ip=device.ip_address,
-        client=device.client_ip,
-    )
+def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
+    """What a device is found by. keys: its NAS-Identifier and its product, folded."""
+    return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
 def _unindex(tx: Tx, row: DeviceRow) -> None:
-    tx.execute(
-        "insert into devices_search (devices_search, rowid, domain, device_name, device_type, ip_address, client_ip) "
-        "values ('delete', :id, :token, :name, :type, :ip, :client)",
-        id=row.id,
-        token=domain_token(row.domain_id),
-        name=row.device_name,
-        type=row.device_type,
-        ip=row.ip_address,
-        client=row.client_ip,
-    )
+    search.remove(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, row.device_type_key))
 
 
 def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at: int, actor: str) -> None:
@@ -290,12 +281,12 @@ def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
     """One page of the stations behind a domain's devices (device_id 0: of all), ordered by id, and their number."""
-    text, needle = without_case("{}", search)
-    where = (
-        "domain_id = :d and (:device = 0 or device_id = :device) and (:search = '' or "
-        f"instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
-    )
-    parameters: dict[str, Value] = {"d": domain_id, "device": device_id, "search": needle}
+    where, parameters = _of(domain_id, device_id)
+    if search:
+        text, parameters["search"] = without_case("{}", search)
+        where += (
+            f" and (instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
+        )
     columns = ", ".join(StationRow.__dataclass_fields__)
     rows = tx.all(
         StationRow,
@@ -307,10 +298,15 @@ def stations(
     return rows, tx.value(int, f"select count(*) from stations where {where}", **parameters) or 0
 
 
+def _of(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
+    """What belongs to a device, or for device_id 0 to any of the domain."""
+    where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
+    return where, {"d": domain_id, "device": device_id}
+
+
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
     """One page of what happened to a domain's devices (device_id 0: to all), newest first, and how much there is."""
-    where = "domain_id = :d and (:device = 0 or device_id = :device)"
-    parameters: dict[str, Value] = {"d": domain_id, "device": device_id}
+    where, parameters = _of(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)
     rows = tx.all(
         HistoryRow,

@@ -48,32 +48,34 @@ create table devices (
     id integer primary key autoincrement, domain_id integer not null references domains (id),
     ip_address text not null, client_ip text not null, nas_identifier text not null, device_name text not null,
     device_type text not null, device_type_certainty text not null, nas_device_type text not null,
-    evidence text not null, nas_port_type text not null, first_seen integer not null, last_seen integer not null,
-    request_count integer not null, registrations integer not null
+    nas_port_type text not null, nas_identifier_key text not null default '', device_type_key text not null default '',
+    nas_port_type_key text not null default '', first_seen integer not null, last_seen integer not null,
+    request_count integer not null, registrations integer not null, evidence text not null
 );
 create unique index devices_identity on devices (domain_id, ip_address, client_ip, nas_identifier);
 create index devices_order on devices (domain_id, id);
-create index devices_name on devices (domain_id, lower(device_name), id);
-create index devices_type on devices (domain_id, lower(device_type), id);
-create index devices_client on devices (domain_id, lower(client_ip), id);
-create index devices_medium on devices (domain_id, lower(nas_port_type), id);
-create index devices_nas on devices (domain_id, lower(nas_identifier), id);
+create index devices_address on devices (domain_id, ip_address, id);
+create index devices_client on devices (domain_id, client_ip, id);
+create index devices_type on devices (domain_id, device_type_key, id);
+create index devices_medium on devices (domain_id, nas_port_type_key, id);
+create index devices_nas on devices (domain_id, nas_identifier_key, id);
 create table device_history (
     id integer primary key, domain_id integer not null, ip_address text not null, client_ip text not null,
     nas_identifier text not null, device_id integer not null, event text not null, at integer not null,
     actor text not null
 );
-create index device_history_identity on device_history (domain_id, ip_address, client_ip, nas_identifier);
+create index device_history_deleted on device_history (domain_id, ip_address, client_ip, nas_identifier)
+    where event = 'deleted';
 create index device_history_device on device_history (domain_id, device_id);
+create index device_history_order on device_history (domain_id, id);
 create table stations (
     id integer primary key autoincrement, domain_id integer not null, device_id integer not null,
     station text not null, user_name text not null, first_seen integer not null, last_seen integer not null,
     request_count integer not null
 );
 create unique index stations_identity on stations (domain_id, device_id, station);
-create virtual table devices_search using fts5 (
-    domain, device_name, device_type, ip_address, client_ip, content = '', tokenize = 'trigram', columnsize = 0
-);
+create index stations_order on stations (domain_id, id);
+create virtual table devices_search using fts5 (pieces, content = '', tokenize = 'ascii', columnsize = 0);
 
 create table endpoint_users (
     id integer primary key autoincrement, domain_id integer not null references domains (id), name text not null,

@@ -1,0 +1,323 @@
+"""ListDevices where the inventory is large: 1,000,000 devices of one domain beside 200,000 of another tenant's.
+
+The devices are registered as a login registers them, both domains by turns; then `sallyport serve` is started on them.
+Each request is made many times, over HTTP on one connection that stays open and inside a process through `Store.read`,
+so that the difference is what HTTP costs. Meanwhile no login comes in: what these cost is the other benchmark's matter.
+
+The names are what admins give their devices, a city, a kind and a number, so that each shares its parts with a hundred
+thousand others; a quarter of the devices sends none. Most are behind one of forty RADIUS servers.
+"""
+
+import itertools
+import json
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import trio
+from prometheus_client import CollectorRegistry
+from tabulate import tabulate
+
+from sallyport.inventory.devices import repo
+from sallyport.inventory.devices.model import Device, DeviceQuery
+from sallyport.inventory.devices.service import filter_column
+from sallyport.metrics import StoreMetrics
+from sallyport.store.directory import Reserve
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import SqliteStore
+
+from .child import child_process, free_port, wait_until
+from .sallyport import PROGRAM, command, environment, is_ready
+from .settings import BenchmarkError, Settings
+
+LARGE, SMALL = 1_000_000, 200_000
+TURN = 5_000  # devices of the large domain in a transaction of the fill, beside a fifth of that of the small one
+REPEATS = 200
+LOGINS, ROUNDS = 64, 100  # how many new devices come in at once after the fill, and how often
+START_US = 1_767_225_600_000_000
+
+LARGE_CITIES = ("berlin",) * 4 + ("hamburg", "munich", "cologne", "frankfurt", "stuttgart", "leipzig", "dresden")
+SMALL_CITIES = ("oslo", "bergen", "trondheim", "stavanger", "bodo")
+KINDS = ("sw", "sw", "sw", "sw", "ap", "ap", "ap", "ap", "vpn", "fw")
+MEDIA = {"sw": "Ethernet", "ap": "Wireless", "vpn": "Virtual", "fw": "Virtual"}
+PRODUCTS = {"sw": "Cisco IOS", "ap": "Aruba Wireless", "vpn": "Cisco ASA", "fw": "Fortinet FortiGate"}
+SERVERS = ("Microsoft NPS",) * 4 + ("Cisco ISE",) * 3 + ("Aruba ClearPass",) * 2 + ("FreeRADIUS",)
+RARE = ("192.0.2.77", "198.51.100.200", "tromso-core-router", "Omnissa Horizon", "Token Ring")
+LONELY = ("192.0.2.78", "198.51.100.201", "berlin-branch-office", "Citrix NetScaler", "FDDI")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was asked again and again: how many devices match, and the milliseconds of each answer."""
+
+    hits: int
+    times: list[float]
+
+    def summary(self) -> list[str]:
+        """p50, p95 and the longest."""
+        ordered = sorted(self.times)
+        return [f"{ordered[min(len(ordered) - 1, int(len(ordered) * part))]:.1f}" for part in (0.5, 0.95, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant with one domain, as an operator adds it."""
+
+    number: int
+    domain_id: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A request of ListDevices: what it looks for, in which of the two domains, and which page of it."""
+
+    name: str
+    search: str = ""
+    by: str = ""
+    value: str = ""
+    page: int = 1
+    size: int = 10
+    small: bool = False
+
+    def body(self, tenant: Tenant) -> dict[str, object]:
+        """The body over HTTP."""
+        scope = {"orgId": 1, "tenantId": tenant.number, "domainId": tenant.domain_id}
+        chosen = {"filterBy": self.by, "value": self.value}
+        return {**scope, "pageId": self.page, "pageSize": self.size, "search": self.search, "filter": chosen}
+
+    def query(self, tenant: Tenant) -> DeviceQuery:
+        """The same inside the process."""
+        return DeviceQuery(
+            tenant.domain_id,
+            search=self.search,
+            column=filter_column(self.by),
+            value=self.value,
+            offset=(self.page - 1) * self.size,
+            limit=self.size,
+        )
+
+
+CASES = (
+    Case("first page, 10 entries"),
+    Case("first page, 100 entries", size=100),
+    Case("page at offset 500,000", page=50_001),
+    Case("search: one hit, a word of its own", search="tromso"),
+    Case("search: one hit, a full name among many alike", search="hamburg-ap-123462"),
+    Case("search: one hit, a full address", search="10.20.30.40"),
+    Case("search: part of an address", search="20.30.4"),
+    Case("search: no hit, strange letters", search="zzyzx"),
+    Case("search: no hit, an address that is not there", search="10.99.30.40"),
+    Case("search: common product", search="cisco"),
+    Case("search: common city", search="Berlin"),
+    Case("search: common city, page at offset 100,000", search="Berlin", page=10_001),
+    Case("search: 3 letters, common", search="10."),
+    Case("search: 2 letters, common", search="er"),
+    Case("search: 2 letters, one hit", search="mn"),
+    Case("search: 1 letter, common", search="e"),
+    Case("small domain, search: one hit, common in the large one", search="berlin", small=True),
+    Case("small domain, search: no hit, common in the large one", search="hamburg", small=True),
+    Case("DEVICE_NAME, rare", by="DEVICE_NAME", value=RARE[2]),
+    Case("DEVICE_NAME, rare product", by="DEVICE_NAME", value=RARE[3]),
+    Case("DEVICE_NAME, common product", by="DEVICE_NAME", value="Cisco ISE"),
+    Case("DEVICE_TYPE, rare", by="DEVICE_TYPE", value=RARE[3]),
+    Case("DEVICE_TYPE, common", by="DEVICE_TYPE", value="Cisco ISE"),
+    Case("IP_ADDRESS, rare", by="IP_ADDRESS", value=RARE[0]),
+    Case("IP_ADDRESS, common", by="IP_ADDRESS", value="10.0.0.7"),
+    Case("CLIENT_IP, rare", by="CLIENT_IP", value=RARE[1]),
+    Case("CLIENT_IP, common", by="CLIENT_IP", value="10.15.0.1"),
+    Case("NAS_PORT_TYPE, rare", by="NAS_PORT_TYPE", value=RARE[4]),
+    Case("NAS_PORT_TYPE, common", by="NAS_PORT_TYPE", value="Wireless"),
+    Case("NAS_IDENTIFIER, rare", by="NAS_IDENTIFIER", value=RARE[2]),
+    Case("NAS_IDENTIFIER, common", by="NAS_IDENTIFIER", value="localhost"),
+    Case("common search in a rare filter", search="or", by="IP_ADDRESS", value=RARE[0]),
+    Case("rare search in a common filter", search="10.20.30.40", by="NAS_PORT_TYPE", value="virtual"),
+    Case("common search in a common filter", search="berlin", by="NAS_PORT_TYPE", value="Wireless"),
+)
+
+
+def devices(domain_id: int, count: int, cities: tuple[str, ...], rare: tuple[str, ...]) -> Iterator[Device]:
+    """The devices of a domain, without end; the one in the middle of the first `count` has the rare values."""
+    for number in itertools.count():
+        kind = KINDS[number // 7 % len(KINDS)]
+        host = number * 611_953 % (1 << 20)  # addresses come in no order
+        client_ip = "10.15.0.1" if number % 20 == 7 else f"10.{16 + (host >> 16)}.{host >> 8 & 255}.{host & 255}"
+        name = _name(number, kind, cities[number // 13 % len(cities)])
+        server = number // 3 % 40
+        source, product = f"10.0.0.{server}", SERVERS[server % len(SERVERS)]
+        if number % 5 == 0:  # asks by itself
+            source, product = client_ip, PRODUCTS[kind]
+        medium = MEDIA[kind]
+        if number == count // 2:
+            source, client_ip, name, product, medium = rare
+        device = Device(domain_id, source, client_ip, name, at=START_US + number)
+        device.device_type, device.certainty, device.nas_port_type = product, "certain", medium
+        device.device_name = name or product
+        device.nas_device_type = PRODUCTS[kind]
+        device.evidence = json.dumps({"forwarder": {"product": product, "evidence": ["Proxy-State of 24 octets"]}})
+        yield device
+
+
+def _name(number: int, kind: str, city: str) -> str:
+    if number % 4 == 1:
+        return ""
+    return "localhost" if number % 25 == 10 else f"{city}-{kind}-{number:06}"
+
+
+def run(settings: Settings) -> str:
+    """Fill, measure, and tell; Markdown. BenchmarkError: the service does not start, or answers otherwise."""
+    with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
+        return measure(Path(name), settings.seconds)
+
+
+def measure(directory: Path, seconds: float) -> str:
+    """`run` in an empty directory. seconds: the longest time for one row of the table."""
+    data = directory / "data"
+    environ = _environment(data)
+    large, small = (_tenant(environ, directory, number) for number in (1, 2))
+    told = trio.run(_fill, data, large, small)
+    inside = trio.run(_inside, data, large, small, seconds)
+    with _service(environ, directory) as http:
+        outside = _outside(http, large, small, seconds)
+    rows = []
+    for case in CASES:
+        over_http, by_sql = outside[case.name], inside[case.name]
+        if over_http.hits != by_sql.hits:
+            raise BenchmarkError(f"{case.name}: {by_sql.hits} devices match in the store, {over_http.hits} over HTTP")
+        rows.append([case.name, f"{by_sql.hits:,}", *over_http.summary(), *by_sql.summary()])
+    headers = [
+        "milliseconds",
+        "hits",
+        *(f"{where} {what}" for where in ("HTTP", "SQL") for what in ("p50", "p95", "max")),
+    ]
+    alignment = ["left", *["right"] * 7]
+    return f"{told}\n\n" + tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=alignment)
+
+
+def _environment(data: Path) -> Mapping[str, str]:
+    return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
+
+
+def _tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
+    where = ("--org", "1", "--tenant", str(number))
+    token = command(["token", "create", *where], environ, directory)
+    domain_id = int(command(["domain", "add", f"bench{number}", *where], environ, directory))
+    return Tenant(number, domain_id, token)
+
+
+# --- inside the process ---------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _store(data: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(data / "sallyport.db", StoreMetrics(CollectorRegistry()), Reserve(data / "reserve", 0))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.run)
+        yield store
+        nursery.cancel_scope.cancel()
+    store.close()
+
+
+def _register(tx: Tx, new: list[Device]) -> None:
+    for device in new:
+        repo.register(tx, device)
+
+
+async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
+    """Register everything, then some more as logins do; a line that tells how long that took."""
+    many = devices(large.domain_id, LARGE, LARGE_CITIES, RARE)
+    few = devices(small.domain_id, SMALL, SMALL_CITIES, LONELY)
+    part = TURN * SMALL // LARGE
+    async with _store(data) as store:
+        started = time.monotonic()
+        for done in range(0, LARGE, TURN):
+            new = [*itertools.islice(many, TURN), *itertools.islice(few, part)]
+            await store.write(partial(_register, new=new))
+            if done % 100_000 == 0:
+                _tell(f"{done:,} of {LARGE:,} devices after {time.monotonic() - started:.0f} s")
+        filled = time.monotonic() - started
+        size = (data / "sallyport.db").stat().st_size / (1 << 20)
+        rate = await _logins(store, [[*itertools.islice(many, LOGINS)] for _ in range(ROUNDS)])
+    return (
+        f"{LARGE + SMALL:,} devices, {size:,.0f} MiB, registered in {filled:.0f} s: {(LARGE + SMALL) / filled:,.0f}/s "
+        f"in transactions of {TURN + part:,}. Then in transactions of {LOGINS}, each on disk before the next: "
+        f"{rate:,.0f}/s."
+    )
+
+
+async def _logins(store: SqliteStore, batches: list[list[Device]]) -> float:
+    """New devices a second, where they come in as logins."""
+    started = time.monotonic()
+    for new in batches:
+        await store.write(partial(_register, new=new))
+    return sum(map(len, batches)) / (time.monotonic() - started)
+
+
+async def _inside(data: Path, large: Tenant, small: Tenant, seconds: float) -> dict[str, Measured]:
+    """Each case through `Store.read`."""
+    results = {}
+    async with _store(data) as store:
+        for case in CASES:
+            work = partial(repo.page, query=case.query(small if case.small else large))
+            _, hits = await store.read(work)
+            measured = results[case.name] = Measured(hits, [])
+            for _ in _turns(seconds):
+                started = time.perf_counter()
+                await store.read(work)
+                measured.times.append((time.perf_counter() - started) * 1000)
+            _tell(f"SQL: {case.name}: {hits:,} hits, {measured.summary()[0]} ms")
+    return results
+
+
+def _turns(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    for number in range(REPEATS):
+        if number == 0 or time.monotonic() < deadline:
+            yield
+
+
+# --- over HTTP ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _service(environ: Mapping[str, str], directory: Path) -> Iterator[httpx.Client]:
+    address, output = environ["SALLYPORT_HTTP_BIND"], directory / "output"
+    with (
+        child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process,
+        httpx.Client(base_url=f"http://{address}", trust_env=False, timeout=60) as client,
+    ):
+        wait_until(lambda: is_ready(int(address.rpartition(":")[2])), process, output, seconds=60)
+        yield client
+
+
+def _outside(http: httpx.Client, large: Tenant, small: Tenant, seconds: float) -> dict[str, Measured]:
+    """Each case over HTTP."""
+    results = {}
+    for case in CASES:
+        tenant = small if case.small else large
+        body, headers = case.body(tenant), {"X-Authorization": tenant.token}
+        measured = results[case.name] = Measured(_ask(http, body, headers), [])
+        for _ in _turns(seconds):
+            started = time.perf_counter()
+            _ask(http, body, headers)
+            measured.times.append((time.perf_counter() - started) * 1000)
+        _tell(f"HTTP: {case.name}: {measured.summary()[0]} ms")
+    return results
+
+
+def _ask(http: httpx.Client, body: Mapping[str, object], headers: Mapping[str, str]) -> int:
+    answer = http.post("/network_device/ListDevices", json=body, headers=headers)
+    if answer.status_code != 200:
+        raise BenchmarkError(f"ListDevices {body}: {answer.status_code} {answer.text}")
+    return int(answer.json()["totalCount"])
+
+
+def _tell(progress: str) -> None:
+    print(progress, file=sys.stderr, flush=True)
