@@ -8,8 +8,9 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
+# Much of the time of the tests is waiting: files are run side by side, and what failed there once more alone.
 test: $(READY) peers lint
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadfile $(ARGS) || tests/alone $$? $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests
@@ -24,14 +25,17 @@ bench: $(READY) peers
 peers:
 	@tests/peers/install
 
-$(READY): requirements.lock pyproject.toml tests/setup
+$(READY): requirements.lock requirements-ldap.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON)
 	@touch $@
 
-# Pins every version with hashes; needs uv on the path.
+# Pins every version with hashes; needs uv on the path. The extra `ldap` has a file of its own: it is built from source,
+# and where that cannot be done, everything else is installed all the same.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-header --no-annotate --upgrade
 lock:
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate --upgrade --group dev pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev pyproject.toml -o requirements.lock
+	sed -n 's/^ldap = \["\(.*\)"\].*/\1/p' pyproject.toml | $(COMPILE) - -o requirements-ldap.lock
 
 clean:
 	rm -rf .venv sallyport-data

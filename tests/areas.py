@@ -7,26 +7,70 @@
 fixtures by importing them in its conftest.py.
 """
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
+from sallyport.audit.service import Audit
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
+from sallyport.certs.model import Credentials
+from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.service import Domains
+from sallyport.dynamic.revocations import Revocations
+from sallyport.dynamic.sender import Sender
+from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints.groups.repo import forget_policy
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.users.peers import NoCredentials
+from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
+from sallyport.inventory.sessions.service import Sessions
+from sallyport.login.eap.service import Eap
+from sallyport.login.first.kinds import KINDS
+from sallyport.login.first.model import Host as FirstHost
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
+from sallyport.login.lockout.service import Lockouts
 from sallyport.login.pipeline import Pipeline
-from sallyport.metrics import DomainMetrics, InventoryMetrics, StoreMetrics
+from sallyport.login.preview.enrolled import SecondFactors
+from sallyport.login.preview.service import Preview
+from sallyport.login.rules.service import LoginRules
+from sallyport.login.second.service import SecondFactor
+from sallyport.metrics import (
+    DomainMetrics,
+    DynamicMetrics,
+    InventoryMetrics,
+    LockoutMetrics,
+    MfaMetrics,
+    SessionMetrics,
+    StoreMetrics,
+    UpstreamMetrics,
+)
+from sallyport.mfa.http import HttpFactory
+from sallyport.mfa.model import Host
+from sallyport.mfa.providers import available
+from sallyport.mfa.service import Providers
+from sallyport.passwords.repo import forget_instance
+from sallyport.passwords.service import PasswordPolicies
+from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.dictionary import load as load_dictionary
+from sallyport.radius.retransmission import Timers
+from sallyport.radius.salted import hidden_places
 from sallyport.store.directory import Reserve
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
@@ -35,6 +79,8 @@ from sallyport.tenancy.service import Tenancy
 
 SECRET = b"a secret of the tests"
 KEEP_ANSWERS_S = 30.0
+TIMERS = Timers(initial=0.2, most=1.0, duration=30.0, count=100)
+"""For requests to devices that answer sooner or later, on any machine."""
 
 
 @dataclass
@@ -49,6 +95,12 @@ class SetClock:
     def pass_by(self, seconds: float) -> None:
         """Let time pass."""
         self.now += int(seconds * SECOND)
+
+
+@cache
+def dictionary() -> Dictionary:
+    """The dictionaries of the package, read once for all tests of a process."""
+    return load_dictionary()
 
 
 @asynccontextmanager
@@ -69,23 +121,120 @@ async def running_store(
 
 
 class Areas:
-    """The areas of the service and what they are made of. tenant, domain: ids of the ones that are there."""
+    """The areas of the service and what they are made of. tenant, domain: ids of the ones that are there.
 
-    def __init__(self, store: SqliteStore, clock: SetClock, key: bytes = bytes(32)) -> None:
+    lockout_failures: 0: nobody is locked out, since most tests fail on purpose.
+    """
+
+    def __init__(
+        self, store: SqliteStore, clock: SetClock, key: bytes = bytes(32), *, lockout_failures: int = 0
+    ) -> None:
         self.store = store
         self.clock = clock
         self.registry = CollectorRegistry()
         self.vault = Vault(Secret(key))
         self.configuration = Configuration(store)
+        self.audit = Audit(store)
         self.tenancy = Tenancy(store, clock)
-        self.domains = Domains(self.configuration, DomainMetrics(self.registry), clock)
+        self.domains = Domains(
+            self.configuration,
+            DomainMetrics(self.registry),
+            clock,
+            has_provider=self._has_provider,
+        )
         self.clients = Clients(self.configuration, self.vault, self.domains.tenant_of, clock)
         self.devices = Devices(store, Sightings(), InventoryMetrics(self.registry), clock)
-        self.users = EndpointUsers(store, self.vault, clock)
-        self.pipeline = Pipeline(self.domains, self.users)
-        self.journal = Journal(store, self.devices.count_registered, keep_answers_s=KEEP_ANSWERS_S, clock=clock)
+        self.rules = LoginRules(self.configuration, dictionary(), clock)
+        self.http = HttpFactory(egress=None)
+        self.dynamic = DynamicAuthorization(
+            store,
+            Sender(self.http.egress, timers=TIMERS, clock=clock),
+            self.rules.words,
+            DynamicMetrics(self.registry),
+            clock,
+            domains=lambda: self.domains.table,
+            find_client=self._find_client,
+            error_name=dictionary().attribute("Error-Cause").value_name,
+        )
+        self.revocations = Revocations(store, self.dynamic, self.domains, self.rules, clock)
+        self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
+        self.instances = Instances(store, clock, deleted=forget_instance)
+        self.policies = PasswordPolicies(store, self.instances, clock, deleted=forget_policy)
+        self.groups = Groups(store, self.users, self.policies, clock)
+        self.accounts = Users(store, self.vault, self.users, self.policies, NoCredentials(), clock)
+        self.seeds = OneTimeSeeds(
+            store, self.vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, clock
+        )
+        self.mfa_metrics = MfaMetrics(self.registry)
+        self.kinds = available([])
+        self.providers = Providers(self.configuration, self.vault, self.kinds, self._host, self.mfa_metrics, clock)
+        self.patience = math.inf
+        self._hidden = hidden_places(dictionary().attributes.values())
+        self.second = SecondFactor(
+            store,
+            self.vault,
+            self.providers,
+            self.mfa_metrics,
+            patience=lambda _login, _attached: self.patience,
+            clock=clock,
+            hidden=self._hidden,
+        )
+        self.preview = Preview(
+            store,
+            self.configuration,
+            self.domains,
+            self.rules,
+            SecondFactors(self.providers, self.second.enrolments),
+            self._find_client,
+            clock,
+        )
+        self.enforcement = Enforcement(self.domains, self.preview)
+        self.first_kinds = dict(KINDS)
+        self.upstream_metrics = UpstreamMetrics(self.registry)
+        self.ntlm_auth = Helpers(Path("/there/is/no/ntlm_auth"))
+        self.first = FirstFactors(self.configuration, self.vault, self.first_kinds, self._first_host, clock)
+        self.lockouts = Lockouts(store, LockoutMetrics(self.registry), limit=lockout_failures, minutes=15, clock=clock)
+        self.credentials: Credentials | None = None
+        eap = Eap(self.users, self.first, self.second, self.lockouts, lambda: self.credentials, now=trio.current_time)
+        self.pipeline = Pipeline(
+            self.domains, self.users, self.devices.sightings, self.rules, self.first, self.second, self.lockouts, eap
+        )
+        self.sessions = Sessions(store, SessionMetrics(self.registry), clock)
+        self.journal = Journal(
+            store,
+            self.devices.count_registered,
+            self.sessions.count_records,
+            keep_answers_s=KEEP_ANSWERS_S,
+            clock=clock,
+        )
         self.tenant = 0
         self.domain = 0
+
+    def _user_changed(self, domain_id: int, name: str) -> None:
+        self.second.enrolments.forget(domain_id, name)
+
+    def _find_client(self, host: str) -> Client | None:
+        return self.clients.table.find(host)
+
+    def _has_provider(self, domain_id: int) -> bool:
+        return self.providers.has(domain_id)
+
+    def _first_host(self, domain_id: int) -> FirstHost:
+        """What a domain's first factor may use of the service."""
+        name = self.domains.table.by_id[domain_id].name
+        return FirstHost(
+            domain_id=domain_id,
+            domain=name,
+            egress=self.http.egress,
+            clock=self.clock,
+            upstream=self.upstream_metrics,
+            hidden=self._hidden,
+            ntlm_auth=self.ntlm_auth,
+        )
+
+    def _host(self, domain_id: int) -> Host:
+        name = self.domains.table.by_id[domain_id].name
+        return Host(domain_id=domain_id, domain=name, http=self.http, seeds=self.seeds, clock=self.clock)
 
     async def prepare(self) -> None:
         """Make the tenant and its domain."""
@@ -113,7 +262,18 @@ def clock() -> SetClock:
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
     """The areas over a new store."""
-    async with running_store(tmp_path / "s.db") as store:
-        areas = Areas(store, clock)
-        await areas.prepare()
+    async with running_areas(tmp_path, clock) as areas:
         yield areas
+
+
+@asynccontextmanager
+async def running_areas(directory: Path, clock: SetClock, *, lockout_failures: int = 0) -> AsyncIterator[Areas]:
+    """The areas over a new store, at work until the block is left."""
+    async with running_store(directory / "s.db") as store:
+        areas = Areas(store, clock, lockout_failures=lockout_failures)
+        await areas.prepare()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(areas.first.run)
+            await nursery.start(areas.second.run)
+            yield areas
+            nursery.cancel_scope.cancel()

@@ -6,8 +6,24 @@ authenticator: given where a test sends the same request twice. body: further at
 from secrets import token_bytes
 
 from sallyport.radius import attributes as names
-from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, USER_NAME, USER_PASSWORD, push_attribute
+from sallyport.radius.attributes import (
+    CHAP_CHALLENGE,
+    CHAP_PASSWORD,
+    USER_NAME,
+    USER_PASSWORD,
+    push_attribute,
+    push_vendor_attribute,
+)
 from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP_CHALLENGE,
+    MS_CHAP_RESPONSE,
+    MsChap2,
+    challenge_response,
+    nt_hash,
+)
 from sallyport.radius.packet import (
     ACCESS_REQUEST,
     ACCOUNTING_REQUEST,
@@ -58,16 +74,45 @@ def pap(
 
 
 def chap(
-    user: str | bytes, password: str | bytes, challenge: bytes | None = None, *, value: bytes = b"", signed: bool = True
+    user: str | bytes,
+    password: str | bytes,
+    challenge: bytes | None = None,
+    *,
+    value: bytes = b"",
+    body: bytes = b"",
+    signed: bool = True,
 ) -> bytes:
     """A login with CHAP-Password. challenge: in an attribute of its own; None: the authenticator. value: in place of
     the right response."""
     authenticator = token_bytes(16)
     value = value or chap_response(7, _octets(password), authenticator if challenge is None else challenge)
-    body = push_attribute(USER_NAME, _octets(user)) + push_attribute(CHAP_PASSWORD, value)
+    body = push_attribute(USER_NAME, _octets(user)) + push_attribute(CHAP_PASSWORD, value) + body
     if challenge is not None:
         body += push_attribute(CHAP_CHALLENGE, challenge)
     return access_request(body, authenticator=authenticator, signed=signed)
+
+
+def mschap2(user: str | bytes, password: str | bytes, *, hashed_name: bytes | None = None, body: bytes = b"") -> bytes:
+    """A login with MS-CHAPv2 (RFC 2548 section 2.3.2). hashed_name: what the client hashes as its name; without it the
+    user's as sent."""
+    attempt = MsChap2(7, token_bytes(16), token_bytes(16), bytes(24))
+    name = _octets(user) if hashed_name is None else hashed_name
+    response = challenge_response(attempt.nt_challenge(name), nt_hash(_octets(password)))
+    value = bytes((7, 0)) + attempt.peer_challenge + bytes(8) + response
+    return microsoft(user, (MS_CHAP_CHALLENGE, attempt.challenge), (MS_CHAP2_RESPONSE, value), body=body)
+
+
+def mschap1(user: str | bytes, password: str | bytes) -> bytes:
+    """A login with MS-CHAP (RFC 2548 section 2.1.3)."""
+    challenge = token_bytes(8)
+    value = bytes((7, 1)) + bytes(24) + challenge_response(challenge, nt_hash(_octets(password)))
+    return microsoft(user, (MS_CHAP_CHALLENGE, challenge), (MS_CHAP_RESPONSE, value))
+
+
+def microsoft(user: str | bytes, *pairs: tuple[int, bytes], body: bytes = b"") -> bytes:
+    """A login with attributes of Microsoft's."""
+    own = b"".join(push_vendor_attribute(MICROSOFT, kind, value) for kind, value in pairs)
+    return access_request(push_attribute(USER_NAME, _octets(user)) + own + body)
 
 
 def accounting(body: bytes = b"", *, identifier: int = 0, secret: bytes = SECRET) -> bytes:

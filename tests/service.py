@@ -209,9 +209,11 @@ class RunningService:
 
 
 @contextmanager
-def running_service(directory: Path, settings: Mapping[str, str | None] | None = None) -> Iterator[RunningService]:
+def running_service(
+    directory: Path, settings: Mapping[str, str | None] | None = None, *, wrapper: Sequence[str] = ()
+) -> Iterator[RunningService]:
     """A service that runs for the time of the block. directory: an empty one."""
-    service = RunningService(directory, settings)
+    service = RunningService(directory, settings, wrapper=wrapper)
     service.start()
     try:
         yield service

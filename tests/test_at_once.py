@@ -32,6 +32,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.ok("client", "add", "standing", "--address", STANDING, "--secret", SECRET, *TENANT)
         service.ok("user", "add", USER, "--domain", "default", "--password", "-", input=PASSWORD)
+        # There is no provider: enforcing lets in whom nobody can ask for a second factor.
+        service.ok("domain", "mode", "default", "monitor", "--fallback", "allow")
         yield service
 
 
@@ -209,7 +211,7 @@ def test_a_change_without_a_running_service_holds_after_its_start(tmp_path: Path
         service.stop()
         service.ok("client", "add", "offline", "--address", STANDING, "--secret", SECRET, *TENANT)
         service.ok("user", "add", USER, "--domain", "default", "--password", "-", input=PASSWORD)
-        service.ok("domain", "mode", "default", "enforce")
+        service.ok("domain", "mode", "default", "enforce", "--fallback", "allow")
         service.start()
         with service.radius(SECRET) as device:
             assert device.login(USER, PASSWORD) == ACCESS_ACCEPT

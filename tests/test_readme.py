@@ -15,16 +15,45 @@ from prometheus_client.metrics_core import Metric
 from pydantic import ValidationError
 
 from sallyport import metrics
+from sallyport.audit import api as audit_api
+from sallyport.audit.service import Audit
+from sallyport.base.clock import now_us
 from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
 from sallyport.cli.main import COMMANDS, root
 from sallyport.domains import api as domains_api
+from sallyport.domains.enforcement import Enforcement
+from sallyport.domains.impact import Foresight
 from sallyport.domains.service import Domains
+from sallyport.dynamic import api as dynamic_api
+from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints import api as enrolments_api
+from sallyport.endpoints.groups import api as groups_api
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances import api as instances_api
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.users import api as users_api
+from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients import api as clients_api
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices import api as devices_api
 from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.sessions import api as sessions_api
+from sallyport.inventory.sessions.service import Sessions
 from sallyport.login import api as logins_api
+from sallyport.login.first import api as first_factors_api
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.trial import Trials
+from sallyport.login.lockout import api as lockouts_api
+from sallyport.login.lockout.service import Lockouts
+from sallyport.login.preview import api as previews_api
+from sallyport.login.rules import api as rules_api
+from sallyport.login.rules.service import LoginRules
 from sallyport.login.service import Events
+from sallyport.mfa import api as providers_api
+from sallyport.mfa.service import Providers
+from sallyport.passwords import api as policies_api
+from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -74,18 +103,18 @@ def shown(value: object) -> str:
     """A default as the README writes it."""
     if isinstance(value, tuple) and not isinstance(value, Address):
         return ",".join(map(str, value))
-    if isinstance(value, Path):
+    if isinstance(value, Path) and not value.is_absolute():
         return f"./{value}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in (None, "")])
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in (None, "", ())])
 def test_a_setting_has_its_default(name: str) -> None:
     """A default that is a value stands in the table as that value."""
     assert SETTINGS[name][2].strip("`") == shown(Settings.model_fields[name].default)
 
 
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in (None, "")])
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in (None, "", ())])
 def test_a_setting_without_a_default_says_what_holds_then(name: str) -> None:
     """Where a setting has no default of its own, the table says in words what is done without it."""
     assert len(SETTINGS[name][2].split()) > 1
@@ -128,7 +157,7 @@ def test_every_command_has_a_line(words: str) -> None:
 
 def test_every_command_of_the_readme_exists() -> None:
     """What the README calls as `sallyport ...`, in text or in an example, is a command."""
-    called = re.findall(r"(?:`|bin/)sallyport ([a-z]+)(?: ([a-z]+))?", README)
+    called = re.findall(r"(?:`|bin/)sallyport ([a-z]+)(?: ([a-z-]+))?", README)
     assert called
     for first, second in called:
         assert first in COMMAND_BY_WORDS or f"{first} {second}" in COMMAND_BY_WORDS, f"{first} {second}"
@@ -162,8 +191,14 @@ def collected() -> Iterator[Metric]:
     registry = CollectorRegistry()
     radius = metrics.RadiusMetrics(registry)
     radius.watch_listeners(dict, dict)
+    radius.watch_radsec(dict)
     metrics.LoginMetrics(registry)
+    metrics.LockoutMetrics(registry).watch(dict)
+    metrics.MfaMetrics(registry)
+    metrics.UpstreamMetrics(registry)
     metrics.InventoryMetrics(registry).watch(dict)
+    metrics.SessionMetrics(registry).watch(dict)
+    metrics.DynamicMetrics(registry)
     metrics.DomainMetrics(registry).watch(dict)
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
@@ -189,7 +224,19 @@ def test_every_metric_has_a_line() -> None:
 
 def test_every_class_of_metrics_is_looked_at() -> None:
     """`collected` makes every class of metrics that there is; a new one has to be added there."""
-    made = {"RadiusMetrics", "LoginMetrics", "InventoryMetrics", "DomainMetrics", "StoreMetrics", "HttpMetrics"}
+    made = {
+        "RadiusMetrics",
+        "LoginMetrics",
+        "LockoutMetrics",
+        "MfaMetrics",
+        "UpstreamMetrics",
+        "InventoryMetrics",
+        "SessionMetrics",
+        "DomainMetrics",
+        "DynamicMetrics",
+        "StoreMetrics",
+        "HttpMetrics",
+    }
     assert {name for name in vars(metrics) if name.endswith("Metrics")} == made | {"ProcessMetrics"}
 
 
@@ -197,10 +244,23 @@ def operations() -> Iterator[str]:
     """The path of every operation; declaring them asks no service for anything."""
     gate = Gate(cast(Authenticator, NOTHING), cast(DomainOwners, NOTHING))
     for slice_operations in (
-        devices_api.operations(cast(Devices, NOTHING), gate),
+        devices_api.operations(cast(Devices, NOTHING), gate, now_us),
+        sessions_api.operations(cast(Sessions, NOTHING), lambda _attribute, _number: None, gate),
         clients_api.operations(cast(Clients, NOTHING), gate),
-        domains_api.operations(cast(Domains, NOTHING), gate),
+        dynamic_api.operations(cast(DynamicAuthorization, NOTHING), gate),
+        domains_api.operations(cast(Domains, NOTHING), cast(Enforcement, NOTHING), gate),
+        previews_api.operations(cast(Foresight, NOTHING), gate),
+        providers_api.operations(cast(Providers, NOTHING), gate),
+        first_factors_api.operations(cast(FirstFactors, NOTHING), cast(Trials, NOTHING), cast(Domains, NOTHING), gate),
+        rules_api.operations(cast(LoginRules, NOTHING), gate),
+        policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
+        instances_api.operations(cast(Instances, NOTHING), gate),
+        groups_api.operations(cast(Groups, NOTHING), gate),
+        users_api.operations(cast(Users, NOTHING), gate),
+        enrolments_api.operations(cast(OneTimeSeeds, NOTHING), str, gate),
         logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
+        lockouts_api.operations(cast(Lockouts, NOTHING), gate),
+        audit_api.operations(cast(Audit, NOTHING), gate),
     ):
         for operation in slice_operations.all:
             yield from operation.paths
@@ -214,7 +274,7 @@ def test_every_operation_has_a_line(path: str) -> None:
 
 def test_every_operation_of_the_readme_exists() -> None:
     """A path of the API that the README names is one that answers."""
-    paths = set(re.findall(r"(?<![\w.])/(?:network_device|ad|api)/[A-Za-z/]+", README))
+    paths = set(re.findall(r"(?<![\w.])/(?:network_device|ad|api)/[A-Za-z0-9/]+", README))
     assert paths <= set(operations())
 
 

@@ -11,36 +11,87 @@ import structlog
 import trio
 from prometheus_client import CollectorRegistry
 
+from sallyport.audit import commands as audit_commands
+from sallyport.audit.retention import Retention as AuditRetention
+from sallyport.audit.service import Audit
 from sallyport.base.clock import now_us
 from sallyport.base.command import Command, Commands
-from sallyport.base.config import Settings
+from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
+from sallyport.certs.service import Certificates
 from sallyport.domains import commands as domain_commands
+from sallyport.domains.enforcement import Enforcement
+from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
-from sallyport.endpoints import commands as user_commands
+from sallyport.dynamic import commands as dynamic_commands
+from sallyport.dynamic.revocations import Revocations
+from sallyport.dynamic.sender import Sender
+from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints.groups import commands as group_commands
+from sallyport.endpoints.groups.repo import forget_policy
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances import commands as instance_commands
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.page import PATH as ENROLMENT_PATH
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.users import commands as user_commands
+from sallyport.endpoints.users.peers import NoCredentials
+from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients import commands as client_commands
+from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
+from sallyport.inventory.sessions import commands as session_commands
+from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen import commands as listen_commands
 from sallyport.listen.senders import Senders
 from sallyport.login import commands as login_commands
+from sallyport.login.eap.service import Eap
+from sallyport.login.first import commands as first_commands
+from sallyport.login.first.kinds import KINDS
+from sallyport.login.first.model import Host as FirstHost
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.trial import Trials
+from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
+from sallyport.login.lockout import commands as lockout_commands
+from sallyport.login.lockout.service import Lockouts
 from sallyport.login.pipeline import Pipeline
+from sallyport.login.preview import commands as preview_commands
+from sallyport.login.preview.enrolled import SecondFactors
+from sallyport.login.preview.service import Preview
+from sallyport.login.retention import Retention
+from sallyport.login.rules import commands as rule_commands
+from sallyport.login.rules.service import LoginRules
+from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
     DomainMetrics,
+    DynamicMetrics,
     HttpMetrics,
     InventoryMetrics,
+    LockoutMetrics,
     LoginMetrics,
+    MfaMetrics,
     ProcessMetrics,
     RadiusMetrics,
+    SessionMetrics,
     StoreMetrics,
+    UpstreamMetrics,
 )
+from sallyport.mfa.http import HttpFactory
+from sallyport.mfa.model import Host
+from sallyport.mfa.providers import available
+from sallyport.mfa.service import Providers
+from sallyport.passwords import commands as policy_commands
+from sallyport.passwords.repo import forget_instance
+from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
+from sallyport.radius.salted import hidden_places
 from sallyport.store import commands as store_commands
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.directory import Reserve, open_data_directory, take_lock
@@ -69,8 +120,10 @@ class App:
         registry: CollectorRegistry,
     ) -> None:
         self.settings = settings
+        self.http_address: Address | None = None  # where HTTP listens, once it does
         self.store = store
         self.registry = registry
+        self.dictionary = dictionary
         self.version = version("sallyport")
         self.process_metrics = ProcessMetrics(registry, self.version)
         self.http_metrics = HttpMetrics(registry)
@@ -79,44 +132,194 @@ class App:
 
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, now_us)
-        self.domains = Domains(self.configuration, DomainMetrics(registry))
+        self.domains = Domains(self.configuration, DomainMetrics(registry), has_provider=self._has_provider)
         self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
         self.devices = Devices(store, Sightings(), InventoryMetrics(registry))
-        self.users = EndpointUsers(store, vault)
+        self.sessions = Sessions(store, SessionMetrics(registry))
+        self.rules = LoginRules(self.configuration, dictionary)
+        self._http = HttpFactory(egress=settings.egress)
+        self.dynamic, self.revocations = self._dynamic_authorization()
+        self._wire_endpoints(vault)
         self.events = Events(store)
+        self.retention = Retention(
+            store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
+        )
+        self.audit = Audit(store)
+        self.certificates = Certificates.of(settings)
+        self.audit_retention = AuditRetention(store, days=settings.audit_days)
         self.senders = Senders()
-        self.pipeline = Pipeline(self.domains, self.users)
-        self.journal = Journal(store, self.devices.count_registered, keep_answers_s=2.0 * settings.duplicate_window_s)
-        self.dictionary = dictionary
+        self._wire_logins(vault)
         self.commands = Commands(self._commands())
         self.configuration.on_foreign_change(self.tenancy.forget)
         self.configuration.on_foreign_change(self.users.forget)
         self.configuration.on_replaced(self.devices.sightings.forget_all)
+        self.configuration.on_replaced(self.second.forget)
+        self.configuration.on_replaced(self.revocations.forget)
+
+    def _wire_endpoints(self, vault: Vault) -> None:
+        credentials = NoCredentials()
+        self.users = EndpointUsers(
+            self.store,
+            vault,
+            changed=self._user_changed,
+            deleted=credentials.user_deleted,
+            revocations=self.revocations,
+        )
+        self.instances = Instances(self.store, deleted=forget_instance)
+        self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
+        self.groups = Groups(self.store, self.users, self.policies)
+        self.accounts = Users(self.store, vault, self.users, self.policies, credentials)
+        self.seeds = OneTimeSeeds(
+            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name
+        )
+
+    def _wire_logins(self, vault: Vault) -> None:
+        store, settings, registry = self.store, self.settings, self.registry
+        mfa_metrics = MfaMetrics(registry)
+        self.providers = Providers(self.configuration, vault, available(), self._host, mfa_metrics, now_us)
+        self._hidden = hidden_places(self.dictionary.attributes.values())
+        self.second = SecondFactor(
+            store,
+            vault,
+            self.providers,
+            mfa_metrics,
+            patience=device_patience,
+            clock=now_us,
+            hidden=self._hidden,
+        )
+        self.preview = Preview(
+            store,
+            self.configuration,
+            self.domains,
+            self.rules,
+            SecondFactors(self.providers, self.second.enrolments),
+            self._find_client,
+            now_us,
+        )
+        self.enforcement = Enforcement(self.domains, self.preview)
+        self.reverts = Reverts(self.domains)
+        self._upstream_metrics = UpstreamMetrics(registry)
+        self.ntlm_auth = Helpers(settings.ntlm_auth)
+        self.first = FirstFactors(self.configuration, vault, KINDS, self._first_host, now_us)
+        self.lockouts = Lockouts(
+            store,
+            LockoutMetrics(registry),
+            limit=settings.lockout_failures,
+            minutes=settings.lockout_minutes,
+            clock=now_us,
+        )
+        self.pipeline = Pipeline(
+            self.domains,
+            self.users,
+            self.devices.sightings,
+            self.rules,
+            self.first,
+            self.second,
+            self.lockouts,
+            Eap(self.users, self.first, self.second, self.lockouts, self.certificates.server, now=trio.current_time),
+        )
+        self.trials = Trials(self.domains, self.users, self.first, self.second.has_codes, now_us)
+        self.journal = Journal(
+            store,
+            self.devices.count_registered,
+            self.sessions.count_records,
+            keep_answers_s=2.0 * settings.duplicate_window_s,
+        )
 
     def _commands(self) -> list[dict[str, Command]]:
         copies = SqliteCopies(
             self.store,
             check=self._check_key,
-            replaced=self.configuration.restored,
+            replaced=self._restored,
             backed_up=lambda: self.process_metrics.backed_up.set(time.time()),
         )
         return [
             token_commands.commands(self.tenancy, now_us),
-            domain_commands.commands(self.domains, self.tenancy),
+            audit_commands.commands(self.audit, self.tenancy, lambda name: self.domains.anywhere(name).id),
+            domain_commands.commands(self.domains, self.enforcement, self.tenancy),
+            preview_commands.commands(self.preview, lambda name: self.domains.anywhere(name).id),
             client_commands.commands(
                 self.clients, self.tenancy, lambda tenant_id, name: self.domains.named(tenant_id, name).id
             ),
-            device_commands.commands(self.devices, self.dictionary.name),
-            user_commands.commands(self.users, lambda name: self.domains.anywhere(name).id),
-            login_commands.commands(self.events, now_us),
+            device_commands.commands(self.devices, self.dictionary.name, now_us),
+            session_commands.commands(self.sessions, self.domains.anywhere, self.value_name),
+            dynamic_commands.commands(self.dynamic, lambda name: self.domains.anywhere(name).id),
+            instance_commands.commands(self.instances, lambda name: self.domains.anywhere(name).id),
+            group_commands.commands(self.groups, lambda name: self.domains.anywhere(name).id),
+            user_commands.commands(
+                self.users,
+                self.accounts,
+                self.seeds,
+                lambda name: self.domains.anywhere(name).id,
+                self.enrolment_link,
+            ),
+            first_commands.commands(self.first, self.trials, self.domains),
+            policy_commands.commands(self.policies, self.tenancy),
+            rule_commands.commands(self.rules, lambda name: self.domains.anywhere(name).id),
+            login_commands.commands(self.events, self.domains.anywhere, now_us),
+            lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
             listen_commands.commands(self.senders),
             store_commands.commands(copies),
         ]
+
+    def _dynamic_authorization(self) -> tuple[DynamicAuthorization, Revocations]:
+        dynamic = DynamicAuthorization(
+            self.store,
+            Sender(self._http.egress),
+            self.rules.words,
+            DynamicMetrics(self.registry),
+            domains=lambda: self.domains.table,
+            find_client=self._find_client,
+            error_name=lambda cause: self.value_name("Error-Cause", cause),
+        )
+        return dynamic, Revocations(self.store, dynamic, self.domains, self.rules)
+
+    def _user_changed(self, domain_id: int, name: str) -> None:
+        self.second.enrolments.forget(domain_id, name)
+
+    def value_name(self, attribute: str, number: int) -> str | None:
+        """What the dictionary calls a value of an attribute."""
+        return self.dictionary.attribute(attribute).value_name(number)
+
+    async def _restored(self) -> None:
+        """The store was replaced as a whole. StoreError, SecretError."""
+        await self.configuration.restored()
+        await self.lockouts.load()
+
+    def _find_client(self, host: str) -> Client | None:
+        return self.clients.table.find(host)
+
+    def _has_provider(self, domain_id: int) -> bool:
+        return self.providers.has(domain_id)
+
+    def _first_host(self, domain_id: int) -> FirstHost:
+        """What a domain's first factor may use of the service."""
+        name = self.domains.table.by_id[domain_id].name
+        return FirstHost(
+            domain_id=domain_id,
+            domain=name,
+            egress=self._http.egress,
+            clock=now_us,
+            upstream=self._upstream_metrics,
+            hidden=self._hidden,
+            ntlm_auth=self.ntlm_auth,
+        )
+
+    def _host(self, domain_id: int) -> Host:
+        """What a domain's MFA provider may use of the service."""
+        name = self.domains.table.by_id[domain_id].name
+        return Host(domain_id=domain_id, domain=name, http=self._http, seeds=self.seeds, clock=now_us)
+
+    def enrolment_link(self, secret: str) -> str:
+        """The whole address of an enrolment's link."""
+        return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
         """Open what is sealed in another store, as this one would once it is in its place. SecretError."""
         self.clients.check_key(tx)
         self.users.check_key(tx)
+        self.providers.check_key(tx)
+        self.first.check_key(tx)
 
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
@@ -130,6 +333,8 @@ class App:
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
+        await self.reverts.take_back()
+        await self.lockouts.load()
 
 
 def _write_private(path: Path, text: str) -> None:

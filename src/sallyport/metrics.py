@@ -137,7 +137,7 @@ class _Read(Collector):
 
 
 class RadiusMetrics:
-    """The RADIUS listeners. listener: auth or acct. type: a packet's name (RFC 2865)."""
+    """The RADIUS listeners. listener: auth, acct or radsec. type: a packet's name (RFC 2865)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -145,6 +145,9 @@ class RadiusMetrics:
         self.responses = Tally(registry, "sallyport_radius_responses", "Replies sent.", ("listener", "type"))
         self.discards = Tally(
             registry, "sallyport_radius_discards", "Datagrams not answered, by reason.", ("listener", "reason")
+        )
+        self.rounds = Tally(
+            registry, "sallyport_radius_rounds", "Requests that decided nothing and have no event.", ("listener",)
         )
         self.seconds = Durations(
             registry, "sallyport_radius_request_duration_seconds", "Time from receipt to reply.", "type"
@@ -180,6 +183,14 @@ class RadiusMetrics:
             drops,
         )
 
+    def watch_radsec(self, connections: Callable[[], dict[tuple[str, ...], float]]) -> None:
+        """Read how many RadSec connections there are when somebody scrapes."""
+        _Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_radsec_connections", "RADIUS servers and devices connected over TLS."),
+            connections,
+        )
+
 
 class LoginMetrics:
     """What was decided."""
@@ -188,6 +199,110 @@ class LoginMetrics:
         self.decisions = Tally(
             registry, "sallyport_mfa_decisions", "Decisions on logins.", ("domain", "mode", "decision")
         )
+        self.purged = Tally(
+            registry,
+            "sallyport_events_purged",
+            "Events deleted: their time or their room was over.",
+            ("table", "reason"),
+        )
+
+
+class LockoutMetrics:
+    """Users and stations that are locked out. kind: user or station."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._lockouts = Counter("sallyport_lockouts", "Lock-outs after failures.", ["kind"], registry=registry)
+
+    def locked(self, kind: str) -> None:
+        """One was locked out."""
+        self._lockouts.labels(kind).inc()
+
+    def watch(self, read: Callable[[], dict[tuple[str, ...], float]]) -> None:
+        """Read how many are locked out when somebody scrapes."""
+        _Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_locked_out", "Locked out now.", labels=("kind",)),
+            read,
+        )
+
+
+class MfaMetrics:
+    """Second factors. provider: its name. result: how the conversation with it ended."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._challenges = Counter(
+            "sallyport_mfa_challenges", "Second factors asked for.", ["provider", "result"], registry=registry
+        )
+        self._seconds = Histogram(
+            "sallyport_mfa_challenge_duration_seconds",
+            "From asking for a second factor to its end.",
+            ["provider", "result"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._joined = Counter(
+            "sallyport_mfa_joined_retransmits", "Requests that joined a waiting second factor.", ["provider"],
+            registry=registry,
+        )  # fmt: skip
+
+        self._calls = Histogram(
+            "sallyport_mfa_call_duration_seconds",
+            "Calls of a provider.",
+            ["provider", "call", "result"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._open = Gauge(
+            "sallyport_mfa_circuits_open", "Domains whose provider is not asked for now.", ["provider"],
+            registry=registry,
+        )  # fmt: skip
+
+    def finished(self, provider: str, result: str, seconds: float) -> None:
+        """A conversation has ended. result: of a closed set."""
+        self._challenges.labels(provider, result).inc()
+        self._seconds.labels(provider, result).observe(seconds)
+
+    def joined(self, provider: str) -> None:
+        """A request joined one that waits."""
+        self._joined.labels(provider).inc()
+
+    def called(self, provider: str, call: str, result: str, seconds: float) -> None:
+        """A call of a provider has ended."""
+        self._calls.labels(provider, call, result).observe(seconds)
+
+    def circuit(self, provider: str, *, is_open: bool) -> None:
+        """The circuit before one domain's provider opened or closed."""
+        self._open.labels(provider).inc(1 if is_open else -1)
+
+
+class UpstreamMetrics:
+    """RADIUS servers that logins are passed on to. domain: the domain's id. outcome: what a login got from them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Tally(
+            registry, "sallyport_upstream_requests", "Logins passed on to home servers.", ("domain", "outcome")
+        )
+        self.repeats = Tally(
+            registry, "sallyport_upstream_repeats", "Requests sent again, or to another server.", ("domain", "kind")
+        )
+        self.discards = Tally(
+            registry, "sallyport_upstream_discards", "Datagrams of home servers dropped.", ("domain", "reason")
+        )
+        self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
+        _Read(
+            registry,
+            lambda: GaugeMetricFamily(
+                "sallyport_upstream_servers", "Home servers in each state.", labels=("domain", "state")
+            ),
+            lambda: dict(self.servers),
+        )
+
+    def moved(self, domain: str, before: str, after: str) -> None:
+        """A server is in another state; empty: it was not there, or is there no more."""
+        for state, change in ((before, -1), (after, 1)):
+            if state:
+                self.servers[domain, state] = self.servers.get((domain, state), 0) + change
 
 
 class InventoryMetrics:
@@ -211,6 +326,32 @@ class InventoryMetrics:
             self._registry,
             lambda: GaugeMetricFamily("sallyport_devices", "Devices in the inventory.", labels=("domain",)),
             read,
+        )
+
+
+class SessionMetrics:
+    """Accounting. status: of Acct-Status-Type (RFC 2866), of a closed set. domain: the domain's id."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self.records = Tally(registry, "sallyport_accounting_records", "Accounting records kept.", ("status",))
+
+    def watch(self, read: Callable[[], dict[tuple[str, ...], float]]) -> None:
+        """Read the number of live sessions of each domain when somebody scrapes."""
+        _Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_sessions_live", "Sessions that go on.", labels=("domain",)),
+            read,
+        )
+
+
+class DynamicMetrics:
+    """What NASes are asked about their sessions (RFC 5176). kind: disconnect, change. outcome: ack, nak, timeout,
+    unreachable, unknown client."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Tally(
+            registry, "sallyport_dynamic_requests", "Disconnect and CoA requests by outcome.", ("kind", "outcome")
         )
 
 

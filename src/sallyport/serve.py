@@ -10,27 +10,44 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 import trio
 
 from sallyport.app import App, opened
+from sallyport.audit import api as audit_api
+from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
 from sallyport.domains import api as domains_api
+from sallyport.dynamic import api as dynamic_api
+from sallyport.endpoints import api as enrolments_api
+from sallyport.endpoints import page as enrolments_page
+from sallyport.endpoints.groups import api as groups_api
+from sallyport.endpoints.instances import api as instances_api
+from sallyport.endpoints.users import api as users_api
 from sallyport.inventory.clients import api as clients_api
 from sallyport.inventory.devices import api as devices_api
-from sallyport.listen import udp
+from sallyport.inventory.sessions import api as sessions_api
+from sallyport.listen import radsec, udp
 from sallyport.listen.control import serve_control
-from sallyport.listen.exchange import Exchange, Kind, Services, Waiting
+from sallyport.listen.exchange import Exchange, Kind, Services
+from sallyport.listen.waiting import Waiting
 from sallyport.login import api as logins_api
+from sallyport.login.first import api as first_factors_api
+from sallyport.login.lockout import api as lockouts_api
+from sallyport.login.preview import api as previews_api
+from sallyport.login.rules import api as rules_api
 from sallyport.metrics import render
+from sallyport.mfa import api as providers_api
+from sallyport.passwords import api as policies_api
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.scope import Gate
 from sallyport.web.server import Listener, Tls, serve_http
 
 DRAIN_S = 5.0
+LAST_WORDS_S = 1.0
 LAG_S = 1.0
 
 log = structlog.get_logger()
@@ -42,6 +59,7 @@ class Bound:
 
     radius_auth: list[Address] = field(default_factory=list)
     radius_acct: list[Address] = field(default_factory=list)
+    radsec: list[Address] = field(default_factory=list)
     http: list[Address] = field(default_factory=list)
 
 
@@ -56,11 +74,22 @@ async def serve(
     async with opened(settings, environ) as app:
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)
+            secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
             async with trio.open_nursery() as background:
                 for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)
+                background.start_soon(app.retention.run)
+                background.start_soon(app.sessions.run)
+                background.start_soon(app.audit_retention.run)
+                background.start_soon(app.reverts.run)
+                background.start_soon(app.revocations.run)
+                background.start_soon(app.providers.run)
+                background.start_soon(app.ntlm_auth.run)
+                background.start_soon(app.lockouts.run)
+                await background.start(app.first.run)
+                await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
-                await _answer_requests(app, listeners, stop, task_status)
+                await _answer_requests(app, listeners, secure, stop, task_status)
                 background.cancel_scope.cancel()
 
 
@@ -98,25 +127,37 @@ def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
 
 
 async def _answer_requests(
-    app: App, listeners: Sequence[_Listener], stop: trio.Event, task_status: trio.TaskStatus[Bound]
+    app: App,
+    listeners: Sequence[_Listener],
+    secure: Sequence[socket.socket],
+    stop: trio.Event,
+    task_status: trio.TaskStatus[Bound],
 ) -> None:
-    async with trio.open_nursery() as waiting:
-        exchanges = await _exchanges(app, listeners, waiting)
+    async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
+        services = _services(app)
+        exchanges = await _exchanges(app, services, listeners, waiting)
+        over_tls = _radsec(app)
+        pair = _radsec_exchanges(app, services, over_tls, waiting, number=len(listeners))
+        exchanges += pair
+        _watch_listeners(app, listeners, exchanges)
+        await connected.start(over_tls.run, secure, *pair)
         async with trio.open_nursery() as delayed:
             for exchange in exchanges:
                 delayed.start_soon(exchange.send_delayed)
             async with trio.open_nursery() as listening:
-                for (_, sock), exchange in zip(listeners, exchanges, strict=True):
+                for (_, sock), exchange in zip(listeners, exchanges, strict=False):
                     listening.start_soon(udp.receive, sock, exchange.receive, app.journal.flush)
                 await listening.start(serve_control, app.settings.control_path, app.commands)
-                bound = _bound(listeners)
+                bound = _bound(listeners, secure)
                 bound.http = await waiting.start(_serve_http, app, stop)
+                app.http_address = bound.http[0]
                 _spare_the_collector()
                 task_status.started(bound)
                 log.info(
                     "ready",
                     radius_auth=[str(each) for each in bound.radius_auth],
                     radius_acct=[str(each) for each in bound.radius_acct],
+                    radsec=[str(each) for each in bound.radsec],
                     http=[str(each) for each in bound.http],
                     version=app.version,
                 )
@@ -125,24 +166,26 @@ async def _answer_requests(
                     "stopping: what is waiting is answered first", waiting=sum(each.in_flight for each in exchanges)
                 )
                 listening.cancel_scope.cancel()
-            await _drain(app, waiting)
+                over_tls.stop()
+            await _drain(app, waiting, exchanges)
             delayed.cancel_scope.cancel()
+        with trio.move_on_after(LAST_WORDS_S):
+            await over_tls.sent()
+        connected.cancel_scope.cancel()
 
 
-async def _drain(app: App, waiting: trio.Nursery) -> None:
+async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
     """Let logins in progress end and the journal write them, within the time for it."""
     with trio.move_on_after(DRAIN_S):
-        while waiting.child_tasks:
+        while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
             await trio.sleep(0.01)
         await app.journal.drained()
     waiting.cancel_scope.cancel()
 
 
-async def _exchanges(app: App, listeners: Sequence[_Listener], waiting: trio.Nursery) -> list[Exchange]:
-    """An exchange for each socket, knowing what was answered before a restart."""
-
-    services = Services(
-        clients=app.clients,
+def _services(app: App) -> Services:
+    return Services(
+        find_client=app.clients.find,
         domains=app.domains,
         sightings=app.devices.sightings,
         pipeline=app.pipeline,
@@ -153,6 +196,12 @@ async def _exchanges(app: App, listeners: Sequence[_Listener], waiting: trio.Nur
         login_metrics=app.login_metrics,
         learn=app.clients.latch,
     )
+
+
+async def _exchanges(
+    app: App, services: Services, listeners: Sequence[_Listener], waiting: trio.Nursery
+) -> list[Exchange]:
+    """An exchange for each socket, knowing what was answered before a restart."""
     kept = await app.journal.recent()
     exchanges = []
     for number, (kind, sock) in enumerate(listeners):
@@ -167,17 +216,42 @@ async def _exchanges(app: App, listeners: Sequence[_Listener], waiting: trio.Nur
         )
         exchange.restore(kept)
         exchanges.append(exchange)
-    _watch_listeners(app, listeners, exchanges)
     return exchanges
 
 
+def _radsec(app: App) -> radsec.RadSec:
+    return radsec.RadSec(
+        app.certificates.server, lambda: app.clients.table, app.journal.flush, app.radius_metrics, app.senders
+    )
+
+
+def _radsec_exchanges(
+    app: App, services: Services, over_tls: radsec.RadSec, waiting: trio.Nursery, *, number: int
+) -> list[Exchange]:
+    """The two exchanges of all RadSec connections."""
+    services = replace(services, find_client=over_tls.find_client, decode=radsec.decode_proven)
+    return [
+        Exchange(
+            services,
+            kind,
+            number + more,
+            over_tls.send,
+            waiting,
+            duplicate_window_s=app.settings.duplicate_window_s,
+            reject_delay_s=app.settings.reject_delay_s,
+            label=radsec.LABEL,
+        )
+        for more, kind in enumerate(Kind)
+    ]
+
+
 def _watch_listeners(app: App, listeners: Sequence[_Listener], exchanges: Sequence[Exchange]) -> None:
-    kinds = [kind.value for kind, _ in listeners]
+    kinds = [kind.value for kind, _ in listeners] + [radsec.LABEL] * (len(exchanges) - len(listeners))
 
     def summed(values: Callable[[], list[int]]) -> Callable[[], dict[tuple[str, ...], float]]:
         def read() -> dict[tuple[str, ...], float]:
             total: dict[tuple[str, ...], float] = {}
-            for kind, value in zip(kinds, values(), strict=True):
+            for kind, value in zip(kinds, values(), strict=False):
                 total[kind,] = total.get((kind,), 0.0) + value
             return total
 
@@ -204,15 +278,29 @@ async def _serve_http(
 
     main = create_app(
         [
-            devices_api.operations(app.devices, gate),
+            devices_api.operations(app.devices, gate, now_us),
+            sessions_api.operations(app.sessions, app.value_name, gate),
+            dynamic_api.operations(app.dynamic, gate),
             clients_api.operations(app.clients, gate),
-            domains_api.operations(app.domains, gate),
+            domains_api.operations(app.domains, app.enforcement, gate),
+            previews_api.operations(app.preview, gate),
+            providers_api.operations(app.providers, gate),
+            first_factors_api.operations(app.first, app.trials, app.domains, gate),
+            rules_api.operations(app.rules, gate),
+            policies_api.operations(app.policies, gate),
             logins_api.operations(app.events, app.domains, gate),
+            lockouts_api.operations(app.lockouts, gate),
+            audit_api.operations(app.audit, gate),
+            instances_api.operations(app.instances, gate),
+            groups_api.operations(app.groups, gate),
+            users_api.operations(app.accounts, gate),
+            enrolments_api.operations(app.seeds, app.enrolment_link, gate),
         ],
         version=app.version,
         observe=observe,
         not_ready=not_ready,
         metrics=None if settings.metrics_bind else metrics,
+        pages=enrolments_page.routes(app.seeds),
     )
     tls = Tls(settings.tls_certificate, settings.tls_key) if settings.tls_certificate and settings.tls_key else None
     sites = [Listener(main, settings.http_bind, tls)]
@@ -222,8 +310,8 @@ async def _serve_http(
     await serve_http(sites, stop, task_status=task_status)
 
 
-def _bound(listeners: Sequence[_Listener]) -> Bound:
-    bound = Bound()
+def _bound(listeners: Sequence[_Listener], secure: Sequence[socket.socket]) -> Bound:
+    bound = Bound(radsec=[Address(*sock.getsockname()[:2]) for sock in secure])
     for kind, sock in listeners:
         host, port = sock.getsockname()[:2]
         (bound.radius_auth if kind is Kind.AUTHENTICATION else bound.radius_acct).append(Address(host, port))
@@ -231,7 +319,8 @@ def _bound(listeners: Sequence[_Listener]) -> Bound:
 
 
 def _spare_the_collector() -> None:
-    """The login path makes no cycles; looking for some every 700 objects costs it a microsecond for each login."""
+    """The login path makes no cycles; looking for some every 700 objects costs it a microsecond for each login. What
+    waits for a phone keeps objects for a while: the more there may be between two looks, the longer each look takes."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 

@@ -19,6 +19,15 @@ class Operation:
     roles: frozenset[str]
     body: dict[str, Any] = field(default_factory=dict)
     in_domain: bool = True
+    method: str = "POST"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def scoped(self) -> bool:
+        """Whether orgId and tenantId must be in the body."""
+        return not self.path.startswith("/api/")
 
     def fields(self, domain: int) -> dict[str, Any]:
         """A body that passes, acting on that domain."""
@@ -30,6 +39,13 @@ OPERATIONS = (
     Operation("/network_device/DeleteDevice", OPERATOR, {"deviceId": 1}),
     Operation("/network_device/ListStations", READER),
     Operation("/network_device/DeviceHistory", READER),
+    Operation("/network_device/ListSessions", READER),
+    Operation("/network_device/DisconnectSession", OPERATOR, {"userName": "nobody"}),
+    Operation(
+        "/network_device/ChangeSession",
+        OPERATOR,
+        {"sessionId": 1, "replyAttributes": [{"name": "Filter-Id", "value": "f"}]},
+    ),
     Operation("/network_device/AddClient", ADMIN, {"name": "n", "address": "203.0.113.77"}),
     Operation("/network_device/ListClients", READER, in_domain=False),
     Operation("/network_device/UpdateClient", OPERATOR, {"clientId": 1}),
@@ -38,4 +54,75 @@ OPERATIONS = (
     Operation("/ad/AddDomain", OPERATOR, {"domainName": "d"}, in_domain=False),
     Operation("/ad/updateDomainEnforcement", ADMIN, {"enforcementMode": "monitor"}),
     Operation("/ad/GetAuthLog", READER),
+    Operation("/ad/ListLockouts", READER),
+    Operation("/ad/Unlock", OPERATOR, {"userName": "ann"}),
+    Operation("/api/v1/audit/list", READER, in_domain=False),
+    Operation("/ad/GetMFAProvider", READER),
+    Operation("/ad/SetMFAProvider", ADMIN, {"provider": "totp"}),
+    Operation("/ad/DeleteMFAProvider", ADMIN),
+    Operation("/ad/PreviewEnforcement", READER),
+    Operation("/ad/GetFirstFactor", READER),
+    Operation("/ad/SetFirstFactor", ADMIN, {"firstFactor": "local"}),
+    Operation("/ad/CheckFirstFactor", ADMIN, {"userName": "ann", "password": "hello"}),
+    Operation("/api/v1/instances/list", READER),
+    Operation("/api/v1/instances/addInstance", OPERATOR, {"instanceName": "i"}),
+    Operation("/api/v1/instances/updateAuthType", OPERATOR, {"instanceId": 1, "authType": "SSH"}, method="PUT"),
+    Operation("/api/v1/instances/assignUsersToMachines", OPERATOR, {"instanceIds": 1, "userIds": 1, "action": "add"}),
+    Operation(
+        "/api/v1/instances/assignGroupToMachines",
+        OPERATOR,
+        {"instanceId": 1, "groupId": 1, "actions": "add"},
+        method="PUT",
+    ),
+    Operation("/api/v1/instanceGroup/listEndpointGroup", READER),
+    Operation("/api/v1/instanceGroup/addInstanceGroup", OPERATOR, {"groupName": "g"}),
+    Operation("/api/v1/instanceGroup/deleteEndpointGroup", OPERATOR, {"id": 1}, method="DELETE"),
+    *(
+        Operation(path, OPERATOR, {"groupId": 1}, method="PUT")
+        for path in (
+            "/api/v1/epmGroupManagement/editEPMGroupStatus",
+            "/api/v1/instanceGroup/editInstanceGroup",
+        )
+    ),
+    *(
+        Operation(path, OPERATOR, {"groupId": 1, "userIds": 1, "action": "add"})
+        for path in (
+            "/api/v1/instanceGroup/assignUsersToEndpointGroup",
+            "/api/v1/instances/assignUsersToEndpointGroup",
+        )
+    ),
+    Operation("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", OPERATOR, {"groupId": 1, "authFlow": "SSH"}),
+    Operation(
+        "/api/v1/instanceGroup/updateInstanceGroupStatus", OPERATOR, {"groupId": 1, "status": "Active"}, method="PUT"
+    ),
+    Operation("/api/v1/instanceGroup/fetchInstanceGroupDetail", READER, {"groupId": 1}),
+    Operation(
+        "/api/v1/instances/updateCredentialPolicyToEndpointGroup",
+        OPERATOR,
+        {"groupId": 1, "ttlUser": "8h"},
+        method="PUT",
+    ),
+    Operation("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", OPERATOR, {"groupId": 1}, method="DELETE"),
+    Operation("/api/v1/endpointUsers/listAllEpmUsers", READER),
+    Operation("/api/v1/endpointUsers/addEpmUserInfo", OPERATOR, {"userName": "u"}),
+    Operation("/api/v1/endpointUsers/getEpmUserDetail", READER, {"userId": 1}),
+    Operation("/api/v1/endpointUsers/epmUserDetail", READER, {"userId": 1}),
+    Operation("/api/v1/endpointUsers/updateEpmUserInfo", OPERATOR, {"userId": 1}, method="PUT"),
+    Operation("/api/v1/endpointUsers/updateUserWallet", OPERATOR, {"epmUserId": 1}, method="PUT"),
+    Operation("/api/v1/endpointUsers/deleteEpmUser", OPERATOR, {"epmUsers": [{"epmUserId": 1}]}, method="DELETE"),
+    Operation("/api/v1/endpointUsers/enrolTotp", OPERATOR, {"userName": "ann"}),
+    Operation("/api/v1/endpointUsers/confirmTotp", OPERATOR, {"userName": "ann", "code": "123456"}),
+    Operation("/ad/ListLoginRules", READER),
+    Operation("/ad/AddLoginRule", ADMIN, {"name": "r", "action": "mfa_required"}),
+    Operation("/ad/UpdateLoginRule", ADMIN, {"ruleId": 1}),
+    Operation("/ad/DeleteLoginRule", ADMIN, {"ruleId": 1}),
+    Operation("/api/v1/instances/addPasswordPolicy", OPERATOR, {"policyName": "p"}, in_domain=False),
+    Operation("/api/v1/instances/listAllPasswordPolicy", READER, in_domain=False),
+    Operation("/api/v1/instances/listPasswordPolicy", READER, in_domain=False),
+    Operation("/api/v1/instances/updatePasswordPolicy", OPERATOR, {"policyId": 1}, in_domain=False),
+    Operation("/api/v1/instances/updatePasswordPolicy", OPERATOR, {"policyId": 1}, in_domain=False, method="PUT"),
+    Operation("/api/v1/instances/deletePasswordPolicy", OPERATOR, {"policyId": 1}, in_domain=False, method="DELETE"),
+    Operation("/api/v1/instances/assignPolicyToMachine", OPERATOR, {"policyId": 1, "instanceId": 1}, in_domain=False),
+    Operation("/api/v1/instances/validatePolicy", READER, {"machineId": "1", "password": "x"}, in_domain=False),
+    Operation("/api/v1/instances/validatePassword", READER, {"machineId": "1", "password": "x"}, in_domain=False),
 )

@@ -36,8 +36,8 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
     assert isinstance(latency, float) and 0 <= latency < 5000
     assert event == {
         "user": "Ann", "domain": "corp", "ip_address": address, "client_ip": "10.1.2.3", "device_name": "wlc-1",
-        "station": "02-01", "method": "pap", "factor": "local", "decision": "accept", "appliedDecision": "accept",
-        "wouldHaveBeen": "accept", "reason": "",
+        "station": "02-01", "method": "pap", "factor": "local", "decision": "reject", "appliedDecision": "accept",
+        "wouldHaveBeen": "reject", "reason": "no provider",
     }  # fmt: skip
     assert {name: value for name, value in answer.items() if name != "events"} == {"totalCount": 1, "cursor": ""}
 

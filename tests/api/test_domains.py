@@ -9,7 +9,7 @@ from tests.api.world import PASSWORD, Tenant, World
 ALL = "/ad/GetAllDomains"
 ADD = "/ad/AddDomain"
 UPDATE = "/ad/updateDomainEnforcement"
-WARNING = "this domain has no MFA provider: nobody is asked for a second factor"
+WARNING = "this domain has no MFA provider: its fallback applies to every login, which is to {}"
 
 
 def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
@@ -25,7 +25,9 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     added = answer.pop("domainId")
     assert isinstance(added, int)
     assert answer == {"code": 200, "status": "Success", "message": "domain added"}
-    additions = {"fallbackAction": "deny", "firstFactor": "local", "realms": []}
+    additions = {
+        "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
+    }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
             {"domainId": number, "domainName": name, "enforcementMode": "monitor", "status": "active", **additions}
@@ -40,10 +42,13 @@ def test_everything_can_be_said(tenant: Tenant) -> None:
     added = tenant.ask(
         ADD, domainName="Zürich", directoryName="ad.example", enforcementMode="Enforcing", fallbackAction="ALLOW",
         firstFactor="None", realms=["zh.example", "ZH"], status="inactive",
+        disconnectOnRevoke="yes",
     )["domainId"]  # fmt: skip
     assert domains(tenant)[1] == {
         "domainId": added, "domainName": "Zürich", "enforcementMode": "enforce", "status": "active",
         "fallbackAction": "allow", "firstFactor": "none", "realms": ["zh.example", "ZH"],
+        "revertsAt": "",
+        "disconnectOnRevoke": True,
     }  # fmt: skip
 
 
@@ -98,14 +103,16 @@ def test_switching_a_domain(tenant: Tenant, name: str) -> None:
     is given."""
     branch = tenant.ask(ADD, domainName="branch")["domainId"]
     steps: list[tuple[dict[str, str], str, str, list[str]]] = [
-        ({"enforcementMode": "enforcing"}, "enforce", "deny", [WARNING]),
-        ({"enforcementMode": "Enforce", "fallbackAction": "Allow"}, "enforce", "allow", [WARNING]),
+        ({"enforcementMode": "enforcing"}, "enforce", "deny", [WARNING.format("deny")]),
+        ({"enforcementMode": "Enforce", "fallbackAction": "Allow"}, "enforce", "allow", [WARNING.format("allow")]),
         ({"enforcementMode": "MONITORING"}, "monitor", "allow", []),
     ]
     for fields, mode, fallback, warnings in steps:
-        assert tenant.ask(UPDATE, **fields, **{name: str(tenant.domain)}) == {
+        answer = tenant.ask(UPDATE, **fields, **{name: str(tenant.domain)})
+        assert bool(answer.pop("preview")) is (mode == "enforce")
+        assert answer == {
             "code": 200, "status": "Success", "message": f"the domain is in {mode} mode", "domainId": tenant.domain,
-            "enforcementMode": mode, "fallbackAction": fallback, "warnings": warnings,
+            "enforcementMode": mode, "fallbackAction": fallback, "warnings": warnings, "revertsAt": "",
         }  # fmt: skip
         first, second = domains(tenant)
         assert (first["enforcementMode"], first["fallbackAction"]) == (mode, fallback)
@@ -113,15 +120,15 @@ def test_switching_a_domain(tenant: Tenant, name: str) -> None:
 
 
 def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
-    """Monitor notes what would have been, enforce does not; the verdict on a password is the same."""
+    """Enforce applies the verdict, monitor notes what would have been; a wrong password is refused in both."""
     with tenant.nas() as nas:
-        for mode in ("enforce", "monitor"):
+        for mode, answer in (("enforce", 3), ("monitor", 2)):
             tenant.ask(UPDATE, domainId=tenant.domain, enforcementMode=mode)
-            assert [nas.login("ann", password) for password in (PASSWORD, "wrong")] == [2, 3]
+            assert [nas.login("ann", password) for password in (PASSWORD, "wrong")] == [answer, 3]
     events = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain)["events"]
     assert [(each["decision"], each["appliedDecision"], each["wouldHaveBeen"]) for each in events] == [
-        ("reject", "reject", "reject"), ("accept", "accept", "accept"),
-        ("reject", "reject", ""), ("accept", "accept", ""),
+        ("reject", "reject", "reject"), ("reject", "accept", "reject"),
+        ("reject", "reject", ""), ("reject", "reject", ""),
     ]  # fmt: skip
 
 

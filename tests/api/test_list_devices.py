@@ -28,10 +28,22 @@ def test_the_fields_of_a_device(tenant: Tenant) -> None:
         "ip_address": address, "client_ip": "10.1.2.3", "device_type": "Cisco ISE", "nas_port_type": "Wireless",
         "device_name": "wlc-1", "nas_identifier": "wlc-1", "device_type_certainty": "certain",
         "nas_device_type": "Cisco ISE", "request_count": 3, "registrations": 1,
+        "signed_share": 1.0, "unsigned_proxy_state": 0, "last_unsigned": "", "safe_to_require": True,
+        "retransmit_seconds": None, "give_up_seconds": None, "challenge_support": "unknown",
     }  # fmt: skip
     assert isinstance(device_id, int)
     assert all(TIME.fullmatch(time) for time in times)
     assert times == sorted(times)
+
+
+def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:
+    """The share of signed logins, proxied unsigned ones, and when the last one came."""
+    with tenant.nas() as nas:
+        nas.login("ann", PASSWORD, signed=False, PROXY_STATE=b"1")
+        nas.login("ann", PASSWORD)
+    (device,) = tenant.devices()
+    assert (device["signed_share"], device["unsigned_proxy_state"], device["safe_to_require"]) == (0.5, 1, False)
+    assert TIME.fullmatch(device["last_unsigned"])
 
 
 def test_a_device_without_a_name_or_an_address(tenant: Tenant) -> None:

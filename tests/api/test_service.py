@@ -44,9 +44,9 @@ def test_the_description_names_every_operation(world: World) -> None:
     assert page.headers["content-type"].startswith("text/html")
     assert "//" not in page.text
     for operation in OPERATIONS:
-        described = document["paths"][operation.path]["post"]
+        described = document["paths"][operation.path][operation.method.lower()]
         assert described["description"]
-        assert described["security"] == [{"X-Authorization": []}]
+        assert described["security"] == [{"X-Authorization": []}] + [{"Bearer": []}] * (not operation.scoped)
         assert {"200", "400", "401", "403"} <= set(described["responses"])
         assert operation.path in page.text
     properties = document["components"]["schemas"]["DeviceEntry"]["properties"]

@@ -44,8 +44,14 @@ class World:
         self, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> httpx.Response:
         """POST with a token; None: without the header. body: httpx's json= or content=."""
+        return self.send("POST", path, token, headers=headers, **body)
+
+    def send(
+        self, method: str, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
+    ) -> httpx.Response:
+        """`post` by another method."""
         sent = {} if token is None else {"x-authorization": token}
-        return self.http.post(path, headers={**sent, **(headers or {})}, **body)
+        return self.http.request(method, path, headers={**sent, **(headers or {})}, **body)
 
 
 @dataclass
@@ -70,17 +76,17 @@ class Tenant:
             self._roles[role] = made["token"]
         return self._roles[role]
 
-    def ask(self, path: str, *, token: str | None = None, **fields: Any) -> Any:
+    def ask(self, path: str, *, token: str | None = None, method: str = "POST", **fields: Any) -> Any:
         """An operation that must succeed: its answer."""
-        answer = self.world.post(path, token or self.token, json=self.scoped(**fields))
+        answer = self.world.send(method, path, token or self.token, json=self.scoped(**fields))
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["cache-control"] == "no-store"
         return answer.json()
 
-    def refused(self, path: str, *, token: str | None = None, **fields: Any) -> tuple[int, str]:
+    def refused(self, path: str, *, token: str | None = None, method: str = "POST", **fields: Any) -> tuple[int, str]:
         """An operation that must be refused: status and text of its error body, which holds nothing else."""
-        return problem(self.world.post(path, token or self.token, json=self.scoped(**fields)))
+        return problem(self.world.send(method, path, token or self.token, json=self.scoped(**fields)))
 
     def user(self, name: str, password: str = PASSWORD, domain: int = 0) -> None:
         """A user of the domain."""
@@ -116,7 +122,11 @@ class Tenant:
 
 
 def problem(answer: httpx.Response) -> tuple[int, str]:
-    """Status and text of a radius or domain operation's error body."""
+    """Status and text of an error body, which holds nothing else; those under /api name the wrong fields too."""
     body = answer.json()
+    if answer.request.url.path.startswith("/api/"):
+        body.pop("errors", None)
+        assert body == {"code": answer.status_code, "status": "Failure", "message": body["message"]}
+        return answer.status_code, body["message"]
     assert body == {"error": body["error"], "code": answer.status_code}
     return answer.status_code, body["error"]

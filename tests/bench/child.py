@@ -15,15 +15,17 @@ SECRET = "testing123"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that answers Access-Requests on 127.0.0.1.
+    """A server that answers RADIUS requests of one kind on 127.0.0.1.
 
-    count_events counts the recorded answers; None where the server records nothing.
+    count_events counts the recorded answers; None where the server records nothing. accounting_port: of a server that
+    takes logins at `port` and accounting beside; 0 without.
     """
 
     name: str
     port: int
     process_id: int
     count_events: Callable[[], int] | None
+    accounting_port: int = 0
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:

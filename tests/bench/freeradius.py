@@ -1,6 +1,6 @@
 """FreeRADIUS as the peer to compare with, configured as its documentation advises for speed.
 
-Both variants check a password in clear text from a file with `pap`, on a thread pool of 5 to 32. The recording variant
+All variants check a password in clear text from a file with `pap`, on a thread pool of 5 to 32. The recording variant
 does Sallyport's job besides: before an answer leaves, the device is upserted and the event is inserted through
 rlm_sql_sqlite, into a database in WAL mode.
 
@@ -8,6 +8,8 @@ Where the two differ, for whoever weighs the figures. In FreeRADIUS's favour: re
 and is not asked to, and its event has fewer columns. Against it: the two statements are two transactions, since
 `%{sql:}` takes any connection of the pool; a trigger on the event's table would join them and record half as much
 again, but that is schema programming which rlm_sql does not come with.
+
+The asking variant has a second factor: rlm_rest asks a provider over HTTP and waits for its answer.
 """
 
 import os
@@ -16,6 +18,7 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from .child import SECRET, Running, child_process, free_port, wait_until
@@ -44,7 +47,7 @@ security {{
 }}
 thread pool {{
     start_servers = 5
-    max_servers = 32
+    max_servers = {threads}
     min_spare_servers = 3
     max_spare_servers = 10
     max_queue_size = 65536
@@ -63,7 +66,7 @@ modules {{
     files {{
         usersfile = {directory}/authorize
     }}
-{sql}}}
+{modules}}}
 server bench {{
     listen {{
         type = auth
@@ -73,18 +76,20 @@ server bench {{
     }}
     authorize {{
         files
-        pap
+        {method}
     }}
     authenticate {{
-        pap
+        {method}
     }}
     post-auth {{
-{record}        Post-Auth-Type REJECT {{
-{record}            noop
+{accepted}        Post-Auth-Type REJECT {{
+{rejected}            noop
         }}
     }}
-}}
+{sections}}}
 """
+
+THREADS = 32  # as the package has it
 
 # rlm_sql_sqlite sets no pragma, so a connection has SQLite's compile-time default, which is synchronous=FULL in WAL
 # mode too (pragma compile_options: DEFAULT_WAL_SYNCHRONOUS=2), as Sallyport has it. It is set all the same: another
@@ -111,6 +116,36 @@ SQL = """\
             idle_timeout = 0
         }}
     }}
+"""
+
+# A connection for each thread, as the package's mods-available/rest has it. The provider answers 204 for yes.
+REST = """\
+    rest {{
+        connect_uri = "{url}"
+        connect_timeout = 4.0
+        post-auth {{
+            uri = "{url}"
+            method = 'post'
+            body = 'json'
+            data = '{{"user": "%{{User-Name}}", "source": "%{{NAS-Identifier}}"}}'
+            timeout = 30
+        }}
+        pool {{
+            start = 5
+            min = 5
+            max = {threads}
+            spare = 10
+            uses = 0
+            lifetime = 0
+            idle_timeout = 60
+            retry_delay = 1
+        }}
+    }}
+"""
+ASK = """\
+        if (&User-Name !~ /^user[0-9][0-9]?$/) {
+            rest
+        }
 """
 
 SCHEMA = """\
@@ -145,11 +180,36 @@ RECORD = f"""\
 """
 
 
-def write_configuration(directory: Path, *, port: int, users: int, recording: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a variant adds to the configuration: modules, what is done before an accept and a reject leave, and further
+    sections of the server; method: the module that checks the password."""
+
+    modules: str = ""
+    accepted: str = ""
+    rejected: str = ""
+    sections: str = ""
+    method: str = "pap"
+    threads: int = THREADS
+
+
+def records(database: Path) -> Extras:
+    """Each answer is recorded in a database."""
+    return Extras(SQL.format(database=database), RECORD, RECORD)
+
+
+def asks(url: str, threads: int) -> Extras:
+    """All users but user0 to user99 are asked for a second factor, at a URL; each waits in a thread of the pool."""
+    return Extras(REST.format(url=url, threads=threads), ASK, threads=threads)
+
+
+def write_configuration(directory: Path, *, port: int, users: int, extras: Extras) -> None:
     """Write a whole raddb of its own: nothing of /etc/freeradius is read."""
-    sql = SQL.format(database=directory / "events.db") if recording else ""
-    record = RECORD if recording else ""
-    text = RADIUSD.format(directory=directory, port=port, secret=SECRET, sql=sql, record=record)
+    text = RADIUSD.format(
+        directory=directory, port=port, secret=SECRET, threads=extras.threads, modules=extras.modules,
+        accepted=extras.accepted, rejected=extras.rejected, sections=extras.sections,
+        method=extras.method,
+    )  # fmt: skip
     (directory / "radiusd.conf").write_text(text)
     (directory / "dictionary").write_text("")
     lines = [f'user{i} Cleartext-Password := "pass{i}"\n' for i in range(users)]
@@ -192,14 +252,29 @@ def version() -> str:
 
 @contextmanager
 def freeradius(directory: Path, *, users: int, recording: bool) -> Iterator[Running]:
-    """Run FreeRADIUS in the foreground, as the current user, with all of its files in an empty directory."""
-    port, output = free_port(), directory / "output"
-    write_configuration(directory, port=port, users=users, recording=recording)
+    """FreeRADIUS with or without recording."""
+    name = "FreeRADIUS, recording" if recording else "FreeRADIUS, nothing recorded"
+    database = directory / "events.db"
     if recording:
-        create_database(directory / "events.db")
+        create_database(database)
+    with run_freeradius(directory, users=users, extras=records(database) if recording else Extras()) as (port, process):
+        counter = (lambda: count_events(database)) if recording else None
+        yield Running(name=name, port=port, process_id=process, count_events=counter)
+
+
+@contextmanager
+def asking_freeradius(directory: Path, url: str, *, users: int, threads: int) -> Iterator[Running]:
+    """FreeRADIUS with a second factor through rlm_rest, and nothing recorded."""
+    with run_freeradius(directory, users=users, extras=asks(url, threads)) as (port, process):
+        yield Running(name=f"FreeRADIUS, {threads:,} threads", port=port, process_id=process, count_events=None)
+
+
+@contextmanager
+def run_freeradius(directory: Path, *, users: int, extras: Extras) -> Iterator[tuple[int, int]]:
+    """Run it in the foreground, as the current user, with all of its files in an empty directory: port, process."""
+    port, output = free_port(), directory / "output"
+    write_configuration(directory, port=port, users=users, extras=extras)
     command = [find_program(), "-f", "-d", str(directory)]
     with child_process(command, directory=directory, output=output) as process:
         wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
-        counter = (lambda: count_events(directory / "events.db")) if recording else None
-        name = "FreeRADIUS, recording" if recording else "FreeRADIUS, nothing recorded"
-        yield Running(name=name, port=port, process_id=process.pid, count_events=counter)
+        yield port, process.pid

@@ -1,8 +1,7 @@
 """ListDevices where the inventory is large: 1,000,000 devices of one domain beside 200,000 of another tenant's.
 
 The devices are registered as a login registers them, both domains by turns; then `sallyport serve` is started on them.
-Each request is made many times, over HTTP on one connection that stays open and inside a process through `Store.read`,
-so that the difference is what HTTP costs. Meanwhile no login comes in: what these cost is the other benchmark's matter.
+What a login costs meanwhile is the other benchmark's matter.
 
 The names are what admins give their devices, a city, a kind and a number, so that each shares its parts with a hundred
 thousand others; a quarter of the devices sends none. Most are behind one of forty RADIUS servers.
@@ -10,36 +9,26 @@ thousand others; a quarter of the devices sends none. Most are behind one of for
 
 import itertools
 import json
-import socket
-import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
 import trio
-from prometheus_client import CollectorRegistry
-from tabulate import tabulate
 
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import Device, DeviceQuery
 from sallyport.inventory.devices.service import filter_column
-from sallyport.metrics import StoreMetrics
-from sallyport.store.directory import Reserve
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 
-from .child import child_process, free_port, wait_until
-from .sallyport import PROGRAM, command, environment, is_ready
-from .settings import BenchmarkError, Settings
+from .lists import Tenant, add_tenant, environ_of, measure_inside, measure_outside, open_store, table, tell
+from .settings import Settings
 
 LARGE, SMALL = 1_000_000, 200_000
 TURN = 5_000  # devices of the large domain in a transaction of the fill, beside a fifth of that of the small one
-REPEATS = 200
 LOGINS, ROUNDS = 64, 100  # how many new devices come in at once after the fill, and how often
 START_US = 1_767_225_600_000_000
 
@@ -54,28 +43,6 @@ LONELY = ("192.0.2.78", "198.51.100.201", "berlin-branch-office", "Citrix NetSca
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What was asked again and again: how many devices match, and the milliseconds of each answer."""
-
-    hits: int
-    times: list[float]
-
-    def summary(self) -> list[str]:
-        """p50, p95 and the longest."""
-        ordered = sorted(self.times)
-        return [f"{ordered[min(len(ordered) - 1, int(len(ordered) * part))]:.1f}" for part in (0.5, 0.95, 1)]
-
-
-@dataclass(frozen=True, slots=True)
-class Tenant:
-    """A tenant with one domain, as an operator adds it."""
-
-    number: int
-    domain_id: int
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """A request of ListDevices: what it looks for, in which of the two domains, and which page of it."""
 
@@ -86,6 +53,20 @@ class Case:
     page: int = 1
     size: int = 10
     small: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it is asked for."""
+        return "/network_device/ListDevices"
+
+    def tenant(self, large: Tenant, small: Tenant) -> Tenant:
+        """Whose list it is."""
+        return small if self.small else large
+
+    def work(self, tenant: Tenant) -> Callable[[Tx], int]:
+        """The same inside the process: how many match."""
+        query = self.query(tenant)
+        return lambda tx: repo.page(tx, query)[1]
 
     def body(self, tenant: Tenant) -> dict[str, object]:
         """The body over HTTP."""
@@ -180,49 +161,12 @@ def run(settings: Settings) -> str:
 def measure(directory: Path, seconds: float) -> str:
     """`run` in an empty directory. seconds: the longest time for one row of the table."""
     data = directory / "data"
-    environ = _environment(data)
-    large, small = (_tenant(environ, directory, number) for number in (1, 2))
+    environ = environ_of(data)
+    large, small = (add_tenant(environ, directory, number) for number in (1, 2))
     told = trio.run(_fill, data, large, small)
-    inside = trio.run(_inside, data, large, small, seconds)
-    with _service(environ, directory) as http:
-        outside = _outside(http, large, small, seconds)
-    rows = []
-    for case in CASES:
-        over_http, by_sql = outside[case.name], inside[case.name]
-        if over_http.hits != by_sql.hits:
-            raise BenchmarkError(f"{case.name}: {by_sql.hits} devices match in the store, {over_http.hits} over HTTP")
-        rows.append([case.name, f"{by_sql.hits:,}", *over_http.summary(), *by_sql.summary()])
-    headers = [
-        "milliseconds",
-        "hits",
-        *(f"{where} {what}" for where in ("HTTP", "SQL") for what in ("p50", "p95", "max")),
-    ]
-    alignment = ["left", *["right"] * 7]
-    return f"{told}\n\n" + tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=alignment)
-
-
-def _environment(data: Path) -> Mapping[str, str]:
-    return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
-
-
-def _tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
-    where = ("--org", "1", "--tenant", str(number))
-    token = command(["token", "create", *where], environ, directory)
-    domain_id = int(command(["domain", "add", f"bench{number}", *where], environ, directory))
-    return Tenant(number, domain_id, token)
-
-
-# --- inside the process ---------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def _store(data: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(data / "sallyport.db", StoreMetrics(CollectorRegistry()), Reserve(data / "reserve", 0))
-    async with trio.open_nursery() as nursery:
-        await nursery.start(store.run)
-        yield store
-        nursery.cancel_scope.cancel()
-    store.close()
+    inside = trio.run(measure_inside, data, CASES, large, small, seconds)
+    outside = measure_outside(environ, directory, CASES, large, small, seconds)
+    return f"{told}\n\n{table(CASES, inside, outside)}"
 
 
 def _register(tx: Tx, new: list[Device]) -> None:
@@ -235,13 +179,13 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
     many = devices(large.domain_id, LARGE, LARGE_CITIES, RARE)
     few = devices(small.domain_id, SMALL, SMALL_CITIES, LONELY)
     part = TURN * SMALL // LARGE
-    async with _store(data) as store:
+    async with open_store(data) as store:
         started = time.monotonic()
         for done in range(0, LARGE, TURN):
             new = [*itertools.islice(many, TURN), *itertools.islice(few, part)]
             await store.write(partial(_register, new=new))
             if done % 100_000 == 0:
-                _tell(f"{done:,} of {LARGE:,} devices after {time.monotonic() - started:.0f} s")
+                tell(f"{done:,} of {LARGE:,} devices after {time.monotonic() - started:.0f} s")
         filled = time.monotonic() - started
         size = (data / "sallyport.db").stat().st_size / (1 << 20)
         rate = await _logins(store, [[*itertools.islice(many, LOGINS)] for _ in range(ROUNDS)])
@@ -258,66 +202,3 @@ async def _logins(store: SqliteStore, batches: list[list[Device]]) -> float:
     for new in batches:
         await store.write(partial(_register, new=new))
     return sum(map(len, batches)) / (time.monotonic() - started)
-
-
-async def _inside(data: Path, large: Tenant, small: Tenant, seconds: float) -> dict[str, Measured]:
-    """Each case through `Store.read`."""
-    results = {}
-    async with _store(data) as store:
-        for case in CASES:
-            work = partial(repo.page, query=case.query(small if case.small else large))
-            _, hits = await store.read(work)
-            measured = results[case.name] = Measured(hits, [])
-            for _ in _turns(seconds):
-                started = time.perf_counter()
-                await store.read(work)
-                measured.times.append((time.perf_counter() - started) * 1000)
-            _tell(f"SQL: {case.name}: {hits:,} hits, {measured.summary()[0]} ms")
-    return results
-
-
-def _turns(seconds: float) -> Iterator[None]:
-    deadline = time.monotonic() + seconds
-    for number in range(REPEATS):
-        if number == 0 or time.monotonic() < deadline:
-            yield
-
-
-# --- over HTTP ------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _service(environ: Mapping[str, str], directory: Path) -> Iterator[httpx.Client]:
-    address, output = environ["SALLYPORT_HTTP_BIND"], directory / "output"
-    with (
-        child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process,
-        httpx.Client(base_url=f"http://{address}", trust_env=False, timeout=60) as client,
-    ):
-        wait_until(lambda: is_ready(int(address.rpartition(":")[2])), process, output, seconds=60)
-        yield client
-
-
-def _outside(http: httpx.Client, large: Tenant, small: Tenant, seconds: float) -> dict[str, Measured]:
-    """Each case over HTTP."""
-    results = {}
-    for case in CASES:
-        tenant = small if case.small else large
-        body, headers = case.body(tenant), {"X-Authorization": tenant.token}
-        measured = results[case.name] = Measured(_ask(http, body, headers), [])
-        for _ in _turns(seconds):
-            started = time.perf_counter()
-            _ask(http, body, headers)
-            measured.times.append((time.perf_counter() - started) * 1000)
-        _tell(f"HTTP: {case.name}: {measured.summary()[0]} ms")
-    return results
-
-
-def _ask(http: httpx.Client, body: Mapping[str, object], headers: Mapping[str, str]) -> int:
-    answer = http.post("/network_device/ListDevices", json=body, headers=headers)
-    if answer.status_code != 200:
-        raise BenchmarkError(f"ListDevices {body}: {answer.status_code} {answer.text}")
-    return int(answer.json()["totalCount"])
-
-
-def _tell(progress: str) -> None:
-    print(progress, file=sys.stderr, flush=True)

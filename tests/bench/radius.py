@@ -47,20 +47,26 @@ SERVERS = (
 
 def run(settings: Settings) -> str:
     """Measure all chosen servers; Markdown. BenchmarkError when a server does not start or the comparison is void."""
-    chosen = [server for server in SERVERS if not settings.servers or server.key in settings.servers]
+    results, names = measure(SERVERS, settings)
+    return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
+
+
+def measure(servers: Sequence[Server], settings: Settings, *options: str) -> tuple[Results, Mapping[str, str]]:
+    """What the chosen ones of some servers do, and their names by their keys. options: of radload. BenchmarkError as
+    `run`."""
+    chosen = [server for server in servers if not settings.servers or server.key in settings.servers]
     if not chosen:
-        raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in SERVERS)}")
+        raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in servers)}")
     results: Results = {}
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _started(chosen, Path(name)) as running:
         program = compile_radload(Path(name))
         for number in range(settings.rounds):
             for window in WINDOWS:
                 for key, server in running.items():
-                    load = _measure(program, server, window, settings)
+                    load = _measure(program, server, window, settings, options)
                     _tell(f"round {number + 1}, window {window}: {server.name}, {load.requests_per_second:.0f}/s")
                     results[key, window] = _better(results.get((key, window)), load)
-        names = {key: server.name for key, server in running.items()}
-    return "\n\n".join([_introduction(settings), _figures(results, names), *_ratios(results)])
+        return results, {key: server.name for key, server in running.items()}
 
 
 @contextmanager
@@ -75,10 +81,10 @@ def _started(servers: Sequence[Server], directory: Path) -> Iterator[Mapping[str
         yield running
 
 
-def _measure(program: Path, server: Running, window: int, settings: Settings) -> Load:
+def _measure(program: Path, server: Running, window: int, settings: Settings, options: Sequence[str]) -> Load:
     before = server.count_events() if server.count_events else 0
     arguments = ["-p", str(server.port), "-S", SECRET, "-u", str(USERS), "-w", str(window), "-t", str(RETRANSMIT_S)]
-    arguments += ["-n", str(settings.requests)]
+    arguments += ["-n", str(settings.requests), *options]
     for process_id in process_tree(server.process_id):
         arguments += ["-i", str(process_id)]
     load = run_radload(program, arguments, seconds=settings.seconds)
@@ -112,7 +118,8 @@ def _introduction(settings: Settings) -> str:
     )
 
 
-def _figures(results: Results, names: Mapping[str, str]) -> str:
+def figures(results: Results, names: Mapping[str, str]) -> str:
+    """The table of what was measured."""
     headers = ["window", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "memory MiB", "lost"]
     rows = [
         [
@@ -130,7 +137,7 @@ def _figures(results: Results, names: Mapping[str, str]) -> str:
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right", "left", *["right"] * 6])
 
 
-def _ratios(results: Results) -> list[str]:
+def ratios(results: Results) -> list[str]:
     """The two questions that the benchmark is for; none where a server was left out."""
     headers = ["window", "throughput / FreeRADIUS recording (aim: 10)", "requests per CPU second / FreeRADIUS (aim: 1)"]
     rows = []

@@ -1,6 +1,6 @@
 /* radload: a RADIUS load generator that costs little, so that what it measures is the server.
  *
- * Every Access-Request is built before the clock starts. While it runs, one thread keeps a window of requests
+ * Every request is built before the clock starts. While it runs, one thread keeps a window of requests
  * outstanding (closed loop) or sends at a fixed rate (open loop), retransmits what was not answered, and checks the
  * authenticators of every reply. At the end it prints one line of JSON.
  *
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 enum { MAX_PACKET = 4096, MAX_REQUESTS = 2000000, MAX_SOCKETS = 256, MAX_PIDS = 16, MAX_PREFIX = 64 };
+enum { IN_A_ROW = 1024 }; /* records of one kind, more than are outstanding, so that those of a session come in order */
 enum { TIMER = MAX_SOCKETS }; /* what epoll names the timer of a paced run */
 
 static const char USAGE[] =
@@ -30,18 +31,21 @@ static const char USAGE[] =
     "  -T SECONDS  stop sending after that time (60)        -t SECONDS  wait before a retransmission (2)\n"
     "  -R COUNT    times a request is sent at most (3)      -k COUNT    sockets, 256 identifiers each (4 or more)\n"
     "  -u COUNT    users user0.. with passwords pass0.. (100)\n"
+    "  -f NUMBER   first user (0), so that another run has users of its own\n"
     "  -b PERCENT  wrong passwords (0)                      -N COUNT    NAS nas-0.. at 10.0.0.1.. (1)\n"
     "  -m          a new Calling-Station-Id each request    -M          no Message-Authenticator\n"
+    "  -a          Accounting-Requests instead: of each 1024 sessions the Starts, an interim record each, the Stops\n"
+    "  -c FILE     attributes in place of passwords: a line of hexadecimal for each user from user0 on\n"
     "  -s PREFIX   of each Acct-Session-Id, which is PREFIX and the request's index in eight hexadecimal digits\n"
     "  -i PID      measure this server process; may be given several times\n"
     "  -l FILE     write a line for each answer: index, code, user, Acct-Session-Id, reply in hexadecimal\n"
     "Exit status: 0 all answered and authentic, 1 not so, 2 wrong usage or no start.\n";
 
 struct options {
-    const char *address, *secret, *session_prefix, *log_path;
-    int port, count, window, sockets, users, wrong_percent, nas_count, max_tries, pid_count, pids[MAX_PIDS];
+    const char *address, *secret, *session_prefix, *log_path, *proofs_path;
+    int port, count, window, sockets, users, first_user, wrong_percent, nas_count, max_tries, pid_count, pids[MAX_PIDS];
     double rate, seconds, timeout;
-    bool new_stations, is_unsigned;
+    bool new_stations, is_unsigned, is_accounting;
 };
 
 struct slot { /* one identifier of one socket */
@@ -81,22 +85,53 @@ static double now(void) {
 }
 
 static void session_of(int index, char *text, size_t size) {
-    snprintf(text, size, "%s%08X", options.session_prefix, (unsigned)index);
+    int session = options.is_accounting ? index / (3 * IN_A_ROW) * IN_A_ROW + index % IN_A_ROW : index;
+    snprintf(text, size, "%s%08X", options.session_prefix, (unsigned)session);
+}
+
+static int status_of(int index) {
+    static const int statuses[] = {START, INTERIM, STOP};
+    return options.is_accounting ? statuses[index / IN_A_ROW % 3] : 0;
+}
+
+static int user_of(int index) {
+    return options.first_user + (options.is_accounting ? index % IN_A_ROW : index) % options.users;
+}
+
+static struct proof *read_proofs(void) {
+    int count = options.first_user + options.users;
+    struct proof *proofs = allocate((size_t)count, sizeof *proofs);
+    FILE *file = fopen(options.proofs_path, "r");
+    if (file == NULL) fail("the attributes cannot be read");
+    for (int i = 0; i < count; i++) {
+        char line[2 * sizeof proofs->octets + 2];
+        if (fgets(line, sizeof line, file) == NULL) fail("there are fewer lines of attributes than users");
+        for (char *digits = line; *digits != '\n'; digits += 2)
+            if (proofs[i].length == sizeof proofs->octets ||
+                sscanf(digits, "%2hhx", &proofs[i].octets[proofs[i].length++]) != 1)
+                fail("attributes that are not hexadecimal, or over 128 octets");
+    }
+    fclose(file);
+    return proofs;
 }
 
 static void build_requests(struct run *run) {
+    struct proof *proofs = options.proofs_path != NULL ? read_proofs() : NULL;
     char session[MAX_PREFIX + 16];
     srand(1); /* the same requests have wrong passwords in each run */
     for (int i = 0; i < options.count; i++) {
-        int user = i % options.users;
+        int user = user_of(i);
         session_of(i, session, sizeof session);
         struct login login = {
-            .user = user, .nas = i % options.nas_count, .port = 1000 + i % 1000,
+            .user = user, .nas = (options.is_accounting ? user : i) % options.nas_count,
+            .port = 1000 + (options.is_accounting ? user : i) % 1000,
             .station = (unsigned)(options.new_stations ? i : user), .is_signed = !options.is_unsigned,
-            .is_wrong = rand() % 100 < options.wrong_percent, .session = session,
+            .is_wrong = rand() % 100 < options.wrong_percent, .session = session, .status = status_of(i),
+            .proof = proofs != NULL ? &proofs[user] : NULL,
         };
-        build_request(&run->requests[i], (uint8_t)i, &login);
+        (options.is_accounting ? build_record : build_request)(&run->requests[i], (uint8_t)i, &login);
     }
+    free(proofs);
 }
 
 /* ---- sending and receiving ---- */
@@ -181,7 +216,7 @@ static void send_due(struct run *run, double time) {
 static void write_log(struct run *run, uint32_t index, const uint8_t *reply, size_t length) {
     char session[MAX_PREFIX + 16];
     session_of((int)index, session, sizeof session);
-    fprintf(run->log, "%u\t%d\tuser%d\t%s\t", index, reply[0], (int)index % options.users, session);
+    fprintf(run->log, "%u\t%d\tuser%d\t%s\t", index, reply[0], user_of((int)index), session);
     for (size_t i = 0; i < length; i++) fprintf(run->log, "%02x", reply[i]);
     fputc('\n', run->log);
 }
@@ -199,7 +234,7 @@ static void take_reply(struct run *run, int socket, const uint8_t *reply, size_t
     run->outstanding--;
     run->latencies[run->answered++] = time - slot->started;
     run->last_answer = time;
-    run->accepts += reply[0] == ACCESS_ACCEPT;
+    run->accepts += reply[0] == (options.is_accounting ? ACCOUNTING_RESPONSE : ACCESS_ACCEPT);
     run->rejects += reply[0] == ACCESS_REJECT;
     run->challenges += reply[0] == ACCESS_CHALLENGE;
     if (run->log != NULL) write_log(run, slot->request, reply, length);
@@ -333,12 +368,15 @@ static void read_option(int option) {
     case 'R': options.max_tries = whole(optarg, 1, 100); break;
     case 'k': options.sockets = whole(optarg, 1, MAX_SOCKETS); break;
     case 'u': options.users = whole(optarg, 1, MAX_REQUESTS); break;
+    case 'f': options.first_user = whole(optarg, 0, MAX_REQUESTS); break;
     case 'b': options.wrong_percent = whole(optarg, 0, 100); break;
     case 'N': options.nas_count = whole(optarg, 1, MAX_REQUESTS); break;
     case 'm': options.new_stations = true; break;
     case 'M': options.is_unsigned = true; break;
+    case 'a': options.is_accounting = true; break;
     case 's': options.session_prefix = optarg; break;
     case 'l': options.log_path = optarg; break;
+    case 'c': options.proofs_path = optarg; break;
     case 'i':
         if (options.pid_count == MAX_PIDS) fail("too many processes");
         options.pids[options.pid_count++] = whole(optarg, 1, 1 << 30);
@@ -349,7 +387,7 @@ static void read_option(int option) {
 
 static void read_options(int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "h:p:S:n:w:r:T:t:R:k:u:b:N:mMs:i:l:")) != -1) read_option(option);
+    while ((option = getopt(argc, argv, "h:p:S:n:w:r:T:t:R:k:u:f:b:N:mMas:i:l:c:")) != -1) read_option(option);
     if (optind != argc) read_option('?');
     if (strlen(options.session_prefix) > MAX_PREFIX) fail("the prefix is longer than 64 characters");
     /* Four identifiers for each outstanding request: one that waits for its timeout must not hold up the others. */

@@ -41,15 +41,19 @@ class Load:
 
 def compile_radload(directory: Path) -> Path:
     """Compile the generator into a directory; the path of the program. BenchmarkError with what the compiler said."""
-    program = directory / "radload"
+    return compile_c(SOURCE.name, directory, "-lcrypto")
+
+
+def compile_c(source: str, directory: Path, *libraries: str) -> Path:
+    """Compile a program that lies beside this file. BenchmarkError with what the compiler said."""
+    program = directory / Path(source).stem
+    command = [*COMPILER, "-o", str(program), str(SOURCE.with_name(source)), *libraries]
     try:
-        subprocess.run(
-            [*COMPILER, "-o", program, SOURCE, "-lcrypto"], check=True, capture_output=True, text=True, timeout=120
-        )
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     except FileNotFoundError as error:
         raise BenchmarkError("no C compiler: apt-get install gcc libssl-dev") from error
     except subprocess.CalledProcessError as error:
-        raise BenchmarkError(f"radload.c does not compile (libssl-dev installed?)\n{error.stderr}") from error
+        raise BenchmarkError(f"{source} does not compile (libssl-dev installed?)\n{error.stderr}") from error
     return program
 
 

@@ -15,24 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACCESS_REQUEST = 1, ACCESS_ACCEPT = 2, ACCESS_REJECT = 3, ACCESS_CHALLENGE = 11 };
+enum { ACCESS_REQUEST = 1, ACCESS_ACCEPT = 2, ACCESS_REJECT = 3, ACCOUNTING_REQUEST = 4, ACCOUNTING_RESPONSE = 5,
+       ACCESS_CHALLENGE = 11 };
 enum { /* RFC 2865 section 5, RFC 2866 section 5.5, RFC 3579 section 3.2 */
     USER_NAME = 1, USER_PASSWORD = 2, NAS_IP_ADDRESS = 4, NAS_PORT = 5, SERVICE_TYPE = 6, CALLED_STATION_ID = 30,
     CALLING_STATION_ID = 31, NAS_IDENTIFIER = 32, ACCT_SESSION_ID = 44, NAS_PORT_TYPE = 61, MESSAGE_AUTHENTICATOR = 80,
+    FRAMED_IP_ADDRESS = 8, ACCT_STATUS_TYPE = 40, ACCT_DELAY_TIME = 41, ACCT_INPUT_OCTETS = 42, ACCT_OUTPUT_OCTETS = 43,
+    ACCT_SESSION_TIME = 46, ACCT_INPUT_PACKETS = 47, ACCT_OUTPUT_PACKETS = 48, ACCT_TERMINATE_CAUSE = 49,
 };
+enum { START = 1, STOP = 2, INTERIM = 3, USER_REQUEST = 1 };
 enum { LOGIN_USER = 1, PORT_TYPE_VIRTUAL = 5 };
 enum { SIGNATURE_AT = 22 }; /* Message-Authenticator comes first: a header of 20 octets, type, length, value */
 
 struct request {
     uint16_t length;
-    uint8_t octets[318]; /* the longest that push_login makes takes 300 */
+    uint8_t octets[416]; /* push_record takes at most 312, push_login 282 and what proves the user */
 };
 
-struct login { /* what differs from one request to the next */
+struct proof { /* attributes in place of a password */
+    uint8_t length, octets[128];
+};
+
+struct login { /* what differs from one request to the next; status: of an accounting record; proof: NULL: a password */
     int user, nas, port;
     unsigned station;
     bool is_wrong, is_signed;
     const char *session;
+    int status;
+    const struct proof *proof;
 };
 
 static const char *secret;
@@ -96,13 +106,9 @@ static void push_password(struct request *request, const char *password) {
     push(request, USER_PASSWORD, hidden, sizeof hidden);
 }
 
-static void push_login(struct request *request, const struct login *login) {
+static void push_sender(struct request *request, const struct login *login) {
     char text[32];
     unsigned station = login->station;
-    snprintf(text, sizeof text, "user%d", login->user);
-    push_text(request, USER_NAME, text);
-    snprintf(text, sizeof text, "pass%d%s", login->user, login->is_wrong ? "X" : "");
-    push_password(request, text);
     push_number(request, NAS_IP_ADDRESS, 0x0A000001u + (uint32_t)login->nas);
     push_number(request, NAS_PORT, (uint32_t)login->port);
     snprintf(text, sizeof text, "nas-%d", login->nas);
@@ -114,6 +120,56 @@ static void push_login(struct request *request, const struct login *login) {
     push_number(request, NAS_PORT_TYPE, PORT_TYPE_VIRTUAL);
     push_number(request, SERVICE_TYPE, LOGIN_USER);
     push_text(request, ACCT_SESSION_ID, login->session);
+}
+
+static void push_login(struct request *request, const struct login *login) {
+    char text[32];
+    snprintf(text, sizeof text, "user%d", login->user);
+    push_text(request, USER_NAME, text);
+    if (login->proof != NULL) {
+        memcpy(request->octets + request->length, login->proof->octets, login->proof->length);
+        request->length = (uint16_t)(request->length + login->proof->length);
+    } else {
+        snprintf(text, sizeof text, "pass%d%s", login->user, login->is_wrong ? "X" : "");
+        push_password(request, text);
+    }
+    push_sender(request, login);
+}
+
+/* An interim record after a minute, a Stop after two (RFC 2866 section 5). */
+static void push_record(struct request *request, const struct login *login) {
+    char text[32];
+    uint32_t minutes = login->status == START ? 0 : login->status == INTERIM ? 1 : 2;
+    snprintf(text, sizeof text, "user%d", login->user);
+    push_text(request, USER_NAME, text);
+    push_number(request, ACCT_STATUS_TYPE, (uint32_t)login->status);
+    push_number(request, ACCT_DELAY_TIME, 0);
+    push_number(request, FRAMED_IP_ADDRESS, 0x0A800000u + (uint32_t)login->user);
+    push_sender(request, login);
+    if (minutes == 0) return;
+    push_number(request, ACCT_SESSION_TIME, minutes * 60);
+    push_number(request, ACCT_INPUT_OCTETS, minutes * 100000);
+    push_number(request, ACCT_OUTPUT_OCTETS, minutes * 900000);
+    push_number(request, ACCT_INPUT_PACKETS, minutes * 400);
+    push_number(request, ACCT_OUTPUT_PACKETS, minutes * 700);
+    if (login->status == STOP) push_number(request, ACCT_TERMINATE_CAUSE, USER_REQUEST);
+}
+
+/* Its authenticator is of the packet, with zeros in its own place, and the secret (RFC 2866 section 3). */
+static void build_record(struct request *request, uint8_t identifier, const struct login *login) {
+    uint8_t *octets = request->octets;
+    MD5_CTX md5;
+    octets[0] = ACCOUNTING_REQUEST;
+    octets[1] = identifier;
+    memset(octets + 4, 0, 16);
+    request->length = 20;
+    push_record(request, login);
+    octets[2] = (uint8_t)(request->length >> 8);
+    octets[3] = (uint8_t)request->length;
+    MD5_Init(&md5);
+    MD5_Update(&md5, octets, request->length);
+    MD5_Update(&md5, secret, strlen(secret));
+    MD5_Final(octets + 4, &md5);
 }
 
 /* Signed first, as it should be since CVE-2024-3596; the signature is computed last. */

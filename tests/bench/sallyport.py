@@ -92,4 +92,5 @@ def sallyport(directory: Path, *, users: int) -> Iterator[Running]:
             port=authentication,
             process_id=process.pid,
             count_events=lambda: count_events(data / "sallyport.db"),
+            accounting_port=accounting,
         )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from . import machine
+from . import machine, mschap
 from .freeradius import find_program, freeradius
+from .freeradius_accounting import accounting_freeradius, package_file
 from .radius import check_fair
 from .radload import Load, compile_radload, parse_load, run_radload
 from .settings import BenchmarkError
@@ -34,6 +35,15 @@ def has_freeradius() -> bool:
     except BenchmarkError:
         return False
     return shutil.which("cc") is not None
+
+
+def has_radacct() -> bool:
+    """Whether the package's schema is here, and may be read."""
+    try:
+        package_file("schema.sql")
+    except BenchmarkError:
+        return False
+    return has_freeradius()
 
 
 def test_a_fair_load_passes() -> None:
@@ -71,6 +81,34 @@ def test_the_machine_is_described(tmp_path: Path) -> None:
         "- databases on",
     ]
     assert "unknown" not in told
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not has_radacct(), reason="freeradius with its SQL schema, or cc, is not installed")
+def test_freeradius_records_each_session(tmp_path: Path) -> None:
+    """Begin, interim record and end of each session are in radacct: otherwise its figures would be for another job."""
+    program, directory = compile_radload(tmp_path), tmp_path / "peer"
+    directory.mkdir()
+    with accounting_freeradius(directory) as peer:
+        arguments = ["-a", "-p", str(peer.port), "-n", "3072", "-u", "10", "-N", "5", "-t", "10"]
+        told = run_radload(program, arguments, seconds=60)
+        assert peer.count_events is not None
+        assert peer.count_events() == told.accepts == told.answered == 3072
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
+def test_freeradius_checks_mschap(tmp_path: Path) -> None:
+    """It takes a user's own response and no other's, and records both: otherwise its figures would be for nothing."""
+    program, directory, proofs = compile_radload(tmp_path), tmp_path / "peer", tmp_path / "proofs"
+    directory.mkdir()
+    right, wrong = (mschap.proof(f"user{number}", "pass0").hex() for number in range(2))
+    proofs.write_text(f"{right}\n{wrong}\n")
+    with mschap.mschap_freeradius(directory, recording=True) as peer:
+        arguments = ["-p", str(peer.port), "-n", "20", "-u", "2", "-c", str(proofs), "-t", "10"]
+        told = run_radload(program, arguments, seconds=30)
+        assert peer.count_events is not None
+        assert (told.accepts, told.rejects, peer.count_events()) == (10, 10, 20)
 
 
 @pytest.mark.peer

@@ -77,6 +77,28 @@ def server(answer: Answer) -> Iterator[tuple[int, list[bytes]]]:
             thread.join()
 
 
+def response(request: bytes) -> bytes:
+    """An Accounting-Response to an authentic Accounting-Request (RFC 2866 section 3); nothing to another."""
+    if hashlib.md5(request[:4] + ZEROS + request[20:] + KEY).digest() != request[4:20]:
+        return b""
+    head = bytes((5, request[1], 0, 20))
+    return head + hashlib.md5(head + request[4:20] + KEY).digest()
+
+
+def test_accounting_is_authentic_and_in_order(program: Path) -> None:
+    """With -a each session has a Start, an interim record and a Stop, which say what they should."""
+    with server(response) as (port, requests):
+        told = run_radload(program, ["-p", str(port), "-a", "-n", "3072", "-u", "7", "-s", "x-"], seconds=30)
+    assert (told.answered, told.accepts, told.bad_replies) == (3072, 3072, 0)
+    sessions: dict[bytes, list[int]] = {}
+    for request in requests:
+        values = dict(attributes(request))
+        sessions.setdefault(values[44], []).append(int.from_bytes(values[40]))
+        assert int.from_bytes(values.get(46, b"")) == {1: 0, 3: 60, 2: 120}[int.from_bytes(values[40])]
+    assert len(sessions) == 1024
+    assert {tuple(dict.fromkeys(each)) for each in sessions.values()} == {(1, 3, 2)}
+
+
 def test_each_request_is_signed_first_and_hides_the_password(program: Path) -> None:
     """Message-Authenticator leads and holds; the password opens under the secret and belongs to the user."""
     with server(reply) as (port, requests):
@@ -92,6 +114,24 @@ def test_each_request_is_signed_first_and_hides_the_password(program: Path) -> N
         assert password == values[1].replace(b"user", b"pass")
 
 
+def test_attributes_in_place_of_passwords(program: Path, tmp_path: Path) -> None:
+    """With -c each user has the attributes of its line; a file that is too short, or no hexadecimal, ends the run."""
+    lines = [bytes((26, 8, 0, 0, 1, 55, 1, number)) for number in range(3)]
+    file = tmp_path / "proofs"
+    file.write_text("".join(f"{line.hex()}\n" for line in lines))
+    with server(reply) as (port, requests):
+        arguments = ["-p", str(port), "-n", "6", "-c", str(file), "-u"]
+        assert run_radload(program, [*arguments, "3"], seconds=5).accepts == 6
+        with pytest.raises(BenchmarkError, match="fewer lines"):
+            run_radload(program, [*arguments, "4"], seconds=5)
+        file.write_text("no hexadecimal\n" * 3)
+        with pytest.raises(BenchmarkError, match="not hexadecimal"):
+            run_radload(program, [*arguments, "3"], seconds=5)
+    values = [dict(attributes(request)) for request in requests]
+    assert {value[1]: value[26] for value in values} == {b"user%d" % n: line[2:] for n, line in enumerate(lines)}
+    assert not any(2 in value for value in values)
+
+
 def test_sessions_stations_and_nas_are_spread(program: Path) -> None:
     """Each request has its own session under the prefix and, when asked, its own station; NAS come in turn."""
     with server(reply) as (port, requests):
@@ -102,6 +142,15 @@ def test_sessions_stations_and_nas_are_spread(program: Path) -> None:
     assert {value[32] for value in values} == {b"nas-%d" % index for index in range(10)}
     assert {value[4] for value in values} == {bytes((10, 0, 0, 1 + index)) for index in range(10)}
     assert not any(80 in value for value in values)
+
+
+def test_users_of_its_own(program: Path) -> None:
+    """Two runs need not share a user: one begins where the other ends; the station goes with the user."""
+    with server(reply) as (port, requests):
+        run_radload(program, ["-p", str(port), "-n", "20", "-u", "10", "-f", "100"], seconds=5)
+    values = [dict(attributes(request)) for request in requests]
+    assert {value[1] for value in values} == {b"user%d" % number for number in range(100, 110)}
+    assert {value[31] for value in values} == {b"02-00-00-00-00-%02X" % number for number in range(100, 110)}
 
 
 @pytest.mark.parametrize("octet", [0, 4, 37], ids=["code", "response authenticator", "message authenticator"])

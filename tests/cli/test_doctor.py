@@ -90,9 +90,27 @@ def test_unsigned_proxy_state_is_seen(service: Service) -> None:
 def test_domains_without_provider_or_client(service: Service) -> None:
     """Enforcing without anyone to ask, and a domain that no device can reach, are warnings."""
     add_domain(service, "lonely", org=77, mode="enforce")
-    told = [text for level, text in of_check(service, "domains") if level == "warning"]
+    told = warnings_of_domains(service)
     assert any(text.startswith("lonely: this domain has no MFA provider") for text in told)
     assert "lonely: no RADIUS client belongs to it" in told
+
+
+def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
+    """A domain without a first factor is named, with the clients that vouch for its users, or that nobody may."""
+    add_domain(service, "trusting", org=78, first_factor="none")
+    assert "trusting: its first factor is none, and no client may vouch: nobody can log in" in warnings_of_domains(
+        service
+    )
+    secret = "a long secret of the tests"
+    service.ok("client", "add", "nps", "--address", "127.13.0.1", "--org", "78", "--tenant", "1", "--secret", secret,
+               "--domain", "trusting", "--password-verified")  # fmt: skip
+    told = warnings_of_domains(service)
+    assert "trusting: checks no password; these clients vouch for every name: nps" in told
+
+
+def warnings_of_domains(service: Service) -> list[str]:
+    """What the check `domains` warns of."""
+    return [text for level, text in of_check(service, "domains") if level == "warning"]
 
 
 def test_unknown_senders_are_listed(service: Service) -> None:
@@ -144,7 +162,7 @@ def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> 
         ("insert into _sqlite_migrations (migration_set, name, applied_at) values ('sallyport', 'm9999', '')",
          "database", "problem"),
         ("delete from _sqlite_migrations", "database", "problem"),
-        ("insert into events select 1, 9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0",
+        ("insert into events select 1, 9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0, null",
          "records", "problem"),
     ],
 )  # fmt: skip

@@ -1,7 +1,9 @@
 """`sallyport domain`: what it prints, and that a mode holds for the next login."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -13,7 +15,7 @@ from tests.service import RunningService
 @pytest.fixture(scope="module")
 def corp(service: Service) -> Iterator[int]:
     """A domain with a user, whose logins come from 127.6.0.1."""
-    domain = add_domain(service, "corp")
+    domain = add_domain(service, "corp", fallback="allow")
     add_user(service, "corp", "ann")
     add_client(service, "gate", "127.6.0.1", "corp")
     yield int(domain)
@@ -69,12 +71,72 @@ def test_the_break_glass_reaches_every_domain(service: Service, corp: int) -> No
     assert would_have_been(service, corp) == "accept"
 
 
+def test_back_to_what_was(service: Service, corp: int) -> None:
+    """`mode --all restore` undoes the break-glass, however often that was used, but for what was set by hand since;
+    both hold for the next login."""
+
+    def modes() -> dict[str, str]:
+        return {row["name"]: row["mode"] for row in service.call("domain.list") if row["name"] in {"corp", "hand"}}
+
+    add_domain(service, "hand", mode="enforce")
+    service.ok("domain", "mode", "corp", "enforce")
+    for _ in range(2):
+        service.ok("domain", "mode", "--all", "monitor")
+    assert would_have_been(service, corp) == "accept"
+    service.ok("domain", "mode", "hand", "monitor")
+    restored = service.cli("domain", "mode", "--all", "restore")
+    assert (restored.returncode, "domain corp" in restored.stderr, "domain hand" in restored.stderr) == (0, True, False)
+    assert modes() == {"corp": "enforce", "hand": "monitor"}
+    assert would_have_been(service, corp) == ""
+    again = service.cli("domain", "mode", "--all", "restore")
+    assert (again.returncode, again.stderr) == (0, "nothing to restore\n")
+    service.ok("domain", "mode", "corp", "monitor")
+
+
+def test_a_preview_before_enforcing(service: Service, corp: int) -> None:
+    """Tables for people, the answer of the API for programs; the switch tells its summary, and is refused where it is
+    to be clean and is not."""
+    would_have_been(service, corp)
+    told = service.cli("domain", "preview", "corp", "--days", "1")
+    assert (told.returncode, "no provider" in told.stdout) == (0, True)
+    assert "users: 1 accept, 0 challenge, 0 reject, 0 unknown" in told.stderr
+    impact = json.loads(service.ok("domain", "preview", str(corp), "--json"))
+    body = {"orgId": 1, "tenantId": 1, "domainId": corp}
+    assert impact["users"] == service.post("/ad/PreviewEnforcement", body)["users"]
+    refused = service.cli("domain", "mode", "corp", "enforce", "--require-clean", "--fallback", "deny")
+    assert (refused.returncode, "would deny" in refused.stderr) == (1, True)
+    assert would_have_been(service, corp) == "accept"
+    clean = service.cli("domain", "mode", "corp", "enforce", "--require-clean")
+    assert (clean.returncode, "logins between" in clean.stderr) == (0, True)
+    service.ok("domain", "mode", "corp", "monitor")
+
+
+def test_a_mode_for_a_time(service: Service, corp: int) -> None:
+    """When it ends is told and listed; `confirm` keeps it."""
+    tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "10")
+    assert (tried.returncode, "unless confirmed" in tried.stderr) == (0, True)
+    ends = next(row["reverts_at"] for row in service.call("domain.list") if row["id"] == corp)
+    assert ends in tried.stderr
+    kept = service.cli("domain", "confirm", "corp")
+    assert (kept.returncode, "unless confirmed" in kept.stderr, "enforce" in kept.stderr) == (0, False, True)
+    service.ok("domain", "mode", "corp", "monitor")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
         (("mode", "nowhere", "monitor"), 1),
         (("mode", "twice", "monitor"), 1),
         (("mode", "--all", "enforce"), 2),
+        (("mode", "--all", "monitor", "--require-clean"), 2),
+        (("mode", "--all", "monitor", "--revert-after", "5"), 2),
+        (("mode", "--all", "restore", "--fallback", "deny"), 2),
+        (("mode", "corp", "restore"), 2),
+        (("mode", "corp", "enforce", "--revert-after", "0"), 2),
+        (("mode", "corp", "enforce", "--revert-after", "10081"), 2),
+        (("confirm", "nowhere"), 1),
+        (("preview", "nowhere"), 1),
+        (("preview", "corp", "--days", "366"), 2),
         (("mode", "corp"), 2),
         (("mode", "corp", "maybe"), 2),
         (("mode", "--all", "corp", "monitor"), 2),
@@ -96,3 +158,33 @@ def test_without_a_service(stopped: RunningService) -> None:
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
     stopped.ok("domain", "mode", "--all", "monitor")
     assert {row["mode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
+
+
+def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
+    """Is taken back at the next start, before anything else is done; what is not due yet waits on."""
+    for name in ("due", "waiting"):
+        stopped.ok("domain", "add", name, *TENANT)
+        stopped.ok("domain", "mode", name, "enforce", "--revert-after", "5")
+    with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as database, database:
+        database.execute("update domains set reverts_at = 2, revert_set_at = 1 where name = 'due'")
+    stopped.start()
+    modes = {row["name"]: (row["mode"], bool(row["reverts_at"])) for row in stopped.call("domain.list")}
+    assert (modes["due"], modes["waiting"]) == (("monitor", False), ("enforce", True))
+
+
+def test_sessions_of_who_loses_access(service: Service) -> None:
+    """A domain is told at its making, or later, to end them; yes and no by any name of the domain."""
+
+    def disconnects(name: str) -> object:
+        return {each["name"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][
+            "disconnect_on_revoke"
+        ]
+
+    made = service.ok("domain", "add", "strict", *OTHER_TENANT, "--disconnect-on-revoke")
+    service.ok("domain", "add", "lenient", *OTHER_TENANT)
+    assert (disconnects("strict"), disconnects("lenient")) == (True, False)
+    service.ok("domain", "set", made, "--disconnect-on-revoke", "no")
+    service.ok("domain", "set", "Lenient", "--disconnect-on-revoke", "yes")
+    assert (disconnects("strict"), disconnects("lenient")) == (False, True)
+    assert service.cli("domain", "set", made).returncode == 2
+    assert service.cli("domain", "set", "nowhere", "--disconnect-on-revoke", "yes").returncode == 1

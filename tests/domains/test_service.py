@@ -89,7 +89,7 @@ async def test_enforcing_without_a_provider_is_warned_about(areas: Areas) -> Non
     """In enforce mode alone."""
     assert areas.domains.warnings(areas.domain) == []
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
-    assert areas.domains.warnings(areas.domain) == [NO_PROVIDER]
+    assert areas.domains.warnings(areas.domain) == [NO_PROVIDER.format("deny")]
 
 
 async def test_finding_by_name_or_id(areas: Areas) -> None:
@@ -113,3 +113,14 @@ async def test_the_mode_is_a_metric(areas: Areas) -> None:
         await areas.domains.set_mode([areas.domain], mode)
         shown = {each: areas.sample("sallyport_enforcement_mode", domain=str(areas.domain), mode=each) for each in Mode}
         assert shown == {each: float(each is mode) for each in Mode}
+
+
+async def test_disconnecting_who_loses_access(areas: Areas) -> None:
+    """Holds when it returns, and is in the audit trail where it changes anything."""
+    assert not areas.domains.table.by_id[areas.domain].disconnect_on_revoke
+    for disconnects in (True, True, False):
+        await areas.domains.set_disconnect_on_revoke(areas.domain, disconnects)
+        assert areas.domains.table.by_id[areas.domain].disconnect_on_revoke is disconnects
+    sql = "select changes from audit_trail where action = 'domain.set' order by id"
+    told = await areas.store.read(lambda tx: tx.rows(sql))
+    assert told == [('{"disconnectOnRevoke": [false, true]}',), ('{"disconnectOnRevoke": [true, false]}',)]

@@ -9,8 +9,9 @@ import trio.testing
 
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.model import Client
-from sallyport.listen.exchange import Exchange, Kind, Services, Source, Waiting
+from sallyport.listen.exchange import Exchange, Kind, Services, Source
 from sallyport.listen.senders import Senders
+from sallyport.listen.waiting import Waiting
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import decode_reply
@@ -25,7 +26,7 @@ WINDOW_S = 15.0
 class Wire:
     """One or more exchanges over the same areas. ann has the password hello; 192.0.2.1 is a RADIUS client."""
 
-    def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 100, reject_delay_s: float = 0) -> None:
+    def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 200, reject_delay_s: float = 0) -> None:
         self.areas = areas
         self.nursery = nursery
         self.radius_metrics = RadiusMetrics(areas.registry)
@@ -36,7 +37,7 @@ class Wire:
         self._begun = time.monotonic() - areas.clock() / SECOND
         self._out, self._in = trio.open_memory_channel[tuple[bytes, Source]](10_000)
         self.services = Services(
-            clients=areas.clients,
+            find_client=areas.clients.find,
             domains=areas.domains,
             sightings=areas.devices.sightings,
             pipeline=areas.pipeline,

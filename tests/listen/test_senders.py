@@ -23,6 +23,12 @@ def test_who_sent_last_comes_first() -> None:
     assert [sender.host for sender in senders.all()] == ["a", "c", "b"]
 
 
+def test_what_is_new_is_said_once() -> None:
+    """A new address is news, and so is another reason; the same one again is not."""
+    senders = Senders()
+    assert [senders.note("a", reason, 0) for reason in ("x", "x", "y", "y", "x")] == [True, False, True, False, True]
+
+
 def test_the_table_is_bounded() -> None:
     """The one that was silent longest makes room; who goes on sending keeps its count."""
     senders = Senders(max_senders=10)

@@ -7,7 +7,7 @@ import trio
 
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN, Device
-from sallyport.login.model import Answered, Decision, Login
+from sallyport.login.model import Answered, Decision, Login, Reason, Verdict
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
 from tests.areas import Areas, areas, clock
@@ -55,25 +55,27 @@ class Desk:
 
     async def decide(self, login: Login) -> Decision:
         """Its decision, whether or not the store had to be asked."""
-        decision = self.areas.pipeline.begin(login)
-        return decision if decision is not None else await self.areas.pipeline.finish(login)
+        pipeline = self.areas.pipeline
+        decision = pipeline.begin(login) or await pipeline.check(login)
+        if decision is None:
+            pipeline.note(login)
+            decision = await pipeline.ask(login)
+        assert decision is not None, "another request of this login took its place"
+        return decision
 
     async def decided(self, datagram: bytes, client: Client | None = None) -> tuple[str, str, str, int]:
-        """A login's decision in short: (decision, reason, user, domain)."""
+        """What is applied in short, in a domain that monitors: (verdict, why not, user, domain)."""
         login = self.login(datagram, client)
         decision = await self.decide(login)
-        return decision.decision, decision.reason, login.user, login.domain.id if login.domain else 0
+        reason = Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
+        return decision.applied, reason, login.user, login.domain.id if login.domain else 0
 
-    async def ready(self, datagram: bytes, device: str = "", station: str = "") -> Login:
-        """A decided login with its device and its answer, for the journal."""
+    async def ready(self, datagram: bytes) -> Login:
+        """A decided login with its device, its station and its answer, for the journal."""
         login = self.login(datagram)
         login.decision = await self.decide(login)
-        sightings = self.areas.devices.sightings
-        login.device = sightings.device(login.request, SOURCE[0], self.client, self.areas.domain, login.at)
-        if station:
-            login.station = station
-            login.behind = sightings.station(login.device, station, login.user, login.at)
-        code = ACCESS_ACCEPT if login.decision.passed else ACCESS_REJECT
+        self.areas.pipeline.note(login)
+        code = ACCESS_ACCEPT if login.decision.applied is Verdict.ACCEPT else ACCESS_REJECT
         login.reply = encode_reply(code, login.request, self.client.secret)
         return login
 

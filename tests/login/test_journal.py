@@ -50,7 +50,7 @@ async def written(desk: Desk, *entries: Answered) -> None:
 
 async def test_what_is_written_of_a_login(desk: Desk) -> None:
     """Its event in the interface's terms, its device and station, and its answer's octets."""
-    login = await desk.ready(pap("Ann@CORP", "hello", SWITCH), station="02-00-00-00-00-01")
+    login = await desk.ready(pap("Ann@CORP", "hello", SWITCH))
     login.latency_us = 1234
     await written(desk, login)
     (event,) = await events(desk.areas)
@@ -65,10 +65,10 @@ async def test_what_is_written_of_a_login(desk: Desk) -> None:
         station="02-00-00-00-00-01",
         method="pap",
         factor="local",
-        decision="accept",
+        decision="reject",
         applied_decision="accept",
-        would_have_been="accept",
-        reason="",
+        would_have_been="reject",
+        reason="no provider",
         latency_us=1234,
     )
     assert [await count(desk.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
@@ -129,6 +129,27 @@ async def test_what_is_written_of_accounting(desk: Desk) -> None:
     assert await count(desk.areas, "events") == 0
 
 
+async def test_an_accounting_record_that_is_sent_again(desk: Desk) -> None:
+    """Under another identifier and with a delay: it is answered, and kept and counted once, with its session."""
+
+    def record(identifier: int, delay: int) -> AccountingRecord:
+        body = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s", ACCT_DELAY_TIME=delay.to_bytes(4))
+        request = opened(accounting(body, identifier=identifier))
+        known = Entry((SOURCE, identifier), request.authenticator)
+        made = AccountingRecord(request, desk.client, SOURCE, desk.areas.clock(), desk.answers, known)
+        made.domain_id = desk.areas.domain
+        made.device = desk.areas.devices.sightings.device(request, SOURCE[0], desk.client, made.domain_id, made.at)
+        made.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
+        return made
+
+    first, second, third = record(1, 0), record(2, 5), record(3, 10)
+    await written(desk, first, second)
+    await written(desk, third)
+    assert desk.answers.sent == [first, second, third]
+    assert [await count(desk.areas, table) for table in ("accounting_records", "sessions")] == [1, 1]
+    assert desk.areas.sample("sallyport_accounting_records_total", status="start") == 1
+
+
 async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
     """When an entry may be answered, another program that opens the file sees its event, device and answer."""
 
@@ -161,9 +182,9 @@ async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
 
 async def test_one_registration_for_many_logins(desk: Desk) -> None:
     """A new device in several logins of one transaction is one row; metrics and log hear of it once."""
-    logins = [await desk.ready(pap("ann", "hello", SWITCH), station="s") for _ in range(10)]
+    logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]
     await written(desk, *logins)
-    await written(desk, await desk.ready(pap("ann", "hello", SWITCH), station="s"))
+    await written(desk, await desk.ready(pap("ann", "hello", SWITCH)))
     assert [await count(desk.areas, table) for table in ("devices", "stations")] == [1, 1]
     assert desk.areas.sample("sallyport_devices_registered_total", domain=str(desk.areas.domain)) == 1
 
@@ -172,13 +193,13 @@ async def test_a_store_that_fails_answers_nobody(desk: Desk) -> None:
     """An error in the middle undoes all of it: no event, no device, no answer; the same device is new again, and is
     written with the next login."""
     await desk.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
-    login = await desk.ready(pap("ann", "hello", SWITCH), station="s")
+    login = await desk.ready(pap("ann", "hello", SWITCH))
     await written(desk, login)
     assert (desk.answers.sent, desk.answers.dropped) == ([], [login])
     assert (login.device.id, login.behind and login.behind.stored) == (None, False)
     assert [await count(desk.areas, table) for table in ("events", "devices", "stations", "device_history")] == [0] * 4
     await desk.areas.store.write(lambda tx: tx.execute("alter table gone rename to answers"))
-    again = await desk.ready(pap("ann", "hello", SWITCH), station="s")
+    again = await desk.ready(pap("ann", "hello", SWITCH))
     assert again.device is login.device
     await written(desk, again)
     assert desk.answers.sent == [again]
@@ -229,8 +250,10 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
     that is in the inventory."""
     with closing(sqlite3.connect(desk.areas.store.path, isolation_level=None)) as connection:
         stepping = StepStore(desk.areas.store, connection)
-        journal = Journal(stepping, desk.areas.devices.count_registered, keep_answers_s=30, clock=desk.areas.clock)
-        lost, kept = [await desk.ready(pap("ann", "hello", SWITCH), station="s") for _ in range(2)]
+        areas = desk.areas
+        told = areas.devices.count_registered, areas.sessions.count_records
+        journal = Journal(stepping, *told, keep_answers_s=30, clock=areas.clock)
+        lost, kept = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
         journal.add(lost)
         journal.flush()
         journal.add(kept)
@@ -239,7 +262,7 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
         stepping.step()
     assert (desk.answers.dropped, desk.answers.sent) == ([lost], [kept])
     (event,) = await events(desk.areas)
-    row = await desk.areas.devices.one(desk.areas.domain, event.device_id)
+    row = (await desk.areas.devices.one(desk.areas.domain, event.device_id)).row
     assert (row.nas_identifier, kept.device.id) == ("switch-1", row.id)
     assert await count(desk.areas, "stations") == 1
 

@@ -4,35 +4,16 @@ import pytest
 
 from sallyport.base.errors import PacketError
 from sallyport.domains.model import FirstFactor, Mode
+from sallyport.endpoints.bodies import Action as AssignmentAction
+from sallyport.endpoints.groups.model import NewGroup
 from sallyport.login.model import Reason, Verdict
-from sallyport.login.pipeline import decide, default_domain, split_realm
-from sallyport.radius.attributes import USER_NAME, USER_PASSWORD, push_attribute
+from sallyport.login.pipeline import default_domain, split_realm
+from sallyport.login.rules.model import RuleFields
+from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
 from tests.login.conftest import Desk
-from tests.packets import access_request, attributes, chap, pap
+from tests.packets import access_request, attributes, chap, mschap2, pap
 
 R = Reason
-
-
-# --- the decision -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reason", list(Reason))
-def test_the_modes_differ_in_the_note_alone(reason: Reason) -> None:
-    """Monitor and enforce decide and apply the same; monitor notes the verdict as what would have been."""
-    monitor, enforce = decide(reason, Mode.MONITOR), decide(reason, Mode.ENFORCE)
-    verdict = Verdict.ACCEPT if reason is Reason.NONE else Verdict.REJECT
-    for decision in (monitor, enforce):
-        assert (decision.decision, decision.applied, decision.reason) == (verdict, verdict, reason)
-        assert decision.passed is (reason is Reason.NONE)
-    assert (monitor.would_have_been, enforce.would_have_been) == (verdict, "")
-    assert (monitor.mode, enforce.mode) == ("monitor", "enforce")
-    assert monitor.row == (verdict.value, verdict.value, verdict.value, reason.value)
-
-
-def test_decisions_are_few() -> None:
-    """The same checks in the same mode are the same object, so that it can be a key."""
-    assert decide(Reason.NONE, Mode.ENFORCE) is decide(Reason.NONE, Mode.ENFORCE)
-    assert len({decide(reason, mode) for reason in Reason for mode in Mode}) == len(Reason) * len(Mode)
 
 
 # --- who --------------------------------------------------------------------------------------------------------
@@ -208,11 +189,10 @@ async def test_a_chap_response_belongs_to_its_challenge(desk: Desk) -> None:
 
 
 async def test_no_credentials(desk: Desk) -> None:
-    """A request with neither password nor EAP, and EAP, which the local factor does not check yet, are rejects."""
-    for body, method in ((b"", "none"), (attributes(EAP_MESSAGE=b"\2\1\0\5\1"), "eap")):
-        login = desk.login(access_request(attributes(USER_NAME=b"ann") + body))
-        decision = await desk.decide(login)
-        assert (decision.reason, login.method) == (R.NO_CREDENTIALS, method)
+    """A request with neither password nor EAP is a reject."""
+    login = desk.login(access_request(attributes(USER_NAME=b"ann")))
+    decision = await desk.decide(login)
+    assert (decision.reason, login.method) == (R.NO_CREDENTIALS, "none")
 
 
 async def test_the_method_is_noted(desk: Desk) -> None:
@@ -227,7 +207,7 @@ async def test_the_method_is_noted(desk: Desk) -> None:
 # --- the domain's factor and mode ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", [FirstFactor.LDAP, FirstFactor.RADIUS, FirstFactor.NONE])
+@pytest.mark.parametrize("factor", [FirstFactor.LDAP, FirstFactor.RADIUS])
 async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: FirstFactor) -> None:
     """Whoever has the right local password, in either mode."""
     for mode in Mode:
@@ -235,6 +215,23 @@ async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: Fir
         await desk.areas.users.add(domain, "ann", b"hello")
         decided = await desk.decided(pap(f"ann@d-{mode}", "hello"))
         assert decided == ("reject", R.FIRST_FACTOR_UNAVAILABLE, "ann", domain)
+
+
+async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
+    """Where the domain has no first factor of its own: a client that was added for it, signed, whatever the user is
+    called and whatever was typed; nobody else, in either mode."""
+    areas = desk.areas
+    vouching = await areas.client("192.0.2.9/32", password_verified=True)
+    for mode in Mode:
+        name = f"d-{mode}"
+        domain = await areas.domains.add(areas.tenant, name, first_factor=FirstFactor.NONE, mode=mode)
+        await areas.users.add(domain, "ann", b"hello")
+        user = f"ann@{name}"
+        assert await desk.decided(pap(user, "hello")) == ("reject", R.MAY_NOT_VOUCH, "ann", domain)
+        unsigned = await desk.decided(pap(user, "hello", signed=False), vouching)
+        assert unsigned == ("reject", R.VOUCHES_UNSIGNED, "ann", domain)
+        vouched = ("accept", R.NONE) if mode is Mode.MONITOR else ("reject", R.NO_PROVIDER)
+        assert await desk.decided(pap(user, "whatever"), vouching) == (*vouched, "ann", domain)
 
 
 async def test_a_user_in_memory_needs_no_wait(desk: Desk) -> None:
@@ -252,7 +249,8 @@ async def test_a_mode_holds_for_a_login_that_waits(desk: Desk) -> None:
     login = desk.login(pap("ann", "hello"))
     assert desk.areas.pipeline.begin(login) is None
     await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
-    decision = await desk.areas.pipeline.finish(login)
+    decision = await desk.areas.pipeline.check(login)
+    assert decision is not None
     assert (decision.mode, decision.would_have_been) == ("enforce", "")
 
 
@@ -264,3 +262,53 @@ async def test_a_changed_password_holds_for_the_next_login(desk: Desk) -> None:
     await desk.areas.users.add(desk.areas.domain, "ann", b"another")
     assert (await desk.decided(pap("ann", "another")))[0] == "accept"
     assert (await desk.decided(pap("ann", "hello")))[1] == R.WRONG_PASSWORD
+
+
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_groups_of_a_user_feed_the_rules(desk: Desk) -> None:
+    """A rule for a group, in any case, holds for who is in it and while the group is active; by every kind of login."""
+    areas = desk.areas
+    rule = RuleFields.model_validate({"name": "staff", "action": "block", "groups": ["STAFF"], "priority": 1})
+    await areas.rules.add(areas.domain, rule)
+    ann = await areas.users.load(areas.domain, "ann")
+    assert ann is not None
+    group = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    logins = [(kind, kind("ann", "hello")) for kind in (pap, chap, mschap2)]
+    for member, status, blocked in ((False, "Active", False), (True, "Active", True), (True, "Off", False)):
+        await areas.groups.assign_users(
+            areas.domain, group, [ann.id], AssignmentAction.ADD if member else AssignmentAction.REMOVE
+        )
+        await areas.groups.edit(areas.domain, group, {"status": status})
+        for kind, datagram in logins:
+            decision = await desk.decide(desk.login(datagram))
+            assert (decision.reason is R.BLOCKED) is blocked, (kind, member, status)
+
+
+async def test_the_credential_policy_of_a_group_bounds_sessions(desk: Desk) -> None:
+    """The Accept carries the shortest time to live of the user's active groups as Session-Timeout (RFC 2865 section
+    5.27); where a login rule names one, that one."""
+    areas = desk.areas
+    ann = await areas.users.load(areas.domain, "ann")
+    assert ann is not None
+
+    async def timeout() -> bytes | None:
+        login = desk.login(pap("ann", "hello"))
+        await desk.decide(login)
+        return dict(pull_attributes(login.attributes)).get(SESSION_TIMEOUT)
+
+    for name, ttl in (("Staff", "8h"), ("Guests", "600"), ("Others", "")):
+        group = await areas.groups.add(areas.domain, NewGroup(name))
+        await areas.groups.assign_users(areas.domain, group, [ann.id], AssignmentAction.ADD)
+        await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": ttl})
+        assert await timeout() == {"Staff": 8 * 3600, "Guests": 600, "Others": 600}[name].to_bytes(4)
+        if name == "Guests":
+            guests = group
+    chosen = {"name": "r", "action": "allow", "replyAttributes": [{"name": "Session-Timeout", "value": 60}]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(chosen))
+    assert await timeout() == (60).to_bytes(4)
+    rule = areas.rules.all_of(areas.domain)[0].id
+    await areas.rules.delete(areas.domain, [rule])
+    await areas.groups.delete_credential_policy(areas.domain, guests, None)
+    assert await timeout() == (8 * 3600).to_bytes(4)

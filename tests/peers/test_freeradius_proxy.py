@@ -195,9 +195,9 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def eventually(holds: Callable[[], bool], output: Path) -> None:
-    """Ask until it holds, for ten seconds."""
-    deadline = time.monotonic() + 10
+def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) -> None:
+    """Ask until it holds, for ten seconds unless told otherwise."""
+    deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, output.read_text(errors="replace")[-3000:]
         time.sleep(0.05)

@@ -77,20 +77,25 @@ def two_ports() -> int:
 @pytest.fixture
 def pam(tmp_path: Path, service: RunningService) -> Path:
     """A folder to stand for /etc/pam.d."""
-    folder, configuration = tmp_path / "pam.d", tmp_path / "servers.conf"
+    return configure(tmp_path, service, SECRET)
+
+
+def configure(directory: Path, service: RunningService, secret: str, *, wait_s: int = 5) -> Path:
+    """Make a folder to stand for /etc/pam.d, whose logins are asked of the service."""
+    folder, configuration = directory / "pam.d", directory / "servers.conf"
     folder.mkdir()
     module_with = f"required {module()} conf={configuration}"
     (folder / PAM_SERVICE).write_text(f"auth {module_with}\naccount {module_with}\nsession {module_with}\n")
     configuration.touch(mode=0o600)
-    configuration.write_text(f"127.0.0.1:{service.ports.auth} {SECRET} 5\n")
+    configuration.write_text(f"127.0.0.1:{service.ports.auth} {secret} {wait_s}\n")
     return folder
 
 
-def pamtester(pam: Path, given: str, *operations: str) -> tuple[int, str]:
-    """Log bob in through PAM: the exit status and what was said."""
+def pamtester(pam: Path, given: str, *operations: str, user: str = "bob") -> tuple[int, str]:
+    """Log a user in through PAM: the exit status and what was said."""
     inside = [find("unshare"), "--mount", "--propagation", "private", "sh", "-c", IN_NAMESPACE, "sh", str(pam)]
     done = subprocess.run(
-        [*inside, find("pamtester"), PAM_SERVICE, "bob", *operations],
+        [*inside, find("pamtester"), PAM_SERVICE, user, *operations],
         input=given + "\n",
         capture_output=True,
         text=True,

@@ -113,6 +113,18 @@ def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer:
     assert answer in device.auth('User-Name = "bob"', *challenge, f'CHAP-Password = "{password}"', SIGNED)
 
 
+@pytest.mark.parametrize(("user", "password", "answer"), [
+    ("bob", "hello", ACCEPTED), ("bob", "wrong", REJECTED), ("lena", LATIN_1, ACCEPTED), ("nobody", "hello", REJECTED),
+])  # fmt: skip
+def test_mschap(device: Device, user: str, password: str, answer: str) -> None:
+    """MS-CHAP: the keys of MPPE come with the Accept, and an error that allows another try with the Reject."""
+    told = device.auth(f'User-Name = "{user}"', f'MS-CHAP-Password = "{password}"', SIGNED)
+    assert answer in told
+    received = told.partition(answer)[2]
+    assert ("MS-CHAP-MPPE-Keys = 0x" in received) is (answer == ACCEPTED)
+    assert (re.search(r'MS-CHAP-Error = "\007?.*E=691 R=1', received) is not None) is (answer == REJECTED)
+
+
 def test_a_wrong_password_is_rejected_late(device: Device) -> None:
     """A reject leaves after the reject delay of one second, and not much later."""
     began = time.monotonic()
@@ -164,7 +176,7 @@ def test_realms(device: Device, service: RunningService) -> None:
     assert REJECTED in device.auth(*pap("carl@elsewhere", "hello"), SIGNED)
     kept = service.rows("select user_name, domains.name, reason from events join domains on domains.id = domain_id "
                         "order by events.id desc limit 4")  # fmt: skip
-    assert kept[1:] == [("carl", "corp", "")] * 3
+    assert kept[1:] == [("carl", "corp", "no provider")] * 3  # what enforcing would have refused them for
     assert kept[0][2] == "unknown realm"
 
 

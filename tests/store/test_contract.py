@@ -79,6 +79,13 @@ async def test_null_is_no_value(store: Store) -> None:
     assert await store.read(lambda tx: tx.value(int, "select max(value) from counters where domain_id = -1")) is None
 
 
+async def test_fold(store: Store) -> None:
+    """Text without case in every script, of octets too; null stays null."""
+    for value, folded in (("ÄB", "äb"), ("Ä".encode(), "ä"), (b"\xffA", "�a"), (7, "7"), (None, None)):
+        sql = "select fold(:value)"
+        assert await store.read(lambda tx, sql=sql, value=value: tx.rows(sql, value=value)) == [(folded,)]
+
+
 async def test_octets_and_text_come_back_as_they_were(store: Store) -> None:
     """NUL and every octet in a blob, every character in a text, the ends of 63 bits."""
     octets, text = bytes(range(256)), "Zürich 上海 🚪 '\"\\ %_"

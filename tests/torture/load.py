@@ -85,10 +85,13 @@ class Sent:
 
 
 class Load:
-    """Requests of every kind at both ports, WINDOW of them outstanding. prefix: of all stations."""
+    """Requests of every kind at both ports, `window` of them outstanding. prefix: of all stations."""
 
-    def __init__(self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS) -> None:
+    def __init__(
+        self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS, window: int = WINDOW
+    ) -> None:
         self._prefix = prefix
+        self._window = window
         self._random = random
         self._secret = SharedSecret(SECRET)
         self._selector = selectors.DefaultSelector()
@@ -118,7 +121,7 @@ class Load:
         """Send for a time, or until every identifier of every socket is spent."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            while len(self._waiting) < WINDOW and len(self.sent) < IDENTIFIERS * len(self._sockets):
+            while len(self._waiting) < self._window and len(self.sent) < IDENTIFIERS * len(self._sockets):
                 self._send(self._next())
             self._receive(0.01)
 
@@ -137,7 +140,7 @@ class Load:
         while left or self._waiting:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(left) + len(self._waiting)} retransmits were not answered")
-            while left and len(self._waiting) < WINDOW:
+            while left and len(self._waiting) < self._window:
                 self._send(left.pop())
             for each in self._receive(0.05):
                 assert each.reply is not None
@@ -225,9 +228,16 @@ class Loads:
         """How many requests left in all."""
         return sum(len(load.sent) for load in self._loads)
 
-    def run(self, seconds: float = 0.2) -> int:
-        """How many of a new load's requests were answered."""
-        load = Load(self._service, f"l{len(self._loads):03}", Random(len(self._loads)), sockets=8)
+    @property
+    def answered(self) -> int:
+        """How many were answered in all, with those whose answer came after their load's end."""
+        for load in self._loads:
+            load.drain(0)
+        return sum(len(load.answered) for load in self._loads)
+
+    def run(self, seconds: float = 0.2, *, window: int = WINDOW) -> int:
+        """How many of a new load's requests were answered in its time."""
+        load = Load(self._service, f"l{len(self._loads):03}", Random(len(self._loads)), sockets=8, window=window)
         self._loads.append(load)
         load.run(seconds)
         load.drain()

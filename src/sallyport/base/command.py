@@ -18,7 +18,7 @@ and has the words for a person around them in `cli.py`: click commands whose con
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +30,7 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 """A value that JSON can carry."""
 Row: TypeAlias = dict[str, JSON]
 """One entry of what a list command gives."""
-Form = Literal["table", "json", "csv"]
+Form = Literal["table", "json", "csv", "jsonl"]
 """How rows are printed: for people, or for programs."""
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
@@ -146,8 +146,11 @@ class CommandLine(Protocol):
     def print(self, text: str) -> None:
         """A line on standard output."""
 
-    def print_rows(self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None) -> None:
-        """Rows on standard output: the columns as a table (the default) or as CSV, or everything as JSON."""
+    def print_rows(
+        self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
+    ) -> None:
+        """Rows on standard output, or `to` a file: the columns as a table (the default) or as CSV, or everything as
+        JSON, in one array or (jsonl) in a line for each row."""
 
     def print_json(self, value: JSON) -> None:
         """Indented JSON on standard output."""

@@ -7,10 +7,13 @@ A key is the setting's name here; its environment variable is the same in capita
 """
 
 import ipaddress
+import re
+import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -82,15 +85,26 @@ class Settings(BaseModel):
     http_bind: OneAddress = Address("127.0.0.1", 8080)
     tls_certificate: Path | None = None
     tls_key: Path | None = None
+    public_url: str = ""
     metrics_bind: Annotated[Address | None, BeforeValidator(_address)] = None
     egress: Networks | None = None
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
     radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
+    radsec_bind: Addresses = ()
+    eap_certificate: Path | None = None
+    eap_key: Path | None = None
+    eap_ca: Path | None = None
     dictionaries: Path | None = None
+    ntlm_auth: Path = Path("/usr/bin/ntlm_auth")
     duplicate_window_s: Annotated[int, Field(ge=5, le=30)] = 15
     reject_delay_s: Annotated[float, Field(ge=0, le=10)] = 1.0
     max_waiting_requests: Annotated[int, Field(ge=1)] = 16384
+    lockout_failures: Annotated[int, Field(ge=0, le=1000)] = 10
+    lockout_minutes: Annotated[int, Field(ge=1, le=1440)] = 15
     disk_reserve_mib: Annotated[int, Field(ge=0)] = 32
+    event_days: Annotated[int, Field(ge=1, le=36500)] = 90
+    event_limit_mib: Annotated[int, Field(ge=1)] = 10240
+    audit_days: Annotated[int, Field(ge=0, le=36500)] = 730
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "text"] = "auto"
 
@@ -98,6 +112,8 @@ class Settings(BaseModel):
     def _tls_is_whole(self) -> "Settings":
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together")
+        if (self.eap_certificate is None) != (self.eap_key is None):
+            raise ValueError("eap_certificate and eap_key go together")
         return self
 
     @field_validator("database")
@@ -106,6 +122,25 @@ class Settings(BaseModel):
         if "://" in value:  # it may hold a password, so it is not repeated
             raise ValueError("a path; a database server is not supported yet")
         return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _public_url_is_a_base(cls, value: str) -> str:
+        if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
+            raise ValueError("http:// or https://, a host, and a path where there is one")
+        return value.rstrip("/")
+
+    def link_base(self, bound: Address | None = None) -> str:
+        """What links to this service begin with, without a slash at the end.
+
+        bound: where HTTP really listens, once it does. A listener on all addresses is called by the machine's name.
+        """
+        if self.public_url:
+            return self.public_url
+        scheme, address = "https" if self.tls_certificate else "http", bound or self.http_bind
+        if ipaddress.ip_address(address.host).is_unspecified:
+            return f"{scheme}://{socket.gethostname()}:{address.port}"
+        return f"{scheme}://{address}"
 
     @property
     def database_path(self) -> Path:
@@ -116,6 +151,12 @@ class Settings(BaseModel):
     def control_path(self) -> Path:
         """The socket through which the command line talks to the running service."""
         return self.data_dir / "control.sock"
+
+
+def _is_base(url: str) -> bool:
+    """Whether more can be put behind a URL, and it gives nobody's password away. ValueError: no URL."""
+    parts = urlsplit(url)
+    return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
 
 
 def environment_name(setting: str) -> str:

@@ -16,12 +16,15 @@
         ├── Unauthenticated    401
         ├── Forbidden          403
         ├── NotFound           404
-        └── Conflict           409
+        ├── Conflict           409
+        └── TooMany            429
 
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -82,9 +85,10 @@ class FieldError:
 
 
 class Refused(SallyportError):
-    """The caller's mistake."""
+    """The caller's mistake. details: further fields of the error body, in JSON's types."""
 
     status: ClassVar[int] = 400
+    details: Mapping[str, object] = MappingProxyType({})
 
 
 class Invalid(Refused):
@@ -117,3 +121,9 @@ class Conflict(Refused):
     """What is asked for contradicts what is there."""
 
     status = 409
+
+
+class TooMany(Refused):
+    """What may be done only so often was asked for again."""
+
+    status = 429

@@ -25,8 +25,10 @@ class _Lossy(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
+        try:  # noqa: SIM105  called once more when the interpreter has taken its modules apart
             self._stream.flush()
+        except OSError:
+            pass
 
 
 def configure(*, level: str = "info", json: bool | None = None) -> None:

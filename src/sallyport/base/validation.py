@@ -5,9 +5,12 @@ messages that are known to be free of them pass; everything else is told as `is 
 what it wants by raising `unfit("an IP address")`.
 """
 
-from pydantic import ValidationError
+from typing import Annotated
+
+from pydantic import BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from sallyport.base.clock import from_iso
 from sallyport.base.errors import FieldError, Invalid
 
 _OURS = "unfit"
@@ -27,6 +30,17 @@ _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 def unfit(message: str) -> PydanticCustomError:
     """The error for a validator to raise: what the field takes, without the value."""
     return PydanticCustomError(_OURS, "{message}", {"message": message})
+
+
+def _moment(value: object) -> object:
+    try:
+        return from_iso(str(value))
+    except (ValueError, OverflowError):
+        raise unfit("an ISO 8601 time") from None
+
+
+Moment = Annotated[int, BeforeValidator(_moment)]
+"""ISO 8601 text, which becomes microseconds."""
 
 
 def refusal(error: ValidationError) -> Invalid:

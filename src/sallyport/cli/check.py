@@ -15,11 +15,13 @@ from sallyport.radius.attributes import (
     ACCT_STATUS_TYPE,
     NAS_IDENTIFIER,
     REPLY_MESSAGE,
+    STATE,
     USER_NAME,
     push_attribute,
 )
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
     ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
     CODE_NAMES,
@@ -54,6 +56,7 @@ def check() -> None:
 @click.option("--secret", required=True, help="The shared secret; - reads it from standard input.")
 @click.option("--user", help="Who logs in.")
 @click.option("--password", help="The user's password; - reads it from standard input.")
+@click.option("--code", help="What to type when the server asks for more (Access-Challenge).")
 @click.option("--chap", is_flag=True, help="CHAP instead of PAP.")
 @click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead (port 1813).")
 @click.option("--status", is_flag=True, help="Send Status-Server instead: is it alive?")
@@ -68,6 +71,7 @@ def radius(
     secret: str,
     user: str | None,
     password: str | None,
+    code: str | None,
     chap: bool,
     accounting: bool,
     status: bool,
@@ -93,12 +97,23 @@ def radius(
             if accounting or status:
                 answer = _other(client, user, nas, accounting=accounting)
             else:
-                answer = client.login(os.fsencode(user or ""), clear, nas, chap=chap)
+                answer = _log_in(line, client, os.fsencode(user or ""), clear, code, nas, chap=chap)
         except NoAnswerError as error:
             return _diagnose(line, client, error, began)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
     return _tell(line, client, answer)
+
+
+def _log_in(
+    line: Line, client: RadiusClient, user: bytes, password: bytes, code: str | None, nas: bytes, *, chap: bool
+) -> Answer:
+    """A login; a challenge is answered where there is a code to answer with (RFC 2865 section 4.4)."""
+    answer = client.login(user, password, nas, chap=chap)
+    if answer.code != ACCESS_CHALLENGE or code is None or STATE not in answer.attributes:
+        return answer
+    _tell(line, client, answer)
+    return client.login(user, os.fsencode(code), nas + push_attribute(STATE, answer.attributes[STATE]), chap=chap)
 
 
 def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bool) -> Answer:

@@ -2,11 +2,13 @@
 
 import json
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
+from pyotp import TOTP
 
 from sallyport.base.command import JSON, CommandLine, Row, entries
 from sallyport.base.config import Settings
@@ -21,10 +23,18 @@ from sallyport.cli.demo_devices import (
     octets_of,
     send,
 )
-from sallyport.cli.radius import RadiusClient
-from sallyport.radius.attributes import ACCT_STATUS_TYPE, USER_NAME, push_attribute
+from sallyport.cli.radius import Answer, RadiusClient
+from sallyport.radius.attributes import ACCT_STATUS_TYPE, REPLY_MESSAGE, STATE, USER_NAME, push_attribute
 from sallyport.radius.dictionary import load
-from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    ACCOUNTING_REQUEST,
+    ACCOUNTING_RESPONSE,
+    CODE_NAMES,
+    as_text,
+)
 from sallyport.serve import Bound
 
 ORG, TENANT, DOMAIN = 1, 1, "corp"
@@ -46,6 +56,7 @@ class Story:
         self._domain_id: JSON = None
         self._token = ""
         self._own_secret = ""
+        self._seed = ""
         self._senders: list[Sender] = []
 
     def tell(self) -> int:
@@ -55,6 +66,7 @@ class Story:
         self._show_inventory()
         self._delete_and_return()
         self._show_report()
+        self._show_second_door()
         self._show_ways_in()
         for each in self._problems:
             self._line.note(f"did not work: {each}")
@@ -77,6 +89,9 @@ class Story:
         self._domain_id = line.call("domain.add", name=DOMAIN, realms=[REALM], **self._scope)
         for name, password in USERS.items():
             line.call("user.add", name=name, domain=DOMAIN, password=password.hex())
+        self._post("/ad/SetMFAProvider", {**self._body(), "provider": "totp"})
+        self._seed = str(line.row("user.totp", name="alice", domain=DOMAIN)["seed"])
+        line.row("user.totp.confirm", name="alice", domain=DOMAIN, code=TOTP(self._seed).now())
         wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
         clients: list[JSON] = [{"name": name, "address": address} for name, address in wanted]
         made = line.rows("client.add", clients=clients, domains=[DOMAIN], **self._scope)
@@ -151,6 +166,43 @@ class Story:
         sent = 1 + sum(len(nas.logins) for sender in SENDERS for nas in sender.nas)
         told = sum(each["logins"] for each in rows if isinstance(each["logins"], int))
         self._must(told == sent, f"the report has {told} of {sent} logins")
+
+    def _show_second_door(self) -> None:
+        """The domain enforces: alice has a second factor, bob has none."""
+        self._line.row("domain.mode", domain=DOMAIN, everything=False, mode="enforce")
+        sender = next(each for each in self._senders if FORTIGATE in each.nas)
+        octets = octets_of(load(), FORTIGATE.attributes)
+        code = TOTP(self._seed).at(int(time.time()) + 30)  # the next one: the one of now is spent by the enrolment
+        with RadiusClient(self._radius, sender.secret, source=sender.source) as client:
+
+            def log_in(user: str, typed: bytes, after: Answer | None = None) -> Answer:
+                state = b"" if after is None else push_attribute(STATE, after.attributes.get(STATE, b""))
+                return client.login(user.encode(), typed, octets + state)
+
+            asked = log_in("alice", USERS["alice"])
+            wrong = log_in("alice", b"000000", asked)
+            right = log_in("alice", code.encode(), wrong)
+            again = log_in("alice", USERS["alice"] + code.encode())
+            other = log_in("bob", USERS["bob"])
+        steps = (
+            ("alice, her password", asked, ACCESS_CHALLENGE),
+            ("alice, a wrong code", wrong, ACCESS_CHALLENGE),
+            ("alice, the code of her app", right, ACCESS_ACCEPT),
+            ("alice, password and the same code in one field", again, ACCESS_REJECT),
+            ("bob, who has not enrolled, his password", other, ACCESS_REJECT),
+        )
+        self._title(f"The second door: {DOMAIN} enforces, its MFA provider is totp")
+        rows: list[Row] = [
+            {
+                "login": what,
+                "answer": CODE_NAMES[answer.code],
+                "says": as_text(answer.attributes.get(REPLY_MESSAGE, b"")),
+            }
+            for what, answer, _ in steps
+        ]
+        self._line.print_rows(rows, ("login", "answer", "says"))
+        for what, answer, expected in steps:
+            self._must(answer.code == expected, f"{what}: {CODE_NAMES[answer.code]}")
 
     # --- where to go on ---------------------------------------------------------------------------------------
 

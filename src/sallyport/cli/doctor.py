@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import Form, Row
 from sallyport.base.errors import SallyportError
-from sallyport.cli.checks import data, machine, service
+from sallyport.cli.checks import certificates, data, machine, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 
@@ -30,6 +30,7 @@ STORE: tuple[tuple[str, Check], ...] = (
 
 THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
+    ("certificates", certificates.check_certificates),
     ("ports", machine.check_ports),
 )
 

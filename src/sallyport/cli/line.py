@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 import click
 
@@ -46,8 +47,10 @@ class Line:
     def print(self, text: str) -> None:
         click.echo(output.safe(text))
 
-    def print_rows(self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None) -> None:
-        output.print_rows(rows, columns, form)
+    def print_rows(
+        self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
+    ) -> None:
+        output.print_rows(rows, columns, form, to=to)
 
     def print_json(self, value: JSON) -> None:
         output.print_json(value)

@@ -3,6 +3,7 @@
 Trio runs in a thread of its own until `close`, so that a command that asks for page after page opens the store once.
 """
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -12,10 +13,11 @@ import trio
 
 from sallyport.app import opened
 from sallyport.base import log
+from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
-from sallyport.listen.control import told
+from sallyport.listen.control import told, user_name
 
 
 class Local:
@@ -35,7 +37,8 @@ class Local:
     def call(self, command: str, arguments: Mapping[str, JSON]) -> JSON:
         """Run a command. SallyportError: it was not done."""
         try:
-            return trio.from_thread.run(self._commands.run, command, arguments, trio_token=self._trio)
+            with acting_as(Actor("command line", user_name(os.geteuid()))):
+                return trio.from_thread.run(self._commands.run, command, arguments, trio_token=self._trio)
         except Refused as error:
             raise Refused(told(error)) from error
         except (trio.RunFinishedError, trio.Cancelled):

@@ -16,6 +16,8 @@ from sallyport.cli.output import safe
 
 # name: (module:object, its line in the help); imported when used, which the help is not worth.
 COMMANDS = {
+    "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
+    "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
     "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
     "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
@@ -23,9 +25,16 @@ COMMANDS = {
     "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
     "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
     "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
+    "event": ("sallyport.login.cli:event", "The log of logins: what was decided, and its export."),
+    "lockout": ("sallyport.login.lockout.cli:lockout", "Users and stations that have failed too often."),
+    "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
+    "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
+    "instance": ("sallyport.endpoints.instances.cli:instance", "Instances: the machines that users are assigned to."),
+    "rule": ("sallyport.login.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
     "serve": ("sallyport.cli.serve:serve", "Run the service."),
+    "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
     "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
-    "user": ("sallyport.endpoints.cli:user", "Endpoint users: people whose password the service checks."),
+    "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
 }
 
 

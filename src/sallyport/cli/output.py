@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 import click
 from tabulate import tabulate
@@ -20,17 +21,28 @@ _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 def safe(text: str) -> str:
     """Text that a terminal shows and does not obey; line ends are kept."""
+    if text.isprintable():  # as good as always
+        return text
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
 
-def print_rows(rows: Iterable[Row], columns: Sequence[str], form: Form | None = None) -> None:
-    """The columns of rows as a table or CSV, or the whole rows as JSON; the last two as they come."""
+def print_rows(
+    rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
+) -> None:
+    """The columns of rows as a table or CSV, or the whole rows as JSON; all but the table as they come.
+
+    to: a text file that leaves line ends as they are; standard output without one.
+    """
+    out = sys.stdout if to is None else to
     if form == "json":
-        _print_json_rows(rows)
+        _print_json_rows(rows, out)
+    elif form == "jsonl":
+        out.writelines(_json(row, indent=None) + "\n" for row in rows)
     elif form == "csv":
-        _print_csv(rows, columns)
+        _print_csv(rows, columns, out)
     else:
-        _print_table(rows, columns)
+        click.echo(_table(rows, columns), file=out)
+    out.flush()
 
 
 def print_json(value: JSON) -> None:
@@ -38,25 +50,26 @@ def print_json(value: JSON) -> None:
     click.echo(_json(value))
 
 
-def _print_json_rows(rows: Iterable[Row]) -> None:
+def _print_json_rows(rows: Iterable[Row], out: TextIO) -> None:
     opening = "["
     for row in rows:
-        click.echo(opening + "\n  " + _json(row).replace("\n", "\n  "), nl=False)
+        out.write(opening + "\n  " + _json(row).replace("\n", "\n  "))
         opening = ","
-    click.echo("[]" if opening == "[" else "\n]")
+    out.write("[]\n" if opening == "[" else "\n]\n")
 
 
-def _json(value: JSON) -> str:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+def _json(value: JSON, indent: int | None = 2) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    if text.isascii() and "\x7f" not in text:  # JSON itself escapes the other control characters
+        return text
     return _OUTSIDE_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
-def _print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
+def _print_csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:
     """CSV with a line of names (RFC 4180). A cell that a spreadsheet would run as a formula is quoted as text."""
-    writer = csv.writer(sys.stdout)
+    writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
-    sys.stdout.flush()
 
 
 def _cell(value: JSON) -> str:
@@ -64,10 +77,10 @@ def _cell(value: JSON) -> str:
     return f"'{text}" if isinstance(value, str) and value[:1] in set("=+-@\t\r\n") else text
 
 
-def _print_table(rows: Iterable[Row], columns: Sequence[str]) -> None:
+def _table(rows: Iterable[Row], columns: Sequence[str]) -> str:
     """The named columns; a list stands in one cell."""
     lines = [[_text(row.get(column)) for column in columns] for row in rows]
-    click.echo(tabulate(lines, headers=[column.replace("_", " ") for column in columns], disable_numparse=True))
+    return tabulate(lines, headers=[column.replace("_", " ") for column in columns], disable_numparse=True)
 
 
 def _text(value: JSON) -> str:

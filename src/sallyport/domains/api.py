@@ -1,6 +1,8 @@
 """The HTTP operations of domains: /ad/*."""
 
+from sallyport.base.clock import iso
 from sallyport.base.errors import Forbidden
+from sallyport.domains.enforcement import Enforcement, Switch
 from sallyport.domains.model import (
     AddDomain,
     Domain,
@@ -17,7 +19,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
-def operations(service: Domains, gate: Gate) -> Operations:
+def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operations:
     """The operations of this slice."""
     domains = Operations("Domains", gate)
 
@@ -45,20 +47,32 @@ def operations(service: Domains, gate: Gate) -> Operations:
             fallback=body.fallbackAction,
             first_factor=body.firstFactor,
             realms=body.realms,
+            disconnect_on_revoke=body.disconnectOnRevoke,
         )
         return DomainAdded(message="domain added", domainId=domain_id)
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
-        """Switch a domain between monitoring and enforcing. It holds for the next request."""
-        await service.set_mode([body.domainId], body.enforcementMode, body.fallbackAction)
-        domain = service.table.by_id[body.domainId]
+        """Switch a domain between monitoring and enforcing. It holds for the next request.
+
+        To `enforce` answers with what that does to the logins of the last 30 days (`preview`). With `requireClean` a
+        domain in which anybody would be denied stays as it is: 409, with `users` and `devices`. With
+        `revertAfterMinutes` it goes back to what it was by itself, unless a further request without it, or with
+        `confirm`, keeps it.
+        """
+        switched = await enforcement.switch(
+            body.domainId,
+            Switch(body.enforcementMode, body.fallbackAction, body.requireClean, body.revertAfterMinutes),
+        )
+        domain, impact = switched.domain, switched.impact
         return EnforcementUpdated(
             message=f"the domain is in {domain.mode} mode",
             domainId=domain.id,
             enforcementMode=domain.mode,
             fallbackAction=domain.fallback,
-            warnings=service.warnings(domain.id),
+            warnings=switched.warnings,
+            revertsAt=reverts_at(domain),
+            preview=None if impact is None else impact.summary(),
         )
 
     return domains
@@ -73,4 +87,11 @@ def _entry(domain: Domain) -> DomainEntry:
         fallbackAction=domain.fallback,
         firstFactor=domain.first_factor,
         realms=list(domain.realms),
+        revertsAt=reverts_at(domain),
+        disconnectOnRevoke=domain.disconnect_on_revoke,
     )
+
+
+def reverts_at(domain: Domain) -> str:
+    """When a domain's mode ends by itself, as ISO 8601; empty where it stays."""
+    return "" if domain.reverts_at is None else iso(domain.reverts_at)

@@ -2,16 +2,24 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.domains.first_factor_cli import check, first_factor
 
-COLUMNS = ("id", "name", "org", "tenant", "mode", "fallback", "first_factor", "status", "realms")
+COLUMNS = ("id", "name", "org", "tenant", "mode", "fallback", "first_factor", "status", "realms", "reverts_at")
 MODES = ("monitor", "enforce")
+RESTORE = "restore"
+USERS = ("user", "outcome", "reason", "logins", "lastSeen")
+DEVICES = ("device_id", "device_name", "outcome", "reason")
 NUMBER = click.IntRange(min=1)
 
 
 @click.group()
 def domain() -> None:
     """Directory domains: whose users log in, and whether a second factor is enforced."""
+
+
+domain.add_command(check)
+domain.add_command(first_factor)
 
 
 @domain.command()
@@ -34,6 +42,7 @@ def domain() -> None:
     show_default=True,
     help="Who checks the password.",
 )
+@click.option("--disconnect-on-revoke", is_flag=True, help="Who loses their access loses their live sessions too.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -45,6 +54,7 @@ def add(
     mode: str,
     fallback: str,
     first_factor: str,
+    disconnect_on_revoke: bool,
 ) -> None:
     """Add a domain and print its domainId."""
     made = line.call(
@@ -56,8 +66,24 @@ def add(
         mode=mode,
         fallback=fallback,
         first_factor=first_factor,
+        disconnect_on_revoke=disconnect_on_revoke,
     )
     line.print(str(made))
+
+
+@domain.command("set")
+@click.argument("name", metavar="NAME|ID")
+@click.option(
+    "--disconnect-on-revoke",
+    type=bool,
+    metavar="yes|no",
+    required=True,
+    help="Who is deleted, or loses a group that a login rule names, loses their live sessions too.",
+)
+@click.pass_obj
+def set_(line: CommandLine, *, name: str, disconnect_on_revoke: bool) -> None:
+    """Choose what else a domain does."""
+    line.call("domain.set", domain=name, disconnect_on_revoke=disconnect_on_revoke)
 
 
 @domain.command("list")
@@ -69,22 +95,101 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 
 
 @domain.command("mode")
-@click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce")
-@click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor only.")
+@click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce|restore")
+@click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor or restore.")
 @click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
+@click.option("--require-clean", is_flag=True, help="Enforce only where nobody would be denied.")
+@click.option(
+    "--revert-after",
+    type=click.IntRange(1, 10_080),
+    metavar="MINUTES",
+    help="Go back by itself, unless `domain confirm` keeps it.",
+)
 @click.pass_obj
-def mode(line: CommandLine, *, words: tuple[str, ...], everything: bool, fallback: str | None) -> None:
+def mode(
+    line: CommandLine,
+    *,
+    words: tuple[str, ...],
+    everything: bool,
+    fallback: str | None,
+    require_clean: bool,
+    revert_after: int | None,
+) -> None:
     """Switch a domain to monitor or enforce; it holds for the next login.
 
-    `domain mode --all monitor` is the break-glass: no domain enforces anything from now on.
+    `domain mode --all monitor` is the break-glass: no domain enforces anything from now on. `domain mode --all restore`
+    goes back to what was, but for domains whose mode was set by hand since.
     """
     name, wanted = _which(words, everything)
-    changed = line.row("domain.mode", domain=name, everything=everything, mode=wanted, fallback=fallback)
+    if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
+        raise click.UsageError("--require-clean and --revert-after are for one domain; restore takes no options")
+    if wanted == RESTORE:
+        changed = line.row("domain.restore")
+        if not changed["domains"]:
+            line.note("nothing to restore")
+    else:
+        changed = line.row(
+            "domain.mode",
+            domain=name,
+            everything=everything,
+            mode=wanted,
+            fallback=fallback,
+            require_clean=require_clean,
+            revert_after=revert_after,
+        )
+    _tell(line, changed)
+
+
+@domain.command()
+@click.argument("name", metavar="NAME|ID")
+@click.pass_obj
+def confirm(line: CommandLine, *, name: str) -> None:
+    """Keep the mode of a domain that would otherwise go back to what it was by itself."""
+    _tell(line, line.row("domain.confirm", domain=name))
+
+
+@domain.command()
+@click.argument("name", metavar="NAME|ID")
+@click.option("--days", type=click.IntRange(1, 365), default=30, show_default=True, help="The logins of so many days.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
+    """Tell what enforcing would do to a domain: who would be challenged or denied, and why.
+
+    It rests on the logins of the last days. At most 1,000 users and devices are named; the counts are of all.
+    """
+    impact = line.row("domain.preview", domain=name, days=days)
+    if form == "json":
+        line.print_json(impact)
+        return
+    line.print_rows(entries(impact["users"]), USERS)
+    line.print_rows(entries(impact["devices"]), DEVICES)
+    _tell_impact(line, impact)
+
+
+def _tell(line: CommandLine, changed: Row) -> None:
+    """What is now stored, and what an admin should know about it."""
     for each in entries(changed["domains"]):
-        line.note(f"domain {each['name']} ({each['id']}): {each['mode']}, fallback {each['fallback']}")
+        until = f", until {each['reverts_at']} unless confirmed" if each["reverts_at"] else ""
+        line.note(f"domain {each['name']} ({each['id']}): {each['mode']}, fallback {each['fallback']}{until}")
     warnings = changed["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
         line.note(f"warning: {warning}")
+    impact = changed.get("preview")
+    if isinstance(impact, dict):
+        _tell_impact(line, impact)
+
+
+def _tell_impact(line: CommandLine, impact: Row) -> None:
+    counts = _object(impact["counts"])
+    for what in ("users", "devices"):
+        told = ", ".join(f"{number} {outcome}" for outcome, number in _object(counts[what]).items())
+        line.note(f"{what}: {told}")
+    line.note(f"from {impact['logins']} logins between {impact['from']} and {impact['to']}")
+
+
+def _object(value: JSON) -> Row:
+    return value if isinstance(value, dict) else {}
 
 
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
@@ -92,8 +197,10 @@ def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
     if len(words) != (1 if everything else 2):
         raise click.UsageError("a domain and a mode, or --all monitor")
     wanted = words[-1].casefold()
+    if everything and wanted == RESTORE:
+        return None, RESTORE
     if wanted not in MODES:
         raise click.BadParameter("monitor or enforce", param_hint="mode")
     if everything and wanted != "monitor":
-        raise click.UsageError("--all takes monitor only: domains are enforced one by one")
+        raise click.UsageError("--all takes monitor or restore only: domains are enforced one by one")
     return (None if everything else words[0]), wanted

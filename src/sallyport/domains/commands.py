@@ -1,12 +1,24 @@
-"""What the command line asks: domain.add, domain.list, domain.mode."""
+"""What the command line asks: domain.add, domain.confirm, domain.list, domain.mode, domain.restore,
+domain.set."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
 from sallyport.base.errors import Invalid
-from sallyport.domains.model import AnyFallback, AnyFirstFactor, AnyMode, Domain, Fallback, FirstFactor, Mode
+from sallyport.domains.api import reverts_at
+from sallyport.domains.enforcement import Enforcement, Switch, Switched
+from sallyport.domains.model import (
+    AnyFallback,
+    AnyFirstFactor,
+    AnyMode,
+    Domain,
+    Fallback,
+    FirstFactor,
+    Mode,
+    RevertAfter,
+)
 from sallyport.domains.service import Domains
 from sallyport.web.scope import Name
 
@@ -19,6 +31,7 @@ class AddDomain(OfTenant):
     fallback: AnyFallback = Fallback.DENY
     first_factor: AnyFirstFactor = FirstFactor.LOCAL
     realms: list[Name] = Field(default_factory=list)
+    disconnect_on_revoke: bool = False
 
 
 class ListDomains(Arguments):
@@ -26,15 +39,37 @@ class ListDomains(Arguments):
 
 
 class SetMode(Arguments):
-    """domain: a name or an id; everything: every domain of the installation instead."""
+    """domain: a name or an id; everything: every domain of the installation instead, which is the break-glass.
+
+    require_clean, revert_after: as updateDomainEnforcement has them.
+    """
 
     mode: AnyMode
     domain: str | None = None
     everything: bool = False
     fallback: AnyFallback | None = None
+    require_clean: bool = False
+    revert_after: RevertAfter | None = None
 
 
-def commands(service: Domains, tenants: Tenants) -> dict[str, Command]:
+class Confirm(Arguments):
+    """domain: a name or an id."""
+
+    domain: str
+
+
+class SetDomain(Arguments):
+    """domain: a name or an id."""
+
+    domain: str
+    disconnect_on_revoke: bool
+
+
+class Restore(Arguments):
+    """Of the installation."""
+
+
+def commands(service: Domains, enforcement: Enforcement, tenants: Tenants) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def add(wanted: AddDomain) -> JSON:
@@ -46,6 +81,7 @@ def commands(service: Domains, tenants: Tenants) -> dict[str, Command]:
             fallback=wanted.fallback,
             first_factor=wanted.first_factor,
             realms=wanted.realms,
+            disconnect_on_revoke=wanted.disconnect_on_revoke,
         )
 
     async def listing(_: ListDomains) -> JSON:
@@ -58,19 +94,47 @@ def commands(service: Domains, tenants: Tenants) -> dict[str, Command]:
     async def mode(wanted: SetMode) -> JSON:
         if wanted.everything is (wanted.domain is not None):
             raise Invalid("name a domain, or all of them")
-        chosen = list(service.table.by_id) if wanted.domain is None else [service.anywhere(wanted.domain).id]
-        await service.set_mode(chosen, wanted.mode, wanted.fallback)
-        warnings = [text for domain_id in chosen for text in service.warnings(domain_id)]
+        if wanted.domain is not None:
+            chosen = service.anywhere(wanted.domain).id
+            switch = Switch(wanted.mode, wanted.fallback, wanted.require_clean, wanted.revert_after)
+            return _switched(await enforcement.switch(chosen, switch))
+        if wanted.mode is not Mode.MONITOR or wanted.require_clean or wanted.revert_after is not None:
+            raise Invalid("all domains take the mode monitor only: domains are enforced one by one")
+        return told(await service.break_glass(wanted.fallback))
+
+    async def confirm(wanted: Confirm) -> JSON:
+        return _switched(await enforcement.switch(service.anywhere(wanted.domain).id, Switch(None)))
+
+    async def set_(wanted: SetDomain) -> JSON:
+        await service.set_disconnect_on_revoke(service.anywhere(wanted.domain).id, wanted.disconnect_on_revoke)
+        return None
+
+    async def restore(_: Restore) -> JSON:
+        return told(await service.restore())
+
+    def told(domain_ids: Sequence[int]) -> JSON:
+        warnings = [text for domain_id in domain_ids for text in service.warnings(domain_id)]
         return {
-            "domains": [_row(service.table.by_id[domain_id]) for domain_id in chosen],
+            "domains": [_row(service.table.by_id[domain_id]) for domain_id in domain_ids],
             "warnings": list(dict.fromkeys(warnings)),
         }
 
     return {
         "domain.add": command(AddDomain, add),
+        "domain.confirm": command(Confirm, confirm),
         "domain.list": command(ListDomains, listing),
         "domain.mode": command(SetMode, mode),
+        "domain.restore": command(Restore, restore),
+        "domain.set": command(SetDomain, set_),
     }
+
+
+def _switched(switched: Switched) -> JSON:
+    impact = switched.impact
+    preview: JSON = None
+    if impact is not None:
+        preview = impact.summary().model_dump(mode="json", by_alias=True)
+    return {"domains": [_row(switched.domain)], "warnings": list[JSON](switched.warnings), "preview": preview}
 
 
 def _owner(numbers: Mapping[int, tuple[int, int]], tenant_id: int) -> dict[str, JSON]:
@@ -87,4 +151,6 @@ def _row(domain: Domain) -> dict[str, JSON]:
         "first_factor": domain.first_factor.value,
         "status": domain.status,
         "realms": list(domain.realms),
+        "reverts_at": reverts_at(domain),
+        "disconnect_on_revoke": domain.disconnect_on_revoke,
     }

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, model_validator
 
+from sallyport.base.validation import unfit
+from sallyport.domains.impact import Summary
 from sallyport.web.paging import ShortPaged
-from sallyport.web.scope import Name, Scoped, Text, Whole
+from sallyport.web.scope import Flag, Name, Scoped, Text, Whole
+
+LONGEST_REVERT_MINUTES: Final = 10_080
+"""A week: a change that nobody has confirmed for so long was forgotten, not tried."""
 
 
 class Mode(StrEnum):
@@ -34,9 +39,16 @@ class FirstFactor(StrEnum):
 
 
 class Domain:
-    """A domain as the login path sees it."""
+    """A domain as the login path sees it.
 
-    __slots__ = ("factor", "fallback", "first_factor", "id", "label", "mode", "name", "realms", "status", "tenant_id")
+    reverts_at, revert_set_at: when its mode ends by itself, and since when that stands, in microseconds; None: it
+    stays. disconnect_on_revoke: whoever loses their access loses their sessions too.
+    """
+
+    __slots__ = (
+        "disconnect_on_revoke", "factor", "fallback", "first_factor", "id", "label", "mode", "name", "realms",
+        "revert_set_at", "reverts_at", "status", "tenant_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -49,6 +61,9 @@ class Domain:
         first_factor: str,
         status: str,
         realms: str,
+        reverts_at: int | None = None,
+        revert_set_at: int | None = None,
+        disconnect_on_revoke: int = 0,
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
@@ -60,6 +75,9 @@ class Domain:
         self.status = status
         self.realms = tuple(realms.split("\n")) if realms else ()
         self.label = str(id)
+        self.reverts_at = reverts_at
+        self.revert_set_at = revert_set_at
+        self.disconnect_on_revoke = bool(disconnect_on_revoke)
 
 
 class DomainTable:
@@ -93,12 +111,16 @@ AnyFallback = Annotated[Fallback, BeforeValidator(_lower)]
 AnyFirstFactor = Annotated[FirstFactor, BeforeValidator(_lower)]
 
 
+RevertAfter = Annotated[Whole, Field(ge=1, le=LONGEST_REVERT_MINUTES)]
+
+
 class GetAllDomains(Scoped, ShortPaged):
     """Body of GetAllDomains."""
 
 
 class DomainEntry(BaseModel):
-    """A domain in the list; the fields after `status` are additions to the interface."""
+    """A domain in the list; the fields after `status` are additions to the interface. revertsAt: ISO 8601, when its
+    mode ends by itself; empty where it stays."""
 
     domainId: int
     domainName: str
@@ -107,6 +129,8 @@ class DomainEntry(BaseModel):
     fallbackAction: Fallback
     firstFactor: FirstFactor
     realms: list[str]
+    revertsAt: str
+    disconnectOnRevoke: bool
 
 
 class DomainList(BaseModel):
@@ -117,7 +141,8 @@ class DomainList(BaseModel):
 
 
 class AddDomain(Scoped):
-    """Body of AddDomain."""
+    """Body of AddDomain. disconnectOnRevoke: a user who is deleted, or loses a group that a login rule names, loses
+    live sessions too."""
 
     domainName: Name
     directoryName: Text = ""
@@ -125,6 +150,7 @@ class AddDomain(Scoped):
     fallbackAction: AnyFallback = Fallback.DENY
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
     realms: list[Name] = Field(default_factory=list, max_length=64)
+    disconnectOnRevoke: Flag = False
 
 
 class DomainAdded(BaseModel):
@@ -137,18 +163,42 @@ class DomainAdded(BaseModel):
 
 
 class UpdateDomainEnforcement(Scoped):
-    """Body of updateDomainEnforcement; the domain may be called adId."""
+    """Body of updateDomainEnforcement; the domain may be called adId.
+
+    requireClean: enforce only where nobody would be denied. revertAfterMinutes: go back to what was unless confirmed.
+    confirm: keep what waits for it; then the mode may be left out.
+    """
 
     domainId: Whole = Field(validation_alias=AliasChoices("domainId", "adId"))
-    enforcementMode: AnyMode
+    enforcementMode: AnyMode | None = None
     fallbackAction: AnyFallback | None = None
+    requireClean: Flag = False
+    revertAfterMinutes: RevertAfter | None = None
+    confirm: Flag = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_mode(cls, values: object) -> object:
+        """A mode that is null is none, with `confirm` too."""
+        if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
+            raise unfit("invalid enforcementMode")
+        return values
+
+    @model_validator(mode="after")
+    def _says_what_to_do(self) -> "UpdateDomainEnforcement":
+        if self.enforcementMode is None and not self.confirm:
+            raise unfit("missing enforcementMode")
+        if self.confirm and self.revertAfterMinutes is not None:
+            raise unfit("revertAfterMinutes and confirm exclude each other")
+        return self
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainId,)
 
 
 class EnforcementUpdated(BaseModel):
-    """What is now stored, and what the admin should know about it."""
+    """What is now stored, and what the admin should know about it. revertsAt: ISO 8601, empty where the mode stays.
+    preview: what enforcing does, where the domain was switched to it; null where that could not be told."""
 
     code: int = 200
     status: str = "Success"
@@ -157,3 +207,5 @@ class EnforcementUpdated(BaseModel):
     enforcementMode: Mode
     fallbackAction: Fallback
     warnings: list[str]
+    revertsAt: str
+    preview: Summary | None

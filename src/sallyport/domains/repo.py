@@ -1,10 +1,16 @@
 """The SQL of domains."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from sallyport.base.errors import Conflict
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.store.model import Tx
 
-_COLUMNS = "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms"
+_COLUMNS = (
+    "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
+    "disconnect_on_revoke"
+)
 
 
 def load(tx: Tx) -> DomainTable:
@@ -22,6 +28,7 @@ def add(
     fallback: Fallback,
     first_factor: FirstFactor,
     realms: tuple[str, ...],
+    disconnect_on_revoke: bool,
     at: int,
 ) -> int:
     """The new domain's id. Conflict: the name, or a realm, is taken in this tenant."""
@@ -33,8 +40,8 @@ def add(
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
-        "first_factor, status, realms, created_at) values (:tenant_id, :name, :name_key, :directory_name, :mode, "
-        ":fallback, :first_factor, 'active', :realms, :at) returning id",
+        "first_factor, status, realms, disconnect_on_revoke, created_at) values (:tenant_id, :name, :name_key, "
+        ":directory_name, :mode, :fallback, :first_factor, 'active', :realms, :disconnect, :at) returning id",
         tenant_id=tenant_id,
         name=name,
         name_key=name.casefold(),
@@ -43,19 +50,126 @@ def add(
         fallback=fallback,
         first_factor=first_factor,
         realms="\n".join(realms),
+        disconnect=int(disconnect_on_revoke),
         at=at,
     )
     assert domain_id is not None  # noqa: S101  an insert returns its row
     return domain_id
 
 
-def set_mode(tx: Tx, domain_ids: list[int], mode: Mode, fallback: Fallback | None) -> None:
-    """Store the mode, and the fallback action where one is given, of some domains."""
-    for domain_id in domain_ids:
-        tx.execute(
-            "update domains set enforcement_mode = :mode, fallback_action = coalesce(:fallback, fallback_action) "
-            "where id = :id",
-            mode=mode,
-            fallback=fallback,
-            id=domain_id,
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is set by hand. None: stays. reverts_at: when the domain goes back to what it was, in microseconds; None:
+    it stays, and so does what waited to be confirmed."""
+
+    mode: Mode | None
+    fallback: Fallback | None = None
+    reverts_at: int | None = None
+
+
+def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
+    """Set the mode of some domains by hand: what the break-glass remembers of them counts no more.
+
+    A second change that is to be confirmed goes back to what was before the first: what was never confirmed is not
+    what was, and a request that is repeated must not make it so.
+    """
+    waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
+    if change.reverts_at is not None:
+        waiting = (
+            "reverts_at = :reverts_at, revert_set_at = :at, revert_mode = coalesce(revert_mode, enforcement_mode), "
+            "revert_fallback = coalesce(revert_fallback, fallback_action)"
         )
+    for domain_id in domain_ids:
+        parameters = {} if change.reverts_at is None else {"reverts_at": change.reverts_at, "at": at}
+        tx.execute(
+            f"update domains set {waiting}, enforcement_mode = coalesce(:mode, enforcement_mode), "
+            "fallback_action = coalesce(:fallback, fallback_action), glass_mode = null, glass_fallback = null "
+            "where id = :id",
+            mode=change.mode,
+            fallback=change.fallback,
+            id=domain_id,
+            **parameters,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a domain does with its logins, and what it goes back to: at `reverts_at`, or when the glass is mended."""
+
+    id: int
+    tenant_id: int
+    name: str
+    enforcement_mode: str
+    fallback_action: str
+    reverts_at: int | None
+    restore_mode: str | None
+    restore_fallback: str | None
+
+
+def states(tx: Tx) -> dict[int, State]:
+    """The state of every domain. What the break-glass remembers is told where it differs from what is."""
+    rows = tx.all(
+        State,
+        "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
+        "nullif(glass_mode, enforcement_mode) as restore_mode, "
+        "nullif(glass_fallback, fallback_action) as restore_fallback from domains",
+    )
+    return {row.id: row for row in rows}
+
+
+def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
+    """Choose who checks a domain's passwords."""
+    tx.execute("update domains set first_factor = :factor where id = :id", factor=factor.value, id=domain_id)
+
+
+def set_disconnect_on_revoke(tx: Tx, domain_id: int, disconnects: bool) -> None:
+    """Choose whether whoever loses their access loses their sessions too."""
+    tx.execute(
+        "update domains set disconnect_on_revoke = :disconnects where id = :id",
+        disconnects=int(disconnects),
+        id=domain_id,
+    )
+
+
+def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
+    """Go back to what was before a change that nobody has confirmed; False where somebody has, or changed it again.
+
+    Behind the break-glass a domain stays in monitor mode: what it goes back to is remembered.
+    """
+    changed = tx.execute(
+        "update domains set "
+        "enforcement_mode = case when glass_mode is null then revert_mode else enforcement_mode end, "
+        "fallback_action = case when glass_mode is null then revert_fallback else fallback_action end, "
+        "glass_mode = case when glass_mode is null then null else revert_mode end, "
+        "glass_fallback = case when glass_mode is null then null else revert_fallback end, "
+        "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null "
+        "where id = :id and reverts_at = :reverts_at",
+        id=domain_id,
+        reverts_at=reverts_at,
+    )
+    return changed > 0
+
+
+def break_glass(tx: Tx, fallback: Fallback | None) -> int:
+    """Monitor every domain, remembering what was, once; how many domains there are."""
+    tx.execute(
+        "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action where glass_mode is null"
+    )
+    return tx.execute(
+        "update domains set enforcement_mode = 'monitor', fallback_action = coalesce(:fallback, fallback_action)",
+        fallback=fallback,
+    )
+
+
+def restore(tx: Tx) -> list[int]:
+    """Go back to what was before the break-glass, but for domains that were set by hand since; which ones went."""
+    remembered = tx.all(_id, "select id from domains where glass_mode is not null order by id")
+    tx.execute(
+        "update domains set enforcement_mode = glass_mode, fallback_action = glass_fallback, glass_mode = null, "
+        "glass_fallback = null where glass_mode is not null"
+    )
+    return remembered
+
+
+def _id(*, id: int) -> int:
+    return id

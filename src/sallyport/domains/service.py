@@ -1,22 +1,43 @@
 """The rules of domains."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sallyport.base.clock import Clock, now_us
+import structlog
+
+from sallyport.base.clock import SECOND, Clock, iso, now_us
+from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
 from sallyport.domains import repo
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.domains.repo import Change, State
 from sallyport.metrics import DomainMetrics
+from sallyport.store import audit
+from sallyport.store.model import T, Tx, Work
 from sallyport.store.snapshot import Configuration
 
-NO_PROVIDER = "this domain has no MFA provider: nobody is asked for a second factor"
+NO_PROVIDER = "this domain has no MFA provider: its fallback applies to every login, which is to {}"
+
+MINUTE = 60 * SECOND
+
+log = structlog.get_logger()
 
 
 class Domains:
-    """Domains of all tenants; reading never waits, changing returns once it holds."""
+    """Domains of all tenants; reading never waits, changing returns once it holds.
 
-    def __init__(self, configuration: Configuration, metrics: DomainMetrics, clock: Clock = now_us) -> None:
+    has_provider: whether a domain has an MFA provider.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        metrics: DomainMetrics,
+        clock: Clock = now_us,
+        *,
+        has_provider: Callable[[int], bool],
+    ) -> None:
         self._configuration = configuration
+        self._has_provider = has_provider
         self._clock = clock
         self._table = configuration.hold(repo.load, DomainTable())
         metrics.watch(self._modes)
@@ -65,10 +86,13 @@ class Domains:
         fallback: Fallback = Fallback.DENY,
         first_factor: FirstFactor = FirstFactor.LOCAL,
         realms: Sequence[str] = (),
+        disconnect_on_revoke: bool = False,
     ) -> int:
         """The new domain's id. Conflict: the name or a realm is taken in this tenant."""
-        return await self._configuration.change(
-            lambda tx: repo.add(
+        at = self._clock()
+
+        def work(tx: Tx) -> int:
+            domain_id = repo.add(
                 tx,
                 tenant_id=tenant_id,
                 name=name,
@@ -77,19 +101,147 @@ class Domains:
                 fallback=fallback,
                 first_factor=first_factor,
                 realms=tuple(realms),
-                at=self._clock(),
+                disconnect_on_revoke=disconnect_on_revoke,
+                at=at,
             )
-        )
+            fields: dict[str, JSON] = {
+                "directoryName": directory_name,
+                "enforcementMode": mode.value,
+                "fallbackAction": fallback.value,
+                "firstFactor": first_factor.value,
+                "realms": list(realms),
+                "disconnectOnRevoke": disconnect_on_revoke,
+            }
+            audit.record(
+                tx,
+                "domain.add",
+                at=at,
+                tenant_id=tenant_id,
+                domain_id=domain_id,
+                target=f"domain {domain_id} {name}",
+                changes=audit.changed({}, fields),
+            )
+            return domain_id
 
-    async def set_mode(self, domain_ids: list[int], mode: Mode, fallback: Fallback | None = None) -> None:
-        """Switch domains; it holds for the next request."""
-        await self._configuration.change(lambda tx: repo.set_mode(tx, domain_ids, mode, fallback))
+        return await self._configuration.change(work)
+
+    async def set_mode(
+        self,
+        domain_ids: Sequence[int],
+        mode: Mode | None,
+        fallback: Fallback | None = None,
+        *,
+        revert_after_minutes: int | None = None,
+    ) -> None:
+        """Switch domains by hand; it holds for the next request. None keeps what is there.
+
+        revert_after_minutes: go back to what was by itself; without it, it stays, and so does what was switched before
+        and waited for its confirmation.
+        """
+        at = self._clock()
+        reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
+        change = Change(mode, fallback, reverts_at)
+        before = self.table.by_id
+        await self._switch("domain.mode", lambda tx: repo.set_mode(tx, domain_ids, change, at))
+        for domain_id in domain_ids:
+            domain, former = self.table.by_id[domain_id], before.get(domain_id)
+            log.info(
+                "a domain's mode was set",
+                domain=domain_id,
+                mode=domain.mode.value,
+                fallback=domain.fallback.value,
+                former_mode=None if former is None else former.mode.value,
+                former_fallback=None if former is None else former.fallback.value,
+                reverts_at=None if domain.reverts_at is None else iso(domain.reverts_at),
+            )
+
+    async def set_disconnect_on_revoke(self, domain_id: int, disconnects: bool) -> None:
+        """Choose whether whoever loses their access from now on loses their sessions too."""
+        domain, at = self.table.by_id[domain_id], self._clock()
+        before: dict[str, JSON] = {"disconnectOnRevoke": domain.disconnect_on_revoke}
+        changes = audit.changed(before, {"disconnectOnRevoke": disconnects})
+
+        def work(tx: Tx) -> None:
+            repo.set_disconnect_on_revoke(tx, domain_id, disconnects)
+            audit.record(
+                tx,
+                "domain.set",
+                at=at,
+                tenant_id=domain.tenant_id,
+                domain_id=domain_id,
+                target=f"domain {domain_id} {domain.name}",
+                changes=changes,
+            )
+
+        if changes:
+            await self._configuration.change(work)
+
+    async def revert(self, domain_id: int, reverts_at: int) -> bool:
+        """Go back to what was before a change that nobody has confirmed. False: somebody has, or changed it again."""
+        if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
+            return False
+        domain = self.table.by_id.get(domain_id)
+        log.warning(
+            "nobody has confirmed a domain's mode: it is what it was before",
+            domain=domain_id,
+            mode=None if domain is None else domain.mode.value,
+            fallback=None if domain is None else domain.fallback.value,
+        )
+        return True
+
+    async def break_glass(self, fallback: Fallback | None = None) -> list[int]:
+        """Monitor every domain of the installation from the next request on; which ones there are. What was is
+        remembered until it is restored, or set by hand."""
+        count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
+        log.warning("break-glass: no domain enforces anything", domains=count)
+        return list(self.table.by_id)
+
+    async def restore(self) -> list[int]:
+        """Go back to what was before the break-glass, except where an admin has set the mode since; the domains that
+        did. None where the glass is whole."""
+        restored = await self._switch("domain.restore", repo.restore)
+        log.warning("break-glass: what was is restored", domains=len(restored))
+        return restored
+
+    async def _switch(self, action: str, work: Work[T]) -> T:
+        """Change modes, with an entry in the audit trail for each domain that is not what it was."""
+        at = self._clock()
+
+        def recorded(tx: Tx) -> T:
+            before = repo.states(tx)
+            result = work(tx)
+            for domain_id, state in repo.states(tx).items():
+                if state != before[domain_id]:
+                    audit.record(
+                        tx,
+                        action,
+                        at=at,
+                        tenant_id=state.tenant_id,
+                        domain_id=domain_id,
+                        target=f"domain {domain_id} {state.name}",
+                        changes=audit.changed(_told(before[domain_id]), _told(state)),
+                    )
+            return result
+
+        return await self._configuration.change(recorded)
 
     def warnings(self, domain_id: int) -> list[str]:
         """What an admin should know about a domain's mode."""
-        return [NO_PROVIDER] if self.table.by_id[domain_id].mode is Mode.ENFORCE else []
+        domain = self.table.by_id[domain_id]
+        alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
+        return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def _modes(self) -> dict[tuple[str, ...], float]:
         return {
             (domain.label, mode): float(domain.mode is mode) for domain in self.table.by_id.values() for mode in Mode
         }
+
+
+def _told(state: State) -> dict[str, JSON]:
+    return {
+        "enforcementMode": state.enforcement_mode,
+        "fallbackAction": state.fallback_action,
+        "revertsAt": None if state.reverts_at is None else iso(state.reverts_at),
+        "restoreMode": state.restore_mode,
+        "restoreFallback": state.restore_fallback,
+    }

@@ -1,37 +1,133 @@
-"""What an endpoint user is."""
+"""What an endpoint user is, in the service and in the interface."""
 
 from dataclasses import dataclass
 
+from pydantic import BaseModel, model_validator
+
+from sallyport.base.validation import unfit
+from sallyport.radius.mschap import NtKey, nt_hash
+from sallyport.web.scope import Id, OfDomain, Text
+
 MAX_NAME = 253
 MAX_PASSWORD = 128
+NO_USER = "user not found"
 
 
 class User:
     """A user as the login path sees it.
 
     passwords: the octets that are right: as given, and in Latin-1 for devices that send that; empty where the user
-    has no password.
+    has no password. has_totp: whether the user has a confirmed one-time-password seed. groups: the names of the
+    groups that the user is in and that are active. session_s: how long a session may last, where these say so.
+    stamp: another after each change of the password.
     """
 
-    __slots__ = ("id", "name", "passwords")
+    __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
 
-    def __init__(self, user_id: int, name: str, password: bytes | None) -> None:
+    def __init__(
+        self,
+        user_id: int,
+        name: str,
+        password: bytes | None,
+        *,
+        has_totp: bool = False,
+        groups: frozenset[str] = frozenset(),
+        session_s: int | None = None,
+        stamp: str = "",
+    ) -> None:
         self.id = user_id
         self.name = name
         self.passwords = () if password is None else _spellings(password)
+        self.has_totp = has_totp
+        self.groups = groups
+        self.session_s = session_s
+        self.stamp = stamp
+        self._nt_key: NtKey | None = None
+
+    @property
+    def nt_key(self) -> NtKey | None:
+        """What MS-CHAP checks the password by, made when it is first asked for; None where the user has none."""
+        if self._nt_key is None and self.passwords:
+            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # in UTF-8: it hashes characters, not octets
+        return self._nt_key
+
+
+UserKey = int | str
+"""A user of a domain by id, or by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class UserRow:
-    """A user in a list, without secrets. Times in microseconds."""
+class Person:
+    """Whose seed it is."""
 
     id: int
     domain_id: int
     name: str
-    user_type: str
-    credential_type: str
-    created_at: int
-    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """A seed that waits for its first right code.
+
+    seed: base32. otpauth: the URI that an authenticator app takes. left: wrong codes that it still stands. expires_at:
+    microseconds, UTC.
+    """
+
+    person: Person
+    seed: str
+    otpauth: str
+    left: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of a code. left: wrong codes that the enrolment still stands; 0: it has ended."""
+
+    right: bool
+    left: int = 0
+
+
+class OfUser(OfDomain):
+    """A body that names one user of a domain: by userId, else by userName."""
+
+    userId: Id | None = None
+    userName: Text = ""
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> "OfUser":
+        if self.userId is None and not self.userName:
+            raise unfit("userId or userName is needed")
+        return self
+
+    @property
+    def which(self) -> UserKey:
+        """The user."""
+        return self.userName if self.userId is None else self.userId
+
+
+class EnrolTotp(OfUser):
+    """Body of enrolTotp."""
+
+
+class TotpEnrolled(BaseModel):
+    """Answer of enrolTotp. qrCode: an SVG image as a data URI. expiresAt: ISO 8601 UTC; for link and seed alike."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+    userId: int
+    otpauth: str
+    seed: str
+    qrCode: str
+    link: str
+    expiresAt: str
+
+
+class ConfirmTotp(OfUser):
+    """Body of confirmTotp."""
+
+    code: Text
 
 
 def name_key(name: str) -> str:

@@ -1,13 +1,15 @@
-"""The SQL of endpoint users. A password is sealed under the identity `endpoint_users/ID/password`."""
+"""The SQL of what a login asks of endpoint users, of their passwords and seeds, and the identities that these are
+sealed under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed one-time-password seed,
+`totp_enrolments/ID/seed` for one that waits.
+"""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
-from sallyport.base.errors import Conflict
-from sallyport.endpoints.model import User, UserRow, name_key
+from sallyport.endpoints.groups.model import ttl_seconds
+from sallyport.endpoints.model import Person, User, UserKey, name_key
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
-
-_LISTED = ", ".join(UserRow.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,50 +17,108 @@ class _Sealed:
     id: int
     name: str
     password: bytes | None
+    motp: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSeed:
+    """A user's confirmed seed. `sealed` is never twice the same, so that it also tells one seed from the next."""
+
+    user_id: int
+    sealed: bytes
+
+    def open(self, vault: Vault) -> str:
+        """The seed, base32. SecretError."""
+        return vault.open(self.sealed, _motp(self.user_id)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An enrolment as it is stored."""
+
+    user_id: int
+    domain_id: int
+    name: str
+    seed: bytes
+    wrong_codes: int
+    expires_at: int
+
+    @property
+    def person(self) -> Person:
+        """Whose it is."""
+        return Person(self.user_id, self.domain_id, self.name)
+
+    def open(self, vault: Vault) -> str:
+        """The seed, base32. SecretError."""
+        return vault.open(self.seed, _pending(self.user_id)).decode()
+
+
+_PENDING = (
+    "select e.user_id, u.domain_id, u.name, e.seed, e.wrong_codes, e.expires_at "
+    "from totp_enrolments e join endpoint_users u on u.id = e.user_id where e.expires_at > :at and "
+)
 
 
 def _identity(user_id: int) -> str:
     return f"endpoint_users/{user_id}/password"
 
 
+def _motp(user_id: int) -> str:
+    return f"endpoint_users/{user_id}/motp"
+
+
+def _pending(user_id: int) -> str:
+    return f"totp_enrolments/{user_id}/seed"
+
+
 def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
     """A user with its password opened, or None. SecretError."""
     row = tx.one(
         _Sealed,
-        "select id, name, password from endpoint_users where domain_id = :d and name_key = :key",
+        "select id, name, password, motp from endpoint_users where domain_id = :d and name_key = :key",
         d=domain_id,
         key=key,
     )
     if row is None:
         return None
     password = None if row.password is None else vault.open(row.password, _identity(row.id))
-    return User(row.id, row.name, password)
+    groups = _groups(tx, row.id)
+    return User(
+        row.id,
+        row.name,
+        password,
+        has_totp=row.motp is not None,
+        groups=frozenset(name for name, _ in groups),
+        stamp=sha256(row.password or b"").hexdigest()[:16],  # sealed, so that it differs each time
+        session_s=min((seconds for _, ttl in groups if (seconds := ttl_seconds(ttl)) is not None), default=None),
+    )
+
+
+def _groups(tx: Tx, user_id: int) -> list[tuple[str, str]]:
+    """The names of a user's active groups, each with the time to live that it gives."""
+    return tx.all(
+        _group,
+        "select g.name, coalesce(p.ttl_user, '') as ttl from endpoint_group_users m "
+        "join endpoint_groups g on g.id = m.group_id left join endpoint_credential_policies p on p.group_id = g.id "
+        "where m.user_id = :user and g.active = 1",
+        user=user_id,
+    )
+
+
+def _group(*, name: str, ttl: str) -> tuple[str, str]:
+    return name, ttl
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open one password, if there is any. SecretError: the store was sealed under another key."""
-    sql = "select id, name, password from endpoint_users where password is not null order by id limit 1"
+    """Open one password and one seed, if there are any. SecretError: the store was sealed under another key."""
+    sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
         vault.open(row.password, _identity(row.id))
-
-
-def add(tx: Tx, vault: Vault, domain_id: int, name: str, password: bytes, at: int) -> int:
-    """The new user's id. Conflict: the name is taken."""
-    user_id = tx.value(
-        int,
-        "insert into endpoint_users (domain_id, name, name_key, user_type, credential_type, created_at, updated_at) "
-        "values (:d, :name, :key, 'Local', 'Password', :at, :at) on conflict (domain_id, name_key) do nothing "
-        "returning id",
-        d=domain_id,
-        name=name,
-        key=name_key(name),
-        at=at,
-    )
-    if user_id is None:
-        raise Conflict(f"the domain has a user {name}")
-    set_password(tx, vault, user_id, password, at)
-    return user_id
+    sql = "select id as user_id, motp as sealed from endpoint_users where motp is not null order by id limit 1"
+    seed = tx.one(SealedSeed, sql)
+    if seed is not None:
+        seed.open(vault)
 
 
 def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -> None:
@@ -71,18 +131,84 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
     )
 
 
-def remove(tx: Tx, domain_id: int, name: str) -> bool:
-    """Delete a user; whether there was one."""
-    sql = "delete from endpoint_users where domain_id = :d and name_key = :key"
-    return tx.execute(sql, d=domain_id, key=name_key(name)) > 0
+def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | None]:
+    """A user's password, and the confirmed seed in base32; None for what there is not. SecretError."""
+    row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
+    if row is None:
+        return None, None
+    password = None if row.password is None else vault.open(row.password, _identity(user_id))
+    return password, None if row.motp is None else SealedSeed(user_id, row.motp).open(vault)
 
 
-def page(tx: Tx, domain_id: int, *, offset: int, limit: int) -> list[UserRow]:
-    """A domain's users, ordered by id."""
-    return tx.all(
-        UserRow,
-        f"select {_LISTED} from endpoint_users where domain_id = :d order by id limit :limit offset :offset",
-        d=domain_id,
-        limit=limit,
-        offset=offset,
+def locate(tx: Tx, domain_id: int, which: UserKey) -> Person | None:
+    """A user of the domain, or None."""
+    columns = "select id, domain_id, name from endpoint_users where domain_id = :d and "
+    if isinstance(which, int):
+        return tx.one(Person, columns + "id = :id", d=domain_id, id=which)
+    return tx.one(Person, columns + "name_key = :key", d=domain_id, key=name_key(which))
+
+
+def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
+    """The confirmed seed of the user whose name has this key, or None."""
+    sql = (
+        "select id as user_id, motp as sealed from endpoint_users "
+        "where domain_id = :d and name_key = :key and motp is not null"
     )
+    return tx.one(SealedSeed, sql, d=domain_id, key=key)
+
+
+def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
+    """Raise the last accepted step of this very seed; False where the step, or a later one, is spent."""
+    sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
+    return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
+
+
+def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
+    """Give a user this seed in place of the one before; `step` is its first spent one."""
+    tx.execute(
+        "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
+        motp=vault.seal(seed.encode(), _motp(user_id)),
+        step=step,
+        at=at,
+        id=user_id,
+    )
+
+
+def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
+    """Take a user's seed away, and an enrolment that waits; whether there was either."""
+    sql = "update endpoint_users set motp = null, motp_step = -1, updated_at = :at where id = :id and motp is not null"
+    had_seed = tx.execute(sql, at=at, id=user_id) > 0
+    return end_enrolment(tx, user_id) or had_seed
+
+
+def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
+    """Keep a seed until its first code comes, in place of one that waits; those of everybody that are over go."""
+    tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
+    tx.execute(
+        "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
+        "values (:id, :seed, :hash, 0, :expires)",
+        id=user_id,
+        seed=vault.seal(seed.encode(), _pending(user_id)),
+        hash=link_hash,
+        expires=expires_at,
+    )
+
+
+def pending(tx: Tx, user_id: int, at: int) -> Pending | None:
+    """A user's enrolment that waits for its first code."""
+    return tx.one(Pending, _PENDING + "e.user_id = :id", at=at, id=user_id)
+
+
+def pending_by_link(tx: Tx, link_hash: str, at: int) -> Pending | None:
+    """The enrolment that a link belongs to."""
+    return tx.one(Pending, _PENDING + "e.link_hash = :hash", at=at, hash=link_hash)
+
+
+def end_enrolment(tx: Tx, user_id: int) -> bool:
+    """Whether there was one."""
+    return tx.execute("delete from totp_enrolments where user_id = :id", id=user_id) > 0
+
+
+def count_wrong_code(tx: Tx, user_id: int) -> None:
+    """One more."""
+    tx.execute("update totp_enrolments set wrong_codes = wrong_codes + 1 where user_id = :id", id=user_id)

@@ -1,12 +1,20 @@
-"""The rules of endpoint users."""
+"""Endpoint users as a login sees them, in memory, and how they come and go."""
 
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TypeVar
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.endpoints import repo
-from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD, User, UserRow, name_key
+from sallyport.endpoints import membership, repo
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.membership import USERS_OF_INSTANCE
+from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD, User, name_key
+from sallyport.endpoints.revocations import NoRevocations, Revocations
+from sallyport.endpoints.trail import note
+from sallyport.endpoints.users import repo as accounts
+from sallyport.endpoints.users.model import Account, Said
+from sallyport.store.audit import changed as differing
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
@@ -21,9 +29,23 @@ class Missing(Enum):
 
 
 class EndpointUsers:
-    """The users of all domains."""
+    """The users of all domains. changed: told of each user (domain, name) that changes here. deleted: told of each that
+    is deleted, by its id, in that transaction. revocations: told of each who loses their access."""
 
-    def __init__(self, store: Store, vault: Vault, clock: Clock = now_us, *, max_cached: int = MAX_CACHED) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        clock: Clock = now_us,
+        *,
+        max_cached: int = MAX_CACHED,
+        changed: Callable[[int, str], None] = lambda _domain_id, _name: None,
+        deleted: Callable[[Tx, int], None] = lambda _tx, _user_id: None,
+        revocations: Revocations | None = None,
+    ) -> None:
+        self.revocations = revocations or NoRevocations()
+        self._changed = changed
+        self._deleted = deleted
         self._store = store
         self._vault = vault
         self._clock = clock
@@ -61,24 +83,41 @@ class EndpointUsers:
         """The new user's id; it can log in at once. Invalid, Conflict."""
         _check(name, password)
         try:
-            return await self._store.write(
-                lambda tx: repo.add(tx, self._vault, domain_id, name, password, self._clock())
-            )
+            return await self._store.write(lambda tx: self.add_in(tx, domain_id, Said(name, password=password)))
         finally:
-            self._drop(domain_id, name)
+            self.drop(domain_id, name)
+
+    def add_in(self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
+        """`add` in a transaction, after which who added must `drop` the user; the instances exist. Conflict."""
+        at = self._clock()
+        user_id = accounts.add(tx, self._vault, domain_id, said, at)
+        told = said.told()
+        if instance_ids:
+            membership.change(tx, USERS_OF_INSTANCE, Action.ADD, instance_ids, [user_id])
+            told["instances"] = list(instance_ids)
+        note(tx, "user.add", domain_id, f"user {user_id} {said.name}", differing({}, told), at=at)
+        return user_id
 
     async def remove(self, domain_id: int, name: str) -> None:
         """Delete a user; its next login fails. NotFound."""
-        try:
-            removed = await self._store.write(lambda tx: repo.remove(tx, domain_id, name))
-        finally:
-            self._drop(domain_id, name)
-        if not removed:
-            raise NotFound(f"the domain has no user {name}")
 
-    async def page(self, domain_id: int, *, offset: int = 0, limit: int = 1000) -> list[UserRow]:
-        """A domain's users, ordered by id."""
-        return await self._store.read(lambda tx: repo.page(tx, domain_id, offset=offset, limit=limit))
+        def work(tx: Tx) -> None:
+            account = accounts.named(tx, domain_id, name)
+            if account is None:
+                raise NotFound(f"the domain has no user {name}")
+            self.delete_in(tx, account)
+
+        try:
+            await self._store.write(work)
+        finally:
+            self.drop(domain_id, name)
+
+    def delete_in(self, tx: Tx, account: Account) -> None:
+        """`remove` in a transaction, after which who removed must `drop` the user."""
+        self._deleted(tx, account.id)
+        accounts.delete(tx, account)
+        self.revocations.revoke(tx, account.domain_id, [account.name], "the user was deleted")
+        note(tx, "user.delete", account.domain_id, f"user {account.id} {account.name}", at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
         """Open a password in a store that is to take the place of this one. SecretError."""
@@ -90,10 +129,18 @@ class EndpointUsers:
         self._users.clear()
         self._absent.clear()
 
-    def _drop(self, domain_id: int, name: str) -> None:
+    def forget_domain(self, domain_id: int) -> None:
+        """Drop the users of a domain from memory: a group of theirs has changed."""
+        self._changes += 1
+        for key in [key for key in self._users if key[0] == domain_id]:
+            del self._users[key]
+
+    def drop(self, domain_id: int, name: str) -> None:
+        """Drop a user from memory: it was changed."""
         self._changes += 1
         self._users.pop((domain_id, name_key(name)), None)
         self._absent.pop((domain_id, name_key(name)), None)
+        self._changed(domain_id, name)
 
 
 def _check(name: str, password: bytes) -> None:

@@ -1,6 +1,8 @@
-"""Sockets: RADIUS over UDP, and the command line's Unix socket.
+"""Sockets: RADIUS over UDP and over TLS, and the command line's Unix socket.
 
 udp        takes up to 64 datagrams at each wake-up and hands them on by plain function calls
+radsec     the connections of peers that are known by their certificates
+tls        what a TLS connection is, over a context that asks for a certificate
 exchange   from a datagram to a decided entry in the journal, and from there to the answer
 senders    a bounded count of those who send and are not known or not proven
 control    the socket of the command line

@@ -9,6 +9,7 @@ may open the store may ask. Messages are bounded; a peer that is silent or does 
 
 import json
 import os
+import pwd
 import socket
 import struct
 from contextlib import suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 import structlog
 import trio
 
+from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
 from sallyport.base.errors import Refused, SallyportError, StartError
 from sallyport.base.ids import new_error_id
@@ -73,7 +75,8 @@ async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
     """Answer a peer's commands, however long they take. One that is silent, or does not read, is closed."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
-            if not _may_ask(stream):
+            user = _peer(stream)
+            if user not in {0, os.geteuid()}:
                 return
             pending = bytearray()
             while True:
@@ -81,15 +84,25 @@ async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
                     line = await _line(stream, pending)
                 if line is None:
                     return
-                answer = await _answer(commands, line)
+                with acting_as(Actor("command line", user_name(user))):
+                    answer = await _answer(commands, line)
                 with trio.fail_after(SILENCE_S):
                     await stream.send_all(json.dumps(answer).encode() + b"\n")
 
 
-def _may_ask(stream: trio.SocketStream) -> bool:
+def _peer(stream: trio.SocketStream) -> int:
+    """The user id of the program at the other end."""
     credentials = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
-    return user in {0, os.geteuid()}
+    return int(user)
+
+
+def user_name(user_id: int) -> str:
+    """A user of this machine by name; by number where it has none."""
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return str(user_id)
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:

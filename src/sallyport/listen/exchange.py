@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 import structlog
 import trio
@@ -19,17 +20,20 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
-from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.listen.senders import Senders
+from sallyport.listen.waiting import Waiting
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
-from sallyport.login.pipeline import Pipeline, default_domain
+from sallyport.login.pipeline import ROUND, Pipeline, default_domain
+from sallyport.login.refusal import refusal
 from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME
-from sallyport.radius.duplicates import Duplicates, Entry
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
     ACCESS_REJECT,
     ACCESS_REQUEST,
     ACCOUNTING_RESPONSE,
@@ -41,9 +45,11 @@ from sallyport.radius.packet import (
     encode_reply,
 )
 
+BEGIN_AT_ONCE = 8
+"""Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
+
 log = structlog.get_logger()
 
-Source = tuple[str, int]
 Send = Callable[[bytes, Source], None]
 
 
@@ -54,26 +60,18 @@ class Kind(Enum):
     ACCOUNTING = "acct"
 
 
-_REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT}
-
-
-class Waiting:
-    """How many requests of all exchanges wait: for I/O, for the store, for the delay of a reject; and how many may.
-
-    Unsigned ones, which anybody can send, have a quarter of the room, so that a flood of them leaves the rest.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.unproven_limit = max(1, limit // 4)
-        self.now = 0
+_REPLIES = {
+    Verdict.ACCEPT: ACCESS_ACCEPT,
+    Verdict.REJECT: ACCESS_REJECT,
+    Verdict.CHALLENGE: ACCESS_CHALLENGE,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """What every exchange works with."""
 
-    clients: Clients
+    find_client: Callable[[Source], Client | None]
     domains: Domains
     sightings: Sightings
     pipeline: Pipeline
@@ -84,10 +82,12 @@ class Services:
     login_metrics: LoginMetrics
     learn: Callable[[Client, str], None]
     clock: Clock = now_us
+    decode: Callable[[bytes, SharedSecret], Request] = decode
 
 
 class Exchange:
-    """One socket's requests and answers. number: names the socket in the store's kept answers."""
+    """One socket's requests and answers. number: names the socket in the store's kept answers. label: in metrics,
+    where it is not the kind's."""
 
     def __init__(
         self,
@@ -99,25 +99,31 @@ class Exchange:
         *,
         duplicate_window_s: float,
         reject_delay_s: float,
+        label: str = "",
     ) -> None:
         self.number = number
-        self._label = kind.value
+        self._label = label or kind.value
         self._is_auth = kind is Kind.AUTHENTICATION
         self._services = services
-        self._clients, self._domains = services.clients, services.domains
+        self._find_client, self._decode, self._domains = services.find_client, services.decode, services.domains
         self._sightings, self._pipeline, self._journal = services.sightings, services.pipeline, services.journal
+        self._signed_room = services.waiting.proven
+        self._unsigned_room = services.waiting.unproven if self._is_auth else self._signed_room
         self._clock = services.clock
         self._send = send
         self._nursery = nursery
         self._reject_delay_s = reject_delay_s
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
+        self.handed_over = 0  # to a first factor that needs no task for a login
         self._delayed: deque[tuple[float, Answered]] = deque()
         self._some_delayed = trio.Event()
+        self._undecided: deque[Login] = deque()
         metrics = services.radius_metrics
         self._seconds = metrics.seconds
         self._request_cells = {code: metrics.requests.cell(self._label, name) for code, name in CODE_NAMES.items()}
         self._response_cells = {code: metrics.responses.cell(self._label, name) for code, name in CODE_NAMES.items()}
+        self._round_cell = metrics.rounds.cell(self._label)
         self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")
         self._client_cells: dict[tuple[str, int], Cell] = {}
         self._decision_cells: dict[tuple[int, Decision], Cell] = {}
@@ -139,11 +145,11 @@ class Exchange:
 
     def receive(self, datagram: bytes, source: Source, at: int, now: float) -> None:
         """Take one datagram. at: microseconds of the wall clock; now: seconds of the monotonic one. Never raises."""
-        client = self._clients.table.find(source[0])
+        client = self._find_client(source)
         if client is None:
             return self._discard("unknown_client", source, at)
         try:
-            request = decode(datagram, client.secret)
+            request = self._decode(datagram, client.secret)
             self._admit(request, client, source, at, now)
         except PacketError as error:
             self._discard(error.reason, source, at)
@@ -176,13 +182,11 @@ class Exchange:
         return None
 
     def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
-        waiting = self._services.waiting
-        if waiting.now >= (waiting.limit if request.signed or not self._is_auth else waiting.unproven_limit):
+        if not (self._signed_room if request.signed else self._unsigned_room).take(client.id):
             self._duplicates.forget(known)
             raise PacketError("too many requests wait", "overload")
         self._request_cells[request.code].count += 1
         self.in_flight += 1
-        waiting.now += 1
         try:
             if self._is_auth:
                 self._authenticate(Login(request, client, source, at, self, known))
@@ -190,12 +194,13 @@ class Exchange:
                 self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
             self._request_cells[request.code].count -= 1  # it counts as a discard
-            self._drop(known)
+            self._done(request, client)
+            self._duplicates.forget(known)
             raise
 
-    def _drop(self, known: Entry) -> None:
-        self._done()
-        self._duplicates.forget(known)
+    def _drop(self, entry: Answered) -> None:
+        self._done(entry.request, entry.client)
+        self._duplicates.forget(entry.known)
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
         """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it."""
@@ -210,51 +215,120 @@ class Exchange:
         if decision is not None:
             return self._decided(login, decision)
         self._duplicates.park(login.known)
-        self._nursery.start_soon(self._decide_later, login)
-        return None
+        if self._pipeline.hand_over(login, self._handed_back):
+            self.handed_over += 1
+            return None
+        return self._decide_in_turn(login)
+
+    def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
+        """Go on with a login that was handed over. say: what came of it."""
+        self.handed_over -= 1
+        try:
+            decision = say()
+            if decision is None:
+                return self._decide_in_turn(login)
+            self._conclude(login, decision)
+        except Exception as error:
+            self._fail(login, error)
+        return self._duplicates.unpark(login.known, now=time.monotonic())
+
+    def _decide_in_turn(self, login: Login) -> None:
+        self._undecided.append(login)
+        if len(self._undecided) == 1:
+            self._nursery.start_soon(self._start_undecided)
+
+    async def _start_undecided(self) -> None:
+        """Begin to decide what could not be decided at once, a few logins in each turn of the event loop: a thousand
+        that come together would otherwise hold up the plain ones behind them."""
+        while self._undecided:
+            begun = list(islice(self._undecided, BEGIN_AT_ONCE))
+            for login in begun:
+                self._nursery.start_soon(self._decide_later, login)
+            await trio.lowlevel.checkpoint()
+            for _ in begun:  # only now, so that meanwhile nobody else begins to begin
+                self._undecided.popleft()
 
     async def _decide_later(self, login: Login) -> None:
         try:
-            self._decided(login, await self._pipeline.finish(login))
-            self._journal.flush()
-        except PacketError as error:
-            self._drop(login.known)
-            self._discard(error.reason, login.source, login.at)
-        except Exception:
-            self._drop(login.known)
-            self._discard("internal_error", login.source, login.at)
-            log.exception("a login gets no answer", client=login.client.name)
+            decision = await self._pipeline.check(login)
+            if decision is None:
+                if login.request.signed or login.proven:
+                    self._pipeline.note(login)  # now: a device that is deleted meanwhile does not come back by this
+                else:
+                    self._show_unproven(login)
+                decision = await self._pipeline.ask(login)
+                if login.noted:
+                    login.device.posture.measure(login.known, time.monotonic())
+                    self._sightings.touch(login.device)
+            if decision is None:  # another request of this login is answered; this one's duplicates are dropped
+                self._done(login.request, login.client)
+            else:
+                self._conclude(login, decision)
+        except Exception as error:
+            self._fail(login, error)
         finally:
             self._duplicates.unpark(login.known, now=time.monotonic())
+
+    def _conclude(self, login: Login, decision: Decision) -> None:
+        if decision is ROUND:
+            return self._go_on(login)
+        self._decided(login, decision)
+        return self._journal.flush_soon()
+
+    def _fail(self, login: Login, error: Exception) -> None:
+        self._drop(login)
+        self._discard(error.reason if isinstance(error, PacketError) else "internal_error", login.source, login.at)
+        if not isinstance(error, PacketError):
+            log.error("a login gets no answer", client=login.client.name, exc_info=error)
+
+    def _go_on(self, login: Login) -> None:
+        """A round of the first factor's conversation: answered at once, since nothing is decided by it; where its
+        device or station is new, or it is the last one, that is written first."""
+        round_ = Answered(login.request, login.client, login.source, login.at, self, login.known)
+        found = login.found
+        code, attributes = (
+            (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
+        )
+        round_.reply = encode_reply(code, login.request, login.client.secret, attributes)
+        self._round_cell.count += 1
+        if login.request.signed:
+            self._learn(login.request, login.client)
+            self._pipeline.note(login)
+            round_.device, round_.behind = login.device, login.behind
+            is_new = login.device.id is None or (login.behind is not None and not login.behind.stored)
+            if is_new or code == ACCESS_REJECT:
+                self._journal.add(round_)
+                return self._journal.flush_soon()
+        return self.committed(round_, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
         request, client = login.request, login.client
         login.decision = decision
-        login.reply = encode_reply(_REPLIES[decision.applied], request, client.secret)
-        self._note(login, request.signed or decision.passed)
+        code = _REPLIES[decision.applied]
+        attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
+        if code == ACCESS_REJECT and login.found.challenge is not None:  # EAP tells it in its own way before it ends
+            code, attributes = ACCESS_CHALLENGE, login.found.challenge
+        login.reply = encode_reply(code, request, client.secret, attributes)
+        if request.signed or login.proven:
+            self._pipeline.note(login)
+        if not login.noted:
+            self._show_unproven(login)
+            if not request.signed:
+                self._services.senders.note(login.source[0], "unverified", login.at)
         login.latency_us = self._clock() - login.at
-        self._count_decision(login, decision)
+        if decision.outcome:
+            self._count_decision(login, decision)
         # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
-        authentic = request.signed or (decision.passed and login.method == Method.PAP)
+        authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
         self._journal.add(login)
 
-    def _note(self, login: Login, proven: bool) -> None:
-        """The inventory sees those who signed, or whose password was right (decisions.md, Unsigned requests)."""
-        request, client, source, at = login.request, login.client, login.source, login.at
-        station = request.first.get(CALLING_STATION_ID)
-        if station:
-            login.station = as_text(station)
-        if login.home is not None and proven:
-            login.device = device = self._sightings.device(request, source[0], client, login.home.id, at)
-            if station:
-                login.behind = self._sightings.station(device, login.station, login.user, at)
-            return
-        login.device = new_device(request, source[0], 0, at)
+    def _show_unproven(self, login: Login) -> None:
+        """An event shows the device of any login; the inventory keeps those whose sender is proven."""
+        login.device = new_device(login.request, login.source[0], 0, login.at)
         login.device.id = 0
-        if not request.signed:
-            self._services.senders.note(source[0], "unverified", at)
+        login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
 
     def _learn(self, request: Request, client: Client) -> None:
         """What an authentic request of a single address shows about its client (decisions.md, Signatures)."""
@@ -267,8 +341,7 @@ class Exchange:
         domain_id = 0 if login.domain is None else login.domain.id
         cell = self._decision_cells.get((domain_id, decision))
         if cell is None:
-            outcome = "allow" if decision.applied is Verdict.ACCEPT else "deny"
-            cell = self._services.login_metrics.decisions.cell(str(domain_id), decision.mode, outcome)
+            cell = self._services.login_metrics.decisions.cell(str(domain_id), decision.mode, decision.outcome)
             self._decision_cells[domain_id, decision] = cell
         cell.count += 1
 
@@ -278,7 +351,7 @@ class Exchange:
         request, client = record.request, record.client
         home = default_domain(client, self._domains.table)
         if home is None:
-            raise PacketError("the client has no domain", "internal_error")
+            raise PacketError("the client has no domain", "no_domain")
         record.domain_id = home.id
         record.user = as_text(request.first.get(USER_NAME, b""))
         record.device = self._sightings.device(request, record.source[0], client, home.id, record.at)
@@ -300,16 +373,18 @@ class Exchange:
 
     def abandoned(self, entry: Answered) -> None:
         """The store failed: no answer; a retransmit is tried anew."""
-        self._drop(entry.known)
+        if isinstance(entry, Login):
+            self._pipeline.abandoned(entry)
+        self._drop(entry)
         self._discard("internal_error", entry.source, entry.at)
 
-    def _done(self) -> None:
+    def _done(self, request: Request, client: Client) -> None:
         self.in_flight -= 1
-        self._services.waiting.now -= 1
+        (self._signed_room if request.signed else self._unsigned_room).leave(client.id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        self._done()
         reply, known, client = entry.reply, entry.known, entry.client
+        self._done(entry.request, client)
         if known.replaced:
             return
         known.answer = reply

@@ -23,9 +23,10 @@ class Senders:
         self._max_senders = max_senders
         self._senders: dict[str, Sender] = {}
 
-    def note(self, host: str, reason: str, at: int) -> None:
-        """Count a datagram."""
+    def note(self, host: str, reason: str, at: int) -> bool:
+        """Count a datagram. True: the address is new, or its last one was of no use for another reason."""
         sender = self._senders.pop(host, None)
+        is_new = sender is None or sender.reason != reason
         if sender is None:
             if len(self._senders) >= self._max_senders:
                 del self._senders[next(iter(self._senders))]
@@ -34,6 +35,7 @@ class Senders:
         sender.last_at = at
         sender.reason = reason
         self._senders[host] = sender  # a dictionary keeps its order: the last to send is the last in it
+        return is_new
 
     def all(self) -> list[Sender]:
         """Those who sent last come first."""

@@ -1,5 +1,9 @@
 """RADIUS over UDP. A readable socket is drained by non-blocking calls, up to 64 datagrams a wake-up, since a task or
-an awaited call for each datagram costs more than the whole decision."""
+an awaited call for each datagram costs more than the whole decision.
+
+A socket on all of a machine's addresses asks the kernel which of them a datagram was sent to (RFC 3542 section 6, and
+Linux ip(7) for IPv4), and answers from that one: a NAS drops an answer from another address.
+"""
 
 import os
 import socket
@@ -7,19 +11,27 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
+from sallyport.radius.duplicates import Source
 
 DRAIN = 64
 RECEIVE_BUFFER = 4 << 20  # at the kernel's default, bursts are lost
 # One octet more than a packet may have, so that a longer one is seen as such and not cut to size.
 DATAGRAM = 4097
 
-Receive = Callable[[bytes, tuple[str, int], int, float], None]
+# RFC 3542 and Linux's ip(7), where the socket module names them not.
+IP_PKTINFO: Final = 8
+IPV6_RECVPKTINFO: Final = 49
+IPV6_PKTINFO: Final = 50
+ANCILLARY: Final = socket.CMSG_SPACE(20)
+
+Receive = Callable[[bytes, Source, int, float], None]
 
 
 def bind(address: Address) -> socket.socket:
@@ -29,6 +41,9 @@ def bind(address: Address) -> socket.socket:
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, _is_wildcard(address.host))
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         with suppress(OSError):  # past the system's limit, where we may
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
@@ -50,32 +65,71 @@ def has_family(address: Address) -> bool:
     return Path("/proc/net/if_inet6").exists()
 
 
-def sender(sock: socket.socket) -> Callable[[bytes, tuple[str, int]], None]:
+def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
     """Sends a reply without waiting. One that the kernel does not take is lost; the retransmit gets it again."""
 
-    sendto = sock.sendto
+    sendto, sendmsg = sock.sendto, sock.sendmsg
+    control = (socket.IPPROTO_IPV6, IPV6_PKTINFO) if sock.family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_PKTINFO)
 
-    def send(reply: bytes, to: tuple[str, int]) -> None:
+    def send(reply: bytes, to: Source) -> None:
         try:  # noqa: SIM105  a context manager costs half a microsecond, for every reply
             sendto(reply, to)
         except OSError:
             pass
 
-    return send
+    def send_from(reply: bytes, to: Source) -> None:
+        try:  # noqa: SIM105
+            sendmsg((reply,), ((*control, to[2]),) if len(to) == 3 else (), 0, to[:2])
+        except OSError:
+            pass
+
+    return send_from if _is_wildcard(sock.getsockname()[0]) else send
 
 
 async def receive(sock: socket.socket, take: Receive, taken: Callable[[], None], clock: Clock = now_us) -> None:
     """Hand every datagram to `take`, and tell `taken` after each wake-up, until cancelled."""
-    recvfrom = sock.recvfrom
-    is_ipv6 = sock.family == socket.AF_INET6
+    pull = _puller(sock)
     while True:
         await trio.lowlevel.wait_readable(sock)
         at, now = clock(), time.monotonic()
         with suppress(OSError):  # the last: nothing more to read, or an ICMP error of an earlier reply
             for _ in range(DRAIN):
-                datagram, source = recvfrom(DATAGRAM)
-                take(datagram, source[:2] if is_ipv6 else source, at, now)
+                datagram, source = pull()
+                take(datagram, source, at, now)
         taken()
+
+
+def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
+    """Reads a datagram and where it came from."""
+    recvfrom, recvmsg = sock.recvfrom, sock.recvmsg
+    is_ipv6 = sock.family == socket.AF_INET6
+
+    def pull() -> tuple[bytes, Source]:
+        datagram, source = recvfrom(DATAGRAM)
+        return datagram, source[:2] if is_ipv6 else source
+
+    def pull_with_own_address() -> tuple[bytes, Source]:
+        datagram, ancillary, _, source = recvmsg(DATAGRAM, ANCILLARY)
+        own = own_address(ancillary[0][2]) if ancillary else b""
+        return datagram, (source[0], source[1], own)
+
+    return pull_with_own_address if _is_wildcard(sock.getsockname()[0]) else pull
+
+
+def own_address(control: bytes) -> bytes:
+    """What the kernel says about where a datagram was sent to, as it wants it for an answer from there.
+
+    control: struct in_pktinfo or in6_pktinfo. The interface is left to routing, but for link-local addresses, which
+    mean nothing without one.
+    """
+    if len(control) == 12:
+        return bytes(4) + control[4:8] + bytes(4)
+    link_local = control[0] == 0xFE and control[1] & 0xC0 == 0x80
+    return control if link_local else control[:16] + bytes(4)
+
+
+def _is_wildcard(host: str) -> bool:
+    return host in {"0.0.0.0", "::"}
 
 
 def receive_drops(sockets: Sequence[socket.socket]) -> list[int]:

@@ -1,11 +1,15 @@
 """What a login is, and how it is decided.
 
     who            User-Name to domain and principal
-    first factor   the password, checked by whom the domain says
+    lock-out       `lockout`: who failed too often is refused for a while
+    first factor   the password, checked by whom the domain says; `eap` where it comes in many rounds
+    rules          `rules`: allow, block, or a second factor is required; reply attributes
+    second factor  `second`: one login, one prompt, one Accept
     mode           monitor or enforce: what of the verdict is applied
 
-Each step is a small typed function of `pipeline`; their result is one `Decision`. There is one decision function, for
+`pipeline` has the steps, each a small typed function; their result is one `Decision`, made by `decision.decide` for
 live logins and for everything that asks what would have been. A decided login goes to the `journal`, which writes the
-event, the first sighting of a device and the answer in one transaction for all that arrived meanwhile, and only then
-lets the answers go.
+event, the first sighting of a device, the state of a challenge and the answer in one transaction for all that arrived
+meanwhile, and only then lets the answers go. `repo`, `service` and `retention` are for events afterwards; `preview` is
+the impact of enforcing.
 """

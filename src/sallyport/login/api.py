@@ -1,11 +1,11 @@
 """The HTTP operations of logins: /ad/GetAuthLog."""
 
-from sallyport.base.clock import from_iso, iso
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.clock import iso
 from sallyport.domains.service import Domains
 from sallyport.login.model import EventEntry, EventList, GetAuthLog
 from sallyport.login.repo import FOREVER, EventQuery, EventRow
 from sallyport.login.service import Events, parse_cursor
+from sallyport.web.moment import moment
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate
 
@@ -24,29 +24,21 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         query = EventQuery(
             domain_id=body.domainId,
             search=body.search,
-            since=_time("from", body.since, 0),
-            until=_time("to", body.until, FOREVER),
+            since=moment("from", body.since, 0),
+            until=moment("to", body.until, FOREVER),
             before=before,
             offset=0 if before else page.offset,
             limit=page.size,
         )
         rows, cursor, total = await service.walk(query)
         name = domains.table.by_id[body.domainId].name
-        return EventList(events=[_entry(row, name) for row in rows], totalCount=total, cursor=cursor)
+        return EventList(events=[entry(row, name) for row in rows], totalCount=total, cursor=cursor)
 
     return logins
 
 
-def _time(field: str, text: str, default: int) -> int:
-    if not text:
-        return default
-    try:
-        return from_iso(text)
-    except (ValueError, OverflowError):
-        raise Invalid(f"invalid {field}", (FieldError(field, "an ISO 8601 time"),)) from None
-
-
-def _entry(row: EventRow, domain: str) -> EventEntry:
+def entry(row: EventRow, domain: str) -> EventEntry:
+    """An event as the interface shows it. domain: its name."""
     return EventEntry(
         eventId=row.id,
         time=iso(row.at),

@@ -1,10 +1,20 @@
-"""What the command line asks: login.report."""
+"""What the command line asks: login.report, event.list, event.export."""
+
+from collections.abc import Callable
+from dataclasses import replace
 
 from pydantic import Field
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.command import JSON, Arguments, Command, command
-from sallyport.login.service import Events
+from sallyport.base.validation import Moment
+from sallyport.domains.model import Domain
+from sallyport.login.api import entry
+from sallyport.login.repo import FOREVER, EventQuery, Stretch
+from sallyport.login.service import Events, parse_cursor
+
+PAGE = 200
+"""Events in an answer: two milliseconds of the service's time, and little memory however long the log is."""
 
 
 class Report(Arguments):
@@ -14,8 +24,30 @@ class Report(Arguments):
     days: int = Field(default=30, ge=1, le=36500)
 
 
-def commands(service: Events, clock: Clock) -> dict[str, Command]:
-    """The commands of this slice by name."""
+class OfEvents(Arguments):
+    """Events of a domain (name or domainId), from a time up to and without another; cursor: of the page before."""
+
+    domain: str
+    since: Moment = Field(default=0, validation_alias="from")
+    until: Moment = Field(default=FOREVER, validation_alias="to")
+    cursor: str = ""
+    limit: int = Field(default=PAGE, ge=1, le=PAGE)
+
+
+class ListEvents(OfEvents):
+    """search: a part of user, device, station or address."""
+
+    search: str = ""
+
+
+class ExportEvents(OfEvents):
+    """last_id: what the first page has answered, so that all pages are of the same moment."""
+
+    last_id: int | None = None
+
+
+def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> dict[str, Command]:
+    """The commands of this slice by name. domain: the one of a name or domainId (NotFound)."""
 
     async def report(wanted: Report) -> JSON:
         rows = await service.outcomes(wanted.domain_id, clock() - wanted.days * 86_400 * SECOND)
@@ -32,4 +64,21 @@ def commands(service: Events, clock: Clock) -> dict[str, Command]:
             for row in rows
         ]
 
-    return {"login.report": command(Report, report)}
+    async def listing(wanted: ListEvents) -> JSON:
+        of = domain(wanted.domain)
+        query = EventQuery(of.id, wanted.search, wanted.since, wanted.until, limit=wanted.limit)
+        rows, cursor = await service.newest(replace(query, before=parse_cursor(wanted.cursor)))
+        return {"events": [entry(row, of.name).model_dump() for row in rows], "cursor": cursor}
+
+    async def export(wanted: ExportEvents) -> JSON:
+        of = domain(wanted.domain)
+        last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
+        stretch = Stretch(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
+        rows, cursor = await service.oldest(stretch)
+        return {"events": [entry(row, of.name).model_dump() for row in rows], "cursor": cursor, "last_id": last_id}
+
+    return {
+        "login.report": command(Report, report),
+        "event.list": command(ListEvents, listing),
+        "event.export": command(ExportEvents, export),
+    }

@@ -6,9 +6,10 @@ and station, and the answer's octets: after a restart a retransmit gets the same
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import cast
 
 import structlog
@@ -18,9 +19,11 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import StoreError
 from sallyport.inventory.devices.model import Device
 from sallyport.inventory.devices.service import Registered, write_first_sighting
+from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.model import AccountingRecord, Answered, Login
 from sallyport.login.repo import COUNTER
-from sallyport.radius.attributes import ACCT_SESSION_ID, ACCT_STATUS_TYPE, CALLING_STATION_ID
+from sallyport.radius.attributes import ACCT_SESSION_ID, CALLING_STATION_ID
+from sallyport.radius.duplicates import Source
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx, Value
 
@@ -32,6 +35,7 @@ PURGE_S = 5.0
 EVENT_COLUMNS = (
     "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
     "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
+    "service_type",
 )  # fmt: skip
 ACCOUNTING_COLUMNS = (
     "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
@@ -43,28 +47,32 @@ class KeptAnswer:
     """An answer that was on its way before a restart. listener: the exchange's number."""
 
     listener: int
-    source: tuple[str, int]
+    source: Source
     identifier: int
     authenticator: bytes
     reply: bytes
 
 
 class Journal:
-    """Writes decided logins and accounting records."""
+    """Writes decided logins and accounting records. on_registered, on_accounted: hear of what was committed: devices
+    that got their row, and how many accounting records of each Acct-Status-Type."""
 
     def __init__(
         self,
         store: Store,
         on_registered: Callable[[list[Registered]], None],
+        on_accounted: Callable[[Mapping[int, int]], None],
         *,
         keep_answers_s: float,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._on_registered = on_registered
+        self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
         self._clock = clock
         self._entries: list[Answered] = []
+        self._gathers = False
         self._writing = False
 
     def add(self, entry: Answered) -> None:
@@ -79,23 +87,37 @@ class Journal:
             self._writing = True
             self._store.submit(batch.write, lambda registered, error: self._written(batch, registered, error))
 
+    def flush_soon(self) -> None:
+        """`flush` once whatever can run now has run: logins that many tasks decide at a time share a transaction."""
+        if not self._gathers:
+            self._gathers = True
+            trio.lowlevel.current_trio_token().run_sync_soon(self._flush_gathered)
+
+    def _flush_gathered(self) -> None:
+        self._gathers = False
+        self.flush()
+
     def _written(self, batch: "_Batch", registered: list[Registered] | None, error: BaseException | None) -> None:
+        self._writing = False
         if error is not None:
             batch.undo()  # before the next one asks which devices have their row
-        self._writing = False
-        self.flush()  # the store works on while the answers go out
-        if error is not None:
             for entry in batch.entries:
                 entry.exchange.abandoned(entry)
-            return
+        else:
+            self._answer(batch.entries)
+        if registered:
+            self._on_registered(registered)
+        if batch.accounted and error is None:
+            self._on_accounted(batch.accounted)
+        self.flush()
+
+    def _answer(self, entries: list[Answered]) -> None:
         now = self._clock()
-        for entry in batch.entries:
+        for entry in entries:
             try:
                 entry.exchange.committed(entry, now)
             except Exception:  # the answers behind it are as good as this one
                 log.exception("an answer was not sent", client=entry.client.name)
-        if registered:
-            self._on_registered(registered)
 
     async def drained(self) -> None:
         """Return once nothing waits to be written."""
@@ -130,28 +152,39 @@ class _Batch:
 
     def __init__(self, entries: list[Answered]) -> None:
         self.entries = entries
+        self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
     def write(self, tx: Tx) -> list[Registered]:
         """In the transaction: devices and stations first, since events name them."""
-        registered, events, records = [], [], []
+        registered: list[Registered] = []
+        events: list[tuple[Value, ...]] = []
+        records: list[AccountingRecord] = []
         for entry in self.entries:
+            registered += self._sighting(tx, entry)
             if isinstance(entry, Login):
-                registered += self._sighting(tx, entry)
                 events.append(_event(entry))
+                if entry.keep is not None:
+                    entry.keep(tx)
             elif isinstance(entry, AccountingRecord):
-                registered += self._sighting(tx, entry)
-                records.append(_record(entry))
+                records.append(entry)
         if events:
             tx.insert("events", EVENT_COLUMNS, events)
             for domain_id, count in Counter(event[1] for event in events).items():
                 counters.add(tx, cast(int, domain_id), COUNTER, count)
         if records:
-            tx.insert("accounting_records", ACCOUNTING_COLUMNS, records)
+            self._account(tx, records)
         tx.insert("answers", ("at", "packed"), [(self.entries[-1].at, b"".join(map(pack, self.entries)))])
         return registered
 
-    def _sighting(self, tx: Tx, entry: Login | AccountingRecord) -> list[Registered]:
+    def _account(self, tx: Tx, records: list[AccountingRecord]) -> None:
+        """Sessions and records; one that was sent again is answered and not kept twice."""
+        fresh = write_records(tx, [Record(each.domain_id, cast(int, each.device.id), each.report) for each in records])
+        kept = list(compress(records, fresh))
+        self.accounted.update([each.report.status for each in kept])
+        tx.insert("accounting_records", ACCOUNTING_COLUMNS, map(_record, kept))
+
+    def _sighting(self, tx: Tx, entry: Answered) -> list[Registered]:
         device, behind = entry.device, entry.behind
         if device.id is None:
             self._new_devices.append(device)
@@ -165,7 +198,7 @@ class _Batch:
         for device in self._new_devices:
             device.id = None
         for entry in self.entries:
-            if isinstance(entry, Login | AccountingRecord) and entry.behind is not None:
+            if entry.behind is not None:
                 entry.behind.stored = False
 
 
@@ -181,9 +214,10 @@ def _event(login: Login) -> tuple[Value, ...]:
         device.device_name,
         login.station,
         login.method,
-        "" if domain is None else domain.factor,
+        login.factor,
         *login.decision.row,
         login.latency_us,
+        login.service_type,
     )
 
 
@@ -193,7 +227,7 @@ def _record(entry: AccountingRecord) -> tuple[Value, ...]:
         entry.at,
         entry.domain_id,
         entry.device.id,
-        int.from_bytes(first.get(ACCT_STATUS_TYPE, b"")[:4]),
+        entry.report.status,
         first.get(ACCT_SESSION_ID, b""),
         entry.user,
         entry.request.text(CALLING_STATION_ID),
@@ -207,25 +241,28 @@ class _Packed:
 
 
 def pack(entry: Answered) -> bytes:
-    """listener, port, length of the host, host, request authenticator, reply (which tells its length itself)."""
-    host, port = entry.source
-    name = host.encode()
-    request = entry.request
-    return (
-        bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name + request.authenticator + entry.reply
-    )
+    """listener, port, length of host, host, length of own address, own address, request authenticator, reply (which
+    tells its length itself)."""
+    source = entry.source
+    name, port, own = source[0].encode(), source[1], source[2] if len(source) == 3 else b""
+    head = bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name
+    return head + bytes((len(own),)) + own + entry.request.authenticator + entry.reply
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:
     """The answers in a row of `answers`."""
     found, at = [], 0
+
+    def pull(size: int) -> bytes:
+        nonlocal at
+        at += size
+        return packed[at - size : at]
+
     while at < len(packed):
-        listener, port, size = packed[at], int.from_bytes(packed[at + 1 : at + 3]), packed[at + 3]
-        host = packed[at + 4 : at + 4 + size].decode()
-        at += 4 + size
-        authenticator = packed[at : at + 16]
-        end = at + 16 + int.from_bytes(packed[at + 18 : at + 20])
-        reply = packed[at + 16 : end]
-        found.append(KeptAnswer(listener, (host, port), reply[1], authenticator, reply))
-        at = end
+        listener, port = pull(1)[0], int.from_bytes(pull(2))
+        host, own = pull(pull(1)[0]).decode(), pull(pull(1)[0])
+        authenticator = pull(16)
+        reply = pull(int.from_bytes(packed[at + 2 : at + 4]))
+        source: Source = (host, port, own) if own else (host, port)
+        found.append(KeptAnswer(listener, source, reply[1], authenticator, reply))
     return found

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pydantic import BaseModel, Field
 
+from sallyport.inventory.sessions.report import Report
+from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.web.paging import Paged
 from sallyport.web.scope import InDomain, Text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sallyport.domains.model import Domain
     from sallyport.inventory.clients.model import Client
     from sallyport.inventory.devices.model import Device, Station
-    from sallyport.radius.duplicates import Entry
+    from sallyport.mfa.model import Code
+    from sallyport.radius.duplicates import Entry, Source
     from sallyport.radius.packet import Request
+    from sallyport.store.model import Tx
 
 
 class Verdict(StrEnum):
@@ -27,9 +33,10 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a login was refused; empty for one that was let in."""
+    """Why a login ended as it did; empty where there is nothing to say."""
 
     NONE = ""
+    # the first door
     WRONG_PASSWORD = "wrong password"  # noqa: S105
     UNKNOWN_USER = "unknown user"
     UNKNOWN_REALM = "unknown realm"
@@ -37,6 +44,46 @@ class Reason(StrEnum):
     NO_DOMAIN = "the RADIUS client has no domain"
     NO_CREDENTIALS = "no credentials that can be checked"
     FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
+    FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"
+    FIRST_FACTOR_CHANGED = "the first factor was changed meanwhile"
+    FIRST_FACTOR_UNREACHABLE = "first factor unreachable"
+    CHANGES_PASSWORD = "passwords are not changed here"  # noqa: S105
+    METHOD_UNFIT = "the domain's first factor cannot check this kind of login"
+    MAY_NOT_VOUCH = "the RADIUS client may not vouch for passwords"
+    VOUCHES_UNSIGNED = "a vouching request is not signed"
+    ACCOUNT_LOCKED = "account locked"
+    ACCOUNT_DISABLED = "account disabled"
+    ACCOUNT_EXPIRED = "account expired"
+    PASSWORD_EXPIRED = "password expired"  # noqa: S105
+    PASSWORD_MUST_CHANGE = "password must be changed"  # noqa: S105
+    LOGON_RESTRICTED = "logon hours or stations restricted"
+    LOCKED_OUT = "locked out after failures"
+    REFUSED_UPSTREAM = "refused by the upstream server"
+    NO_SERVER_CERTIFICATE = "the client wants EAP in TLS, and there is no server certificate"
+    METHOD_NOT_OFFERED = "the client wants an EAP method that is not offered"
+    SERVER_UNTRUSTED = "the client does not trust the server certificate"
+    CERTIFICATE_REFUSED = "client certificate refused"
+    TLS_FAILED = "TLS with the client failed"
+    EAP_BROKEN = "the client does not keep to EAP"
+    PROXY_LOOP = "the upstream server sends the login back: a proxy loop"
+    # the rules
+    BLOCKED = "blocked by rule"
+    # the second door
+    ASKED = "second factor asked for"
+    ENROLMENT_UNKNOWN = "enrolment not known yet"
+    DENIED = "second factor denied"
+    WRONG_CODE = "wrong code"
+    NOT_ENROLLED = "not enrolled"
+    TAKES_NO_CODE = "this kind of login cannot ask for a code"
+    NOT_ANSWERED = "second factor not answered in time"
+    GIVES_UP = "device gives up sooner than the provider answers"
+    TOO_MANY_PROMPTS = "too many prompts"
+    CHALLENGE_OVER = "the challenge is unknown, over or another's"
+    # the second door cannot be asked: fallbackAction decides
+    NO_PROVIDER = "no provider"
+    UNREACHABLE = "provider unreachable"
+    CIRCUIT_OPEN = "provider unreachable, circuit open"
+    UNREADABLE = "provider configuration unreadable"
 
 
 class Method:
@@ -44,27 +91,69 @@ class Method:
 
     PAP: Final = "pap"
     CHAP: Final = "chap"
-    EAP: Final = "eap"
+    MSCHAP: Final = "mschap"
+    MSCHAP2: Final = "mschapv2"
+    EAP: Final = "eap"  # events name its methods too: eap-peap-mschapv2
+    PEAP_GTC: Final = "eap-peap-gtc"
+    TTLS_GTC: Final = "eap-ttls-eap-gtc"
     NONE: Final = "none"
+
+
+TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
+"""The methods by which a user can answer a challenge with a code."""
 
 
 class Decision:
     """What was decided on a login.
 
     decision: the verdict; applied: what is answered; would_have_been: the verdict in monitor mode, else empty.
-    row: the four as plain text, as an event keeps them. Decisions are few and made once, so each is its own key.
+    row: the four as plain text, as an event keeps them. outcome: its label among the metrics; empty: not final.
+    Decisions are few and made once, so each is its own key.
     """
 
-    __slots__ = ("applied", "decision", "mode", "passed", "reason", "row", "would_have_been")
+    __slots__ = ("applied", "decision", "mode", "outcome", "reason", "row", "would_have_been")
 
-    def __init__(self, decision: Verdict, applied: Verdict, would_have_been: str, reason: Reason, mode: str) -> None:
+    def __init__(
+        self, decision: Verdict, applied: Verdict, would_have_been: str, reason: Reason, mode: str, outcome: str
+    ) -> None:
         self.decision = decision
         self.applied = applied
         self.would_have_been = would_have_been
         self.reason = reason
         self.mode = mode
-        self.passed = reason is Reason.NONE
+        self.outcome = outcome
         self.row = (decision.value, applied.value, would_have_been, reason.value)
+
+
+class Found:
+    """What the first factor found beside its verdict.
+
+    accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of
+    the user, for the login rules. session_s: how long a session may last, where that is known. challenge:
+    attributes of an Access-Challenge with which the first factor goes on: a round of its conversation, no decision.
+    """
+
+    __slots__ = ("accept", "challenge", "groups", "ous", "refuse", "session_s")
+
+    def __init__(
+        self,
+        *,
+        accept: bytes = b"",
+        refuse: bytes = b"",
+        groups: frozenset[str] = frozenset(),
+        ous: frozenset[str] = frozenset(),
+        challenge: bytes | None = None,
+        session_s: int | None = None,
+    ) -> None:
+        self.session_s = session_s
+        self.accept = accept
+        self.refuse = refuse
+        self.groups = groups
+        self.ous = ous
+        self.challenge = challenge
+
+
+NOTHING: Final = Found()
 
 
 class Exchange(Protocol):
@@ -79,87 +168,81 @@ class Exchange(Protocol):
         """The entry could not be kept: it gets no answer."""
 
 
-class Answered(Protocol):
-    """What the journal writes and then lets go."""
+class Answered:
+    """A request on its way to its answer: what the journal writes and then lets go.
 
-    exchange: Exchange
-    source: tuple[str, int]
-    client: Client
-    request: Request
-    known: Entry
-    reply: bytes
-    at: int
+    source: the sender's socket address. at: when it came, in microseconds. known: its entry among the duplicates.
+    device: where it came from; behind: the station, where the sender is proven. reply: the answer's octets.
+    """
+
+    __slots__ = ("at", "behind", "client", "device", "exchange", "known", "reply", "request", "source", "user")
+
+    def __init__(
+        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
+    ) -> None:
+        self.request = request
+        self.client = client
+        self.source = source
+        self.at = at
+        self.exchange = exchange
+        self.known = known
+        self.user = ""
+        self.behind: Station | None = None
+        self.device: Device
+        self.reply = b""
 
 
-class Login:
+class Login(Answered):
     """One login on its way from a request to an event.
 
-    at: when it came, in microseconds. source: the sender's socket address. domain: None where none is to be found.
-    home: the domain of the client's devices. user: the name without its realm. behind: the station, where the sender
-    is proven. known: its entry among the duplicates. reply: the answer's octets.
+    domain: whose user logs in; None where none is to be found. home: the domain of the client's devices. user: the
+    name without its realm. noted: the inventory knows of it. proven: a right password or code showed who sends it.
+    code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
+    checked. found: what the first factor found. keep: what is written in one transaction with its event.
     """
 
     __slots__ = (
-        "at",
-        "behind",
-        "client",
-        "decision",
-        "device",
-        "domain",
-        "exchange",
-        "home",
-        "known",
-        "latency_us",
-        "method",
-        "reply",
-        "request",
-        "source",
-        "station",
-        "user",
-    )
-
-    def __init__(
-        self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange, known: Entry
-    ) -> None:
-        self.request = request
-        self.client = client
-        self.source = source
-        self.at = at
-        self.exchange = exchange
-        self.known = known
-        self.home: Domain | None = None
-        self.user = ""
-        self.method: str = Method.NONE
-        self.domain: Domain | None = None
-        self.behind: Station | None = None
-        self.station = ""
-        self.device: Device
-        self.decision: Decision
-        self.latency_us = 0
-        self.reply = b""
-
-
-class AccountingRecord:
-    """One Accounting-Request (RFC 2866) on its way to the store. user: as sent; domain_id 0: there is none."""
-
-    __slots__ = (
-        "at", "behind", "client", "device", "domain_id", "exchange", "known", "reply", "request", "source", "user",
+        "attributes", "code", "decision", "domain", "factor", "found", "home", "keep", "latency_us", "method", "noted",
+        "proven", "station",
     )  # fmt: skip
 
     def __init__(
-        self, request: Request, client: Client, source: tuple[str, int], at: int, exchange: Exchange, known: Entry
+        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
     ) -> None:
-        self.request = request
-        self.client = client
-        self.source = source
-        self.at = at
-        self.exchange = exchange
-        self.known = known
-        self.user = ""
+        super().__init__(request, client, source, at, exchange, known)
+        self.home: Domain | None = None
+        self.domain: Domain | None = None
+        self.method: str = Method.NONE
+        self.station = ""
+        self.noted = False
+        self.proven = False
+        self.code: Code | None = None
+        self.attributes = b""
+        self.factor = ""
+        self.found = NOTHING
+        self.keep: Callable[[Tx], None] | None = None
+        self.decision: Decision
+        self.latency_us = 0
+
+    @property
+    def service_type(self) -> int | None:
+        """Service-Type (RFC 2865 section 5.6); None where it is absent or malformed."""
+        octets = self.request.first.get(SERVICE_TYPE)
+        return int.from_bytes(octets) if octets and len(octets) == 4 else None
+
+
+class AccountingRecord(Answered):
+    """One Accounting-Request (RFC 2866) on its way to the store. user: as sent; domain_id 0: there is none.
+    report: what it tells of a session."""
+
+    __slots__ = ("domain_id", "report")
+
+    def __init__(
+        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
+    ) -> None:
+        super().__init__(request, client, source, at, exchange, known)
         self.domain_id = 0
-        self.behind: Station | None = None
-        self.device: Device
-        self.reply = b""
+        self.report = Report(request, at)
 
 
 class GetAuthLog(InDomain, Paged):

@@ -1,43 +1,62 @@
-"""The steps of a login, each a small function; what they decide is one `Decision`.
+"""The steps of a login, each a small function; what they come to is told to `decide`, the one decision function.
 
-`Pipeline.begin` decides what needs no I/O right away; where a user is not in memory it says so, and `finish` decides
-in a task of its own. Both end in the same `decide`.
+    who > lock-out > first factor > login rules > second factor > mode
+
+`Pipeline.begin` decides what needs no I/O right away. Where a user is not in memory, a challenge is answered or a
+second factor must be asked, it says so: `check` goes on in a task of its own, and `ask` waits for the second factor.
 """
 
-from hmac import compare_digest
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
-from sallyport.domains.model import Domain, DomainTable, FirstFactor, Mode
+from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.inventory.clients.model import Client
-from sallyport.login.model import Decision, Login, Method, Reason, Verdict
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.login.decision import decide
+from sallyport.login.eap.service import Caller, Eap, Second
+from sallyport.login.first.password import check_password, ends_in_code, known, typed_code
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.vouched import check_vouched
+from sallyport.login.lockout.service import Lockouts
+from sallyport.login.model import NOTHING, Decision, Login, Method, Reason, Verdict
+from sallyport.login.rules.match import Facts
+from sallyport.login.rules.model import UNMATCHED, Action
+from sallyport.login.rules.service import LoginRules
+from sallyport.login.second.conversation import Told
+from sallyport.login.second.service import SecondFactor
+from sallyport.login.second.session import Asked, Session
+from sallyport.mfa.model import Code
 from sallyport.radius.attributes import (
-    CHAP_CHALLENGE,
+    CALLING_STATION_ID,
     CHAP_PASSWORD,
     EAP_MESSAGE,
+    SESSION_TIMEOUT,
+    STATE,
     USER_NAME,
     USER_PASSWORD,
+    VENDOR_SPECIFIC,
+    combine,
+    push_attribute,
+)
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_CPW,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP_CPW_1,
+    MS_CHAP_CPW_2,
+    MS_CHAP_RESPONSE,
 )
 from sallyport.radius.packet import Request, as_text
-from sallyport.radius.password import chap_holds, reveal_password
+from sallyport.vendors import medium
 
-
-def decide(reason: Reason, mode: Mode) -> Decision:
-    """The decision on a login whose checks ended in `reason`, in a domain of that mode.
-
-    The verdict is the same in both modes; monitor notes it as what would have been. A wrong first factor is a reject
-    in both. No second factor is asked yet, so that the two modes differ in the note only.
-    """
-    return _DECISIONS[reason][mode is Mode.MONITOR]
-
-
-def _decision(reason: Reason, mode: Mode) -> Decision:
-    verdict = Verdict.ACCEPT if reason is Reason.NONE else Verdict.REJECT
-    return Decision(verdict, verdict, verdict.value if mode is Mode.MONITOR else "", reason, mode.value)
-
-
-_DECISIONS = {reason.value: (_decision(reason, Mode.ENFORCE), _decision(reason, Mode.MONITOR)) for reason in Reason}
+ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
+"""No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
+one that was refused before, `login.found.refuse`."""
+_OURS: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -76,6 +95,20 @@ def who(login: Login, domains: DomainTable) -> Reason:
     return Reason.NONE if user else Reason.NO_USER_NAME
 
 
+def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, certified: bool) -> str:
+    """A name that came inside EAP without its realm; empty where the realm is none of the login's domain.
+
+    certified: a certificate has it. All domains trust the same authorities, so where there are several, a name without
+    a realm would be that of somebody in each.
+    """
+    name = as_text(octets)
+    if "@" not in name and "\\" not in name:
+        return "" if certified and len(domains.by_id) > 1 else name
+    user, realm = split_realm(name)
+    found = domains.by_realm(login.client.tenant_id, realm)
+    return user if found is not None and found.id == domain.id else ""
+
+
 def method_of(request: Request) -> str:
     """How the password came."""
     first = request.first
@@ -83,59 +116,319 @@ def method_of(request: Request) -> str:
         return Method.PAP
     if CHAP_PASSWORD in first:
         return Method.CHAP
-    return Method.EAP if EAP_MESSAGE in first else Method.NONE
+    if EAP_MESSAGE in first:
+        return Method.EAP
+    return _microsoft(request) if VENDOR_SPECIFIC in first else Method.NONE
 
 
-def check_password(login: Login, user: User | None) -> Reason:
-    """The `local` first factor: PAP and CHAP against the user's password (RFC 2865 sections 5.2, 5.3).
-
-    Raises PacketError: the password field is malformed.
-    """
-    request, first = login.request, login.request.first
-    if login.method == Method.PAP:
-        given = reveal_password(first[USER_PASSWORD], login.client.secret, request.authenticator)
-        if user is None:
-            return Reason.UNKNOWN_USER
-        for password in user.passwords:
-            if compare_digest(given, password):
-                return Reason.NONE
-        return Reason.WRONG_PASSWORD
-    if login.method == Method.CHAP:
-        if user is None:
-            return Reason.UNKNOWN_USER
-        value, challenge = first[CHAP_PASSWORD], first.get(CHAP_CHALLENGE, request.authenticator)
-        right = len(value) == 17 and any(chap_holds(value, password, challenge) for password in user.passwords)
-        return Reason.NONE if right else Reason.WRONG_PASSWORD
-    return Reason.NO_CREDENTIALS
+def _microsoft(request: Request) -> str:
+    values = request.vendor_values()
+    if any((MICROSOFT, kind) in values for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW)):
+        return Method.MSCHAP2
+    if any((MICROSOFT, kind) in values for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2)):
+        return Method.MSCHAP
+    return Method.NONE
 
 
 class Pipeline:
     """Decides logins."""
 
-    def __init__(self, domains: Domains, users: EndpointUsers) -> None:
+    def __init__(
+        self,
+        domains: Domains,
+        users: EndpointUsers,
+        sightings: Sightings,
+        rules: LoginRules,
+        first: FirstFactors,
+        second: SecondFactor,
+        lockouts: Lockouts,
+        eap: Eap,
+    ) -> None:
         self._domains = domains
         self._users = users
+        self._sightings = sightings
+        self._rules = rules
+        self._first = first
+        self._second = second
+        self._lockouts = lockouts
+        self._eap = eap
 
     def begin(self, login: Login) -> Decision | None:
-        """Decide without waiting, or None: `finish` has to ask the store. PacketError: a malformed password."""
+        """Decide without waiting; None: `check` has to go on. PacketError: a malformed password."""
         reason = who(login, self._domains.table)
         login.method = method_of(login.request)
         domain = login.domain
         if domain is None:
-            return decide(reason, Mode.MONITOR)
-        if reason is Reason.NONE:
-            if domain.first_factor is not FirstFactor.LOCAL:
-                return decide(Reason.FIRST_FACTOR_UNAVAILABLE, domain.mode)
+            return refuse(reason)
+        login.factor = domain.factor
+        watched = self._lockouts.some
+        if watched and reason is Reason.NONE and self._lockouts.refuses(login, domain):
+            reason = Reason.LOCKED_OUT
+        if reason is not Reason.NONE:
+            return refuse(reason, domain)
+        if self._names_challenge(login) is not None:
+            return None
+        if domain.first_factor is FirstFactor.LOCAL:
             user = self._users.cached(domain.id, login.user)
-            if user is Missing.MISSING:
+            if user is Missing.MISSING or login.method == Method.EAP:
                 return None
-            reason = check_password(login, user)
-        return decide(reason, domain.mode)
+            first = self._check_password(login, domain, user)
+        elif domain.first_factor is FirstFactor.NONE:
+            first = check_vouched(login)
+        else:
+            return None
+        decision = self._judge(login, domain, first)
+        if (watched or not login.proven) and decision is not None:
+            self._lockouts.note(login, domain, decision)
+        return decision
 
-    async def finish(self, login: Login) -> Decision:
-        """Decide a login whose user is not in memory. StoreError, SecretError, PacketError."""
-        assert login.domain is not None  # noqa: S101  begin found it
-        user = await self._users.load(login.domain.id, login.user)
-        reason = check_password(login, user)
-        domain = self._domains.table.by_id.get(login.domain.id, login.domain)  # a fresh look: it took a while
-        return decide(reason, domain.mode)
+    async def check(self, login: Login) -> Decision | None:
+        """Decide a login that `begin` could not. None: the second factor must be asked. ROUND: the first factor goes
+        on. StoreError, SecretError, PacketError."""
+        domain = login.domain
+        assert domain is not None  # noqa: S101  begin found it
+        if login.proven or self._names_challenge(login) is not None:
+            return None
+        if login.method == Method.EAP and self._eap.serves(domain):
+            return await self._converse(login, domain)
+        if domain.first_factor is FirstFactor.LOCAL:
+            first = self._check_password(login, domain, await self._user(domain, login.user))
+        else:
+            carries_code = ends_in_code(login) and await self._second.has_codes(domain, login.user)
+            first = await self._first.check(login, domain, lambda: carries_code)
+        return self._say(login, domain, first)
+
+    async def _converse(self, login: Login, domain: Domain) -> Decision | None:
+        """A round of EAP, or what it comes to."""
+        table = self._domains.table
+        caller = Caller(partial(principal, login, domain, table), partial(self._ask_inside, login, domain))
+        result = await self._eap.check(login, domain, caller)
+        if result is None:
+            return ROUND
+        fresh = self._fresh(domain)
+        if result.refusal is not None:
+            decision: Decision | None = result.refusal
+        elif result.second is not None:
+            login.proven = True
+            self.note(login)
+            decision = await self._look_afresh(login, domain, Told(result.second), answers_challenge=False)
+        else:
+            first = result.first
+            if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
+                first = _still(login, await self._user(domain, login.user))  # the conversation took a while
+            decision = self._judge(login, fresh, first)
+        return self._settle(login, fresh, decision)
+
+    async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:
+        """The second factor of a login that has passed the first inside EAP, if it needs one; see `eap.service`."""
+        fresh = self._fresh(domain)
+        if session is not None:
+            self.note(login)
+            told = await self._second.resume(login, session.id, session.step, code)
+        elif self._judge(login, fresh, Reason.NONE) is not None:
+            return Second()
+        else:
+            told = await self._second.ask(login, fresh, await self._asked(domain, login.user))
+        if told is None:
+            return None
+        if told.session is not None and not told.wrong_code:
+            return Second(session=told.session, prompt=told.text)
+        # A wrong code ends it: another try is another login, which counts.
+        reason = Reason.WRONG_CODE if told.wrong_code else told.reason
+        decision = decide(Reason.NONE, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
+        return Second(reason, None if decision.applied is Verdict.ACCEPT else decision)
+
+    def hand_over(self, login: Login, told: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
+        """Ask a first factor that needs no task for it; `told` gets what to call for what `check` would have returned.
+        False: call `check`. PacketError."""
+        domain = login.domain
+        if domain is None or domain.first_factor in _OURS or self._names_challenge(login) is not None:
+            return False
+        if self._second.asks_for_codes(domain) and ends_in_code(login):
+            return False  # whether the user has codes may have to be asked for
+        return self._first.begin(
+            login, domain, lambda: False, lambda first: told(login, lambda: self._say(login, domain, first))
+        )
+
+    def _say(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
+        """What the first factor's word comes to."""
+        if login.found.challenge is not None:
+            return ROUND
+        fresh = self._fresh(domain)
+        if fresh.first_factor is not domain.first_factor:
+            first = Reason.FIRST_FACTOR_CHANGED
+        return self._settle(login, fresh, self._judge(login, fresh, first))
+
+    async def ask(self, login: Login) -> Decision | None:
+        """Wait for the second factor; then look afresh at user, rules and mode. None: a newer request of the same
+        login took its place. StoreError, SecretError, PacketError."""
+        domain = login.domain
+        assert domain is not None  # noqa: S101  begin found it
+        challenge = self._names_challenge(login)
+        if challenge is None:
+            told = await self._second.ask(login, self._fresh(domain), await self._asked(domain, login.user))
+        else:
+            told = await self._second.resume(login, *challenge, typed_code(login))
+        if told is None:
+            return None
+        decision = await self._look_afresh(login, domain, told, answers_challenge=challenge is not None)
+        return self._settle(login, domain, decision, wrong_code=told.wrong_code)
+
+    async def _look_afresh(self, login: Login, domain: Domain, told: Told, *, answers_challenge: bool) -> Decision:
+        if told.reason is Reason.CHALLENGE_OVER:
+            return refuse(told.reason, domain)
+        before, domain = domain, self._fresh(domain)
+        if domain.first_factor is not before.first_factor:
+            return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
+        if answers_challenge:
+            login.found = told.found
+            login.device.posture.challenge_answers += 1
+            login.device.posture.takes_challenges = True
+            first = await self._is_same(login, domain, told)
+            # Who has a right code is who was asked; pressing Enter proves nothing.
+            login.proven = told.reason is Reason.NONE and login.code is not None
+        elif domain.first_factor is FirstFactor.LOCAL:
+            had_code = login.code is not None
+            user = await self._user(domain, login.user)
+            if EAP_MESSAGE in login.request.first:
+                first = _still(login, user)
+            else:
+                first = _know(login, user, check_password(login, user, lambda: had_code))
+        else:  # one login is one question to the directory or the other server
+            first = Reason.NONE
+        action = self._apply_rules(login, domain) if first is Reason.NONE else UNMATCHED
+        decision = decide(first, action, told.reason, domain.mode, domain.fallback)
+        if decision.applied is Verdict.CHALLENGE:
+            login.device.posture.challenges += 1
+            login.attributes = self._second.attributes(told)
+        login.keep = self._second.keep(told)
+        return decision
+
+    def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
+        return _know(login, user, check_password(login, user, lambda: self._second.takes_codes(domain, login.user)))
+
+    def _judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
+        """Rules, and what of the second factor is known without asking. None: it must be asked."""
+        if first is not Reason.NONE:
+            return refuse(first, domain)
+        login.proven = True
+        self.note(login)
+        action = self._apply_rules(login, domain)
+        second: Reason | None = Reason.NONE
+        if action is Action.MFA_REQUIRED:
+            if domain.mode is Mode.MONITOR:
+                second = self._second.forecast(login, domain)
+            else:
+                second = self._second.at_once(domain)
+            if second is None:
+                return None
+        return decide(first, action, second, domain.mode, domain.fallback)
+
+    def _settle(
+        self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
+    ) -> Decision | None:
+        """Tell the lock-outs what was decided. A login is refused that was locked out while it was being decided."""
+        if decision is None:
+            return None
+        if self._lockouts.some and self._lockouts.refuses(login, domain):
+            login.found = NOTHING  # what another server says to a wrong password would tell it from a right one
+            return refuse(Reason.LOCKED_OUT, domain)
+        self._lockouts.note(login, domain, decision, wrong_code=wrong_code)
+        return decision
+
+    def _apply_rules(self, login: Login, domain: Domain) -> Action:
+        """The action of the domain's rules. The login gets the reply attributes of the one that matches, which go
+        before what the first factor found."""
+        rules, found = self._rules.of(domain.id), login.found.accept
+        if login.found.session_s is not None:
+            found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
+        login.attributes = found
+        if rules is None:
+            return UNMATCHED
+        rule = rules.match(_facts(login))
+        if rule is None:
+            return UNMATCHED
+        login.attributes = combine(found, rule.attributes) if found else rule.attributes
+        return rule.action
+
+    def abandoned(self, login: Login) -> None:
+        """A decided login could not be recorded: it gets no answer, and is as if it had not been."""
+        self._lockouts.take_back(login)
+
+    def note(self, login: Login) -> None:
+        """Tell the inventory of a login whose sender is proven, once (decisions.md, Unsigned requests)."""
+        if login.noted or login.home is None:
+            return
+        request, source, at = login.request, login.source[0], login.at
+        login.noted = True
+        login.device = device = self._sightings.device(request, source, login.client, login.home.id, at)
+        device.posture.count(request, at)
+        station = request.first.get(CALLING_STATION_ID)
+        if station:
+            login.station = as_text(station)
+            login.behind = self._sightings.station(device, login.station, login.user, at)
+
+    async def _user(self, domain: Domain, name: str) -> User | None:
+        """From memory, which is exact after each change, or from the store. StoreError, SecretError."""
+        user = self._users.cached(domain.id, name)
+        return await self._users.load(domain.id, name) if user is Missing.MISSING else user
+
+    async def _asked(self, domain: Domain, name: str) -> Asked:
+        """Whom a second factor is asked of. StoreError, SecretError."""
+        user = await self._user(domain, name) if domain.first_factor is FirstFactor.LOCAL else None
+        return Asked(0 if user is None else user.id, "" if user is None else user.stamp, domain.factor)
+
+    async def _is_same(self, login: Login, domain: Domain, told: Told) -> Reason:
+        """Whether the user of a challenge is who it was sent to, with the same password; and what is known now."""
+        if told.asked.factor != domain.factor:
+            return Reason.FIRST_FACTOR_CHANGED
+        if domain.first_factor is not FirstFactor.LOCAL:
+            return Reason.NONE
+        user = await self._user(domain, login.user)
+        if user is None or user.id != told.asked.user_id:
+            return Reason.UNKNOWN_USER
+        return _know(login, user, Reason.NONE if user.stamp == told.asked.stamp else Reason.WRONG_PASSWORD)
+
+    def _names_challenge(self, login: Login) -> tuple[str, int] | None:
+        state = login.request.first.get(STATE)
+        return None if state is None or login.domain is None else self._second.names_challenge(login.domain.id, state)
+
+    def _fresh(self, domain: Domain) -> Domain:
+        """The domain as it is now: it took a while."""
+        return self._domains.table.by_id.get(domain.id, domain)
+
+
+def _know(login: Login, user: User | None, first: Reason) -> Reason:
+    """Note the groups of an endpoint user who has passed, for the rules, and how long the session may last."""
+    if first is Reason.NONE and user is not None and (user.groups or login.found is not NOTHING):
+        login.found = known(user, login.found.accept)
+    return first
+
+
+def _still(login: Login, user: User | None) -> Reason:
+    """Whether the user of a login by EAP is still there: what the password was checked by is gone."""
+    return Reason.UNKNOWN_USER if user is None else _know(login, user, Reason.NONE)
+
+
+def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
+    """The decision on a login that did not pass its first factor: the same in both modes."""
+    mode = Mode.MONITOR if domain is None else domain.mode
+    return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
+
+
+def _facts(login: Login) -> Facts:
+    device = login.device
+    return Facts(
+        user=login.user,
+        groups=login.found.groups,
+        ous=login.found.ous,
+        client=login.client.name,
+        source=login.source[0],
+        nas=device.client_ip,
+        product=device.device_type,
+        nas_product=device.nas_device_type,
+        medium=medium(login.request),
+        station=login.station,
+        service_type=login.service_type,
+        at=login.at,
+    )

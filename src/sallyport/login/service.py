@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sallyport.base.errors import Invalid
 from sallyport.login import repo
-from sallyport.login.repo import FOREVER, EventQuery, EventRow, Outcome
+from sallyport.login.repo import FOREVER, EventQuery, EventRow, Outcome, Stretch
 from sallyport.store.model import Store
 
 
@@ -21,13 +21,35 @@ class Events:
 
     async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
         """`page`, and between the two the cursor that names the next one; empty on the last."""
-        rows, total = await self.page(replace(query, limit=query.limit + 1))
-        page = rows[: query.limit]
-        return page, cursor_after(page) if len(rows) > query.limit else "", total
+        rows, total = await self.page(_one_more(query))
+        return *_cut(rows, query.limit), total
+
+    async def newest(self, query: EventQuery) -> tuple[list[EventRow], str]:
+        """`walk` without the total, which takes as long as the whole walk where it has to be counted."""
+        return _cut(await self._store.search(lambda tx: repo.newest(tx, _one_more(query))), query.limit)
+
+    async def last_id(self) -> int:
+        """The event that was written last: an export holds those that are there when it begins."""
+        return await self._store.read(repo.last_id)
+
+    async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
+        """One page of a domain's events, oldest first, and the cursor that names the next one; empty on the last."""
+        wanted = replace(stretch, limit=stretch.limit + 1)
+        return _cut(await self._store.search(lambda tx: repo.oldest(tx, wanted)), stretch.limit)
 
     async def outcomes(self, domain_id: int, since: int) -> list[Outcome]:
         """Logins by user and outcome since a time in microseconds."""
         return await self._store.search(lambda tx: repo.outcomes(tx, domain_id, since))
+
+
+def _one_more(query: EventQuery) -> EventQuery:
+    """The page and the row behind it, which tells whether there is another page."""
+    return replace(query, limit=query.limit + 1)
+
+
+def _cut(rows: list[EventRow], limit: int) -> tuple[list[EventRow], str]:
+    page = rows[:limit]
+    return page, cursor_after(page) if len(rows) > limit else ""
 
 
 def cursor_after(rows: Sequence[EventRow]) -> str:

@@ -13,10 +13,12 @@ NAS_IP_ADDRESS: Final = 4
 NAS_PORT: Final = 5
 SERVICE_TYPE: Final = 6
 FRAMED_PROTOCOL: Final = 7
+FRAMED_MTU: Final = 12
 REPLY_MESSAGE: Final = 18
 STATE: Final = 24
 CLASS: Final = 25
 VENDOR_SPECIFIC: Final = 26
+SESSION_TIMEOUT: Final = 27
 CALLED_STATION_ID: Final = 30
 CALLING_STATION_ID: Final = 31
 NAS_IDENTIFIER: Final = 32
@@ -25,7 +27,24 @@ CHAP_CHALLENGE: Final = 60
 NAS_PORT_TYPE: Final = 61
 # RFC 2866 section 5
 ACCT_STATUS_TYPE: Final = 40
+ACCT_DELAY_TIME: Final = 41
+ACCT_INPUT_OCTETS: Final = 42
+ACCT_OUTPUT_OCTETS: Final = 43
 ACCT_SESSION_ID: Final = 44
+ACCT_SESSION_TIME: Final = 46
+ACCT_INPUT_PACKETS: Final = 47
+ACCT_OUTPUT_PACKETS: Final = 48
+ACCT_TERMINATE_CAUSE: Final = 49
+ACCT_MULTI_SESSION_ID: Final = 50
+# RFC 2869 section 5
+ACCT_INPUT_GIGAWORDS: Final = 52
+ACCT_OUTPUT_GIGAWORDS: Final = 53
+EVENT_TIMESTAMP: Final = 55
+# RFC 2865 section 5.8, RFC 3162 section 2.3, RFC 4818 section 3, RFC 6911 section 3.1
+FRAMED_IP_ADDRESS: Final = 8
+FRAMED_IPV6_PREFIX: Final = 97
+DELEGATED_IPV6_PREFIX: Final = 123
+FRAMED_IPV6_ADDRESS: Final = 168
 # RFC 2868 and 2869
 TUNNEL_CLIENT_ENDPOINT: Final = 66
 CONNECT_INFO: Final = 77
@@ -36,6 +55,8 @@ NAS_PORT_ID: Final = 87
 NAS_IPV6_ADDRESS: Final = 95
 CHARGEABLE_USER_IDENTITY: Final = 89
 OPERATOR_NAME: Final = 126
+# RFC 5176 section 3.5
+ERROR_CAUSE: Final = 101
 
 MAX_ATTRIBUTES: Final = 200
 """More attributes than this in a packet are refused, as FreeRADIUS does."""
@@ -66,6 +87,18 @@ def push_attribute(kind: int, value: bytes) -> bytes:
 def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
     """One vendor attribute in a Vendor-Specific of its own (RFC 2865 section 5.26)."""
     return push_attribute(VENDOR_SPECIFIC, vendor.to_bytes(4) + push_attribute(kind, value))
+
+
+def combine(found: bytes, chosen: bytes) -> bytes:
+    """Attributes in octets of which the chosen stand in the place of all that were found under their type, or under
+    their (vendor, type)."""
+    taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
+    kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
+    return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
+
+
+def _key(kind: int, value: bytes) -> tuple[int, int, int]:
+    return (kind, 0, 0) if kind != VENDOR_SPECIFIC else (kind, int.from_bytes(value[:4]), int.from_bytes(value[4:5]))
 
 
 def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:

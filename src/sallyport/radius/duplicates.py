@@ -7,21 +7,43 @@ searched for what has expired, and a flood cannot make them grow past their boun
 that (for a second factor) is parked, and stays known for as long as it waits.
 """
 
-Source = tuple[object, ...]
-"""A socket's address of the peer."""
+from collections.abc import Callable
+
+Source = tuple[str, int] | tuple[str, int, bytes]
+"""The peer's address and port; and, where a socket has many addresses, which of them it sent to, in the kernel's form:
+a NAS that asks two of our addresses counts its identifiers for each."""
 Key = tuple[Source, int]
 
 
 class Entry:
-    """One request: `answer` is None until it has one. replaced: a newer request took its place, nobody waits for it."""
+    """One request: `answer` is None until it has one. replaced: a newer request took its place, nobody waits for it.
 
-    __slots__ = ("answer", "authenticator", "key", "replaced")
+    first, last: when it came first and last, in seconds of the monotonic clock; gap: between its last two arrivals.
+    on_again: hears of each further arrival.
+    """
 
-    def __init__(self, key: Key, authenticator: bytes) -> None:
+    __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "replaced")
+
+    def __init__(self, key: Key, authenticator: bytes, now: float = 0.0) -> None:
         self.key = key
         self.authenticator = authenticator
         self.answer: bytes | None = None
         self.replaced = False
+        self.first = self.last = now
+        self.gap = 0.0
+        self.on_again: Callable[[], None] | None = None
+
+    def again(self, now: float) -> None:
+        """It came once more."""
+        self.gap = now - self.last
+        self.last = now
+        if self.on_again is not None:
+            self.on_again()
+
+    def follows(self, before: "Entry") -> None:
+        """It is the same login as another request, which came before it."""
+        self.first = before.first
+        self.gap = self.last - before.last
 
 
 class Duplicates:
@@ -43,11 +65,12 @@ class Duplicates:
         entry = self._fresh.get(key) or self._stale.get(key) or self._parked.get(key)
         if entry is not None:
             if entry.authenticator == authenticator:
+                entry.again(now)
                 return entry, False
             entry.replaced = True
         if len(self._fresh) >= self._max_entries:
             self._turn(now)
-        entry = self._fresh[key] = Entry(key, authenticator)
+        entry = self._fresh[key] = Entry(key, authenticator, now)
         return entry, True
 
     def _turn(self, now: float) -> None:

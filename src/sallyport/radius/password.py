@@ -21,13 +21,7 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
     if size == 16:
         pad = md5(octets + authenticator).digest()
         return (int.from_bytes(pad) ^ int.from_bytes(hidden)).to_bytes(16).rstrip(b"\0")
-    clear, last = b"", authenticator
-    for at in range(0, size, 16):
-        block = hidden[at : at + 16]
-        pad = md5(octets + last).digest()
-        clear += (int.from_bytes(pad) ^ int.from_bytes(block)).to_bytes(16)
-        last = block
-    return clear.rstrip(b"\0")
+    return reveal_blocks(hidden, secret, authenticator).rstrip(b"\0")
 
 
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
@@ -35,7 +29,27 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
     if len(password) > MAX_PASSWORD:
         raise ValueError(f"a password of {len(password)} octets; RADIUS carries {MAX_PASSWORD}")
     clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
-    hidden, last = b"", authenticator
+    return hide_blocks(clear, secret, authenticator)
+
+
+def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
+    """Blocks of 16 octets in clear: each was XORed with MD5(secret + the hidden block before it).
+
+    seed: what stands in for the block before the first: the authenticator (RFC 2865 section 5.2), or the authenticator
+    and a salt (RFC 2868 section 3.5).
+    """
+    clear, last = b"", seed
+    for at in range(0, len(hidden), 16):
+        block = hidden[at : at + 16]
+        pad = md5(secret.octets + last).digest()
+        clear += (int.from_bytes(pad) ^ int.from_bytes(block)).to_bytes(16)
+        last = block
+    return clear
+
+
+def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
+    """The counterpart of `reveal_blocks`; clear: a multiple of 16 octets."""
+    hidden, last = b"", seed
     for at in range(0, len(clear), 16):
         pad = md5(secret.octets + last).digest()
         last = (int.from_bytes(pad) ^ int.from_bytes(clear[at : at + 16])).to_bytes(16)

@@ -1,7 +1,9 @@
 """Where everything is kept: one writer with group commit, many readers, typed rows.
 
     await store.read(work)     work(tx) in a worker thread, on a read-only connection
-    await store.write(work)    work(tx) in a worker thread, in a transaction shared with other callers
+    await store.search(work)   the same for what walks through many rows: few at a time, for a bounded time
+    await store.write(work)    work(tx) in the writer's thread, in a transaction shared with other callers
+    store.submit(work, done)   the same for the journal, without a task; on the event loop while nothing else waits
 
 A write returns once its transaction is on disk, never before; that wait cannot be cancelled, so a caller never
 believes that something was undone which was kept. The writer takes what has queued up (at most 500 items), runs
@@ -9,10 +11,14 @@ each in a savepoint, commits once and wakes all callers: thousands of small writ
 synchronizations. An item that raises fails alone, as long as the transaction stands; where the engine rolled all
 of it back (disk full, I/O error), all items fail and nobody is answered.
 
-model      Tx and Store as protocols, which PostgreSQL will meet too
-sqlite     the embedded engine
-migrate    brings a database to the schema of this program, or refuses one that is newer
-snapshot   small tables held in memory, exact after each change
-vault      sealing of secrets under the master key
-directory  the data directory, its lock and the space kept in reserve
+model        Tx and Store as protocols, which PostgreSQL will meet too
+sqlite       the embedded engine: `connections` opens and reads, `writer` writes
+copies       backup and restore while it runs
+migrate      brings a database to the schema of this program, or refuses one that is newer
+snapshot     small tables held in memory, exact after each change
+audit        the audit trail: what each change writes beside itself
+counters     totals of whole lists, kept so that nobody has to count
+search       rows by parts of their texts, and pages of lists
+vault        sealing of secrets under the master key
+directory    the data directory, its lock and the space kept in reserve
 """

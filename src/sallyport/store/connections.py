@@ -19,10 +19,11 @@ LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 p
 # In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
 # the disk is short they come early, since what the log takes is missing to the database.
 LONG_LOG, SHORT_LOG = 20_000, 256
+BUSY_MS = 5000  # how long to wait for another program's lock
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
-pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = 5000;
-pragma temp_store = memory;
+pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = {BUSY_MS};
+pragma temp_store = memory; pragma secure_delete = fast;
 """
 
 
@@ -43,11 +44,16 @@ class SqliteTx:
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         return [shape(**row) for row in self._rows(sql, parameters)]
 
+    def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
+        return self._connection.execute(sql, parameters).fetchall()
+
     def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
         row = self._connection.execute(sql, parameters).fetchone()
         return None if row is None or row[0] is None else kind(row[0])
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, on_conflict: str = ""
+    ) -> None:
         """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
         row, so that SQLite works beside the event loop and not in turns with it."""
         head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
@@ -55,7 +61,8 @@ class SqliteTx:
         left = list(rows)
         while left:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
-            self._connection.execute(head + ", ".join([marks] * len(part)), list(chain.from_iterable(part)))
+            sql = f"{head}{', '.join([marks] * len(part))} {on_conflict}"
+            self._connection.execute(sql, list(chain.from_iterable(part)))
 
     def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
         cursor = self._connection.execute(sql, parameters)
@@ -74,12 +81,19 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     try:
-        connection.create_function("fold", 1, str.casefold, deterministic=True)
-        connection.executescript("pragma query_only = on; pragma busy_timeout = 5000;" if read_only else _PRAGMAS)
+        connection.create_function("fold", 1, _fold, deterministic=True)
+        connection.executescript(f"pragma query_only = on; pragma busy_timeout = {BUSY_MS};" if read_only else _PRAGMAS)
     except sqlite3.Error as error:
         connection.close()
         raise StoreError(f"{path}: {error}") from error
     return connection
+
+
+def _fold(value: Value) -> str | None:
+    """Text without case, of octets too; null and numbers as `lower` has them."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace").casefold()
+    return None if value is None else str(value).casefold()
 
 
 class Readers:

@@ -6,13 +6,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
+import structlog
 import trio
 
+from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import SecretError, StoreError
+from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
+
+log = structlog.get_logger()
 
 
 class SqliteCopies:
@@ -20,6 +25,9 @@ class SqliteCopies:
 
     check: opens what is sealed in a copy, before it becomes the store (SecretError). replaced: called after a restore,
     so that nothing in memory is older than the store.
+
+    Both are in the audit trail: a restore in that of each tenant, since what each had is replaced, and written into the
+    copy before that takes its place, so that no crash leaves a restored store that does not say so.
     """
 
     def __init__(
@@ -29,11 +37,13 @@ class SqliteCopies:
         check: Callable[[Tx], None],
         replaced: Callable[[], Awaitable[None]],
         backed_up: Callable[[], None],
+        clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._check = check
         self._replaced = replaced
         self._backed_up = backed_up
+        self._clock = clock
 
     async def backup(self, target: Path) -> int:
         """Write a consistent copy beside the target, make sure that it is on disk, and give it its name.
@@ -43,8 +53,13 @@ class SqliteCopies:
         """
         if target.resolve().parent == self._store.path.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
+        at = self._clock()
         size = await trio.to_thread.run_sync(_copy, self._store.path, target)
         self._backed_up()
+        try:
+            await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
+        except StoreError as error:  # the backup of a store that fails is worth all the more
+            log.warning("a backup is not in the audit trail", target=str(target), error=str(error))
         return size
 
     def _own_names(self) -> tuple[str, ...]:
@@ -61,6 +76,9 @@ class SqliteCopies:
             _take(source, checked)
             with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
                 self._check(SqliteTx(copy))
+                copy.execute("begin")
+                _record_restore(SqliteTx(copy), self._clock(), source)
+                copy.execute("commit")
 
         def replace(connection: sqlite3.Connection) -> None:
             with closing(sqlite3.connect(checked)) as copy:
@@ -80,6 +98,21 @@ class SqliteCopies:
             await self._replaced()
         finally:
             self._store.acknowledge()
+
+
+def _record(tx: Tx, action: str, at: int, file: Path) -> None:
+    audit.record(tx, action, at=at, tenant_id=audit.INSTALLATION, target=f"backup {file}")
+
+
+def _record_restore(tx: Tx, at: int, source: Path) -> None:
+    """The file's name is the operator's business; that there was a restore is each tenant's too."""
+    _record(tx, "store.restore", at, source)
+    for tenant_id in tx.all(_id, "select id from tenants order by id"):
+        audit.record(tx, "store.restore", at=at, tenant_id=tenant_id, target="everything, from a backup")
+
+
+def _id(*, id: int) -> int:
+    return id
 
 
 def _copy(source: Path, target: Path) -> int:

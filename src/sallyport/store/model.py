@@ -22,14 +22,22 @@ class Tx(Protocol):
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         """Every row as `shape(column=value, ...)`."""
 
+    def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
+        """Every row as it is: the quick way, for the hot path."""
+
     def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
         """The first column of the first row; None without a row or for null."""
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
-        """Insert many rows: the quick way, for the hot path and imports."""
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, on_conflict: str = ""
+    ) -> None:
+        """Insert many rows: the quick way, for the hot path and imports. on_conflict: such as `on conflict (id) do
+        update set ...`; no two of the rows may meet in it."""
 
 
 Work = Callable[[Tx], T]
+Done = Callable[[T | None, BaseException | None], None]
+"""Called on the event loop with the result, or with the error."""
 
 
 def without_case(column: str, text: str) -> tuple[str, str]:
@@ -50,5 +58,6 @@ class Store(Protocol):
         """Run `work` and return once it is on disk. It may run beside others' work in one transaction, and is
         undone alone when it raises. StoreError: nothing of it was kept."""
 
-    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
-        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in order."""
+    def submit(self, work: Work[T], done: Done[T]) -> None:
+        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in order, and may
+        be called before this returns. `work` must be short: it may run on the event loop."""

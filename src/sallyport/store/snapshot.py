@@ -40,6 +40,11 @@ class Configuration:
         self._version = -1
         self._changing = 0
 
+    @property
+    def version(self) -> int:
+        """Of what is in memory: it grows with every change."""
+        return self._version
+
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
         """A snapshot that is kept exact; `empty` stands in it until the first `reload`.
 

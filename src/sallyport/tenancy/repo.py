@@ -1,5 +1,6 @@
 """The SQL of tenants and tokens: functions of a transaction, so that a service can put several into one."""
 
+from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.tenancy.model import Tenant, TokenRecord
 from sallyport.web.scope import Role
@@ -14,13 +15,13 @@ _IN_TENANT = "(:organization is null or organization_id = :organization) and (:n
 
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
     """The tenant; organization and tenant are made where they are new."""
-    tx.execute(
+    new_organization = tx.execute(
         "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
         id=organization,
         name=f"Organization {organization}",
         at=at,
     )
-    tx.execute(
+    new_tenant = tx.execute(
         "insert into tenants (organization_id, number, name, created_at) values (:organization, :number, :name, :at)"
         " on conflict (organization_id, number) do nothing",
         organization=organization,
@@ -37,6 +38,11 @@ def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
     )
     if tenant is None:  # the insert above is in the same transaction
         raise LookupError("a tenant that was just made is gone")
+    if new_organization:
+        audit.record(tx, "organization.add", at=at, tenant_id=tenant.id, target=f"organization {organization}")
+    if new_tenant:
+        target = f"tenant {number} of organization {organization}"
+        audit.record(tx, "tenant.add", at=at, tenant_id=tenant.id, target=target)
     return tenant
 
 
@@ -85,10 +91,13 @@ def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | 
     return tx.all(_record, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
-def revoke(tx: Tx, token_id: int, *, at: int) -> None:
-    """Revoke a token once; other nodes drop what they remember when they see the new config_version."""
-    tx.execute("update access_tokens set revoked_at = :at where id = :id and revoked_at is null", id=token_id, at=at)
+def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
+    """Revoke a token once, and whether it was not yet; other nodes drop what they remember when they see the new
+    config_version."""
+    sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
+    changed = tx.execute(sql, id=token_id, at=at)
     tx.execute("update config_version set version = version + 1")
+    return changed > 0
 
 
 def _record(

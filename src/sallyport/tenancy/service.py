@@ -3,9 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-from sallyport.base.clock import SECOND, Clock
+from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Unauthenticated
 from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
+from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.tenancy import repo
 from sallyport.tenancy.model import Tenant, TokenRecord
@@ -73,7 +74,8 @@ class Tenancy:
 
         def work(tx: Tx) -> TokenRecord:
             found = _find(tx, token, organization, tenant, at)
-            repo.revoke(tx, found.id, at=at)
+            if repo.revoke(tx, found.id, at=at):
+                audit.record(tx, "token.revoke", at=at, tenant_id=found.tenant_id, target=_target(found.id, found.name))
             return repo.token_by_id(tx, found.id, None, None) or found
 
         revoked = await self._store.write(work)
@@ -135,7 +137,20 @@ class Tenancy:
 
 def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, until: int | None) -> TokenRecord:
     made = repo.add_token(tx, tenant, role, name, hashed=token_hash(token), at=at, until=until)
+    fields = {"role": role.value, "expires": None if until is None else iso(until)}
+    audit.record(
+        tx,
+        "token.create",
+        at=at,
+        tenant_id=tenant.id,
+        target=_target(made, name),
+        changes=audit.changed({}, fields),
+    )
     return TokenRecord(made, tenant.organization, tenant.number, tenant.id, name, role, at, until, None)
+
+
+def _target(token_id: int, name: str) -> str:
+    return f"token {token_id} {name}"
 
 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:

@@ -5,6 +5,8 @@
     inbox       a request's body on its way to the app
     app         puts the operations, health, metrics and the description of the API together
     operation   how an operation is declared, and the one order in which everything is checked
+    body        reads a body of one content type, up to a limit
+    page        pages for people who hold a link instead of a token
     scope       who calls (token to organization, tenant, role) and which bodies say where they belong
     paging      pages of lists
     problem     errors to bodies, once

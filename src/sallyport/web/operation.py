@@ -14,15 +14,16 @@ the work runs, in this order: token (401), content type and size (415, 413), JSO
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sallyport.base.actor import acting_as
 from sallyport.base.validation import refusal
+from sallyport.web import body as request_body
 from sallyport.web import problem
 from sallyport.web.scope import Body, Caller, Gate, Role
 
@@ -34,6 +35,14 @@ BodyT = TypeVar("BodyT")
 AnswerT = TypeVar("AnswerT")
 Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
+
+
+class Done(BaseModel):
+    """The answer of an operation that has nothing to tell but that it is done."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +140,11 @@ class _Checked(Generic[BodyT, AnswerT]):
         """Answer one request; errors become bodies here."""
         try:
             caller = await self._gate.caller(_token(request))
-            body, claims = self._shape.parse(await _read(request))
+            octets = await request_body.read(request, kind="application/json", limit=BODY_LIMIT)
+            body, claims = self._shape.parse(octets)
             self._gate.admit(caller, claims, self._roles)
-            answer = await self._work(body, caller)
+            with acting_as(caller.actor):
+                answer = await self._work(body, caller)
             content = self._answer.dump_json(answer, by_alias=True)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except Exception as error:
@@ -147,25 +158,6 @@ def _token(request: Request) -> str | None:
         return token or None
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     return bearer.strip() if scheme.lower() == "bearer" else None
-
-
-async def _read(request: Request) -> bytes:
-    """The body. WrongContentType, TooLarge: nothing more is read."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise problem.WrongContentType("the content type is application/json")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise problem.WrongContentType("the body is sent without content encoding")
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > 18 or int(declared) > BODY_LIMIT):
-        raise problem.TooLarge("the body is over 1 MiB")
-    octets = bytearray()
-    async with aclosing(request.stream()) as chunks:
-        async for chunk in chunks:
-            octets += chunk
-            if len(octets) > BODY_LIMIT:
-                raise problem.TooLarge("the body is over 1 MiB")
-    return bytes(octets)
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:

@@ -6,7 +6,9 @@ unknown path answers like its neighbours. No answer holds a submitted value or a
 """
 
 import traceback
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 
 import structlog
 from pydantic import BaseModel
@@ -18,6 +20,7 @@ from sallyport.base.errors import Invalid, Refused, StoreError
 from sallyport.base.ids import new_error_id
 
 RADIUS_PREFIXES = ("/network_device/", "/ad/")
+NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 
 log = structlog.get_logger()
 
@@ -65,7 +68,7 @@ def model_for(path: str) -> type[BaseModel]:
 def response(error: Exception, path: str) -> Response:
     """The answer to a request on `path` that ended in `error`; an unexpected one is logged with its id."""
     if isinstance(error, Refused):
-        return body(path, error.status, str(error), error if isinstance(error, Invalid) else None)
+        return body(path, error.status, str(error), error if isinstance(error, Invalid) else None, error.details)
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
     if isinstance(error, StoreError):
@@ -80,11 +83,13 @@ def response(error: Exception, path: str) -> Response:
     return body(path, 500, f"unexpected error {error_id}")
 
 
-def body(path: str, status: int, message: str, invalid: Invalid | None = None) -> Response:
-    """An error body in the manner of `path`."""
+def body(
+    path: str, status: int, message: str, invalid: Invalid | None = None, details: Mapping[str, object] = NO_DETAILS
+) -> Response:
+    """An error body in the manner of `path`. details: stand beside what every error body has."""
     if path.startswith(RADIUS_PREFIXES):
-        return JSONResponse({"error": message, "code": status}, status)
-    content: dict[str, object] = {"code": status, "status": "Failure", "message": message}
+        return JSONResponse({**details, "error": message, "code": status}, status)
+    content: dict[str, object] = {**details, "code": status, "status": "Failure", "message": message}
     if invalid is not None and invalid.fields:
         content["errors"] = [{"field": each.field, "message": each.message} for each in invalid.fields]
     return JSONResponse(content, status)

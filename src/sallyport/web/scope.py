@@ -12,6 +12,7 @@ from typing import Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, Unauthenticated
 from sallyport.base.validation import unfit
 
@@ -50,6 +51,11 @@ class Caller:
     name: str
     domain_id: int | None = None
     """The only domain that an agent works for; None for everyone else."""
+
+    @property
+    def actor(self) -> Actor:
+        """Who this is to the audit trail."""
+        return Actor("agent" if self.role is Role.AGENT else "token", self.name, self.token_id)
 
 
 class Authenticator(Protocol):
@@ -132,8 +138,20 @@ class Body(BaseModel):
         return ()
 
 
-class OfDomain(Body):
-    """A body with a domainId alone, as the endpoint and identity operations have it."""
+class ScopedIfGiven(Body):
+    """A body that needs no orgId and tenantId; those that it has must be the token's."""
+
+    orgId: Whole | None = None  # noqa: N815
+    tenantId: Whole | None = None  # noqa: N815
+
+    def claimed_scope(self) -> tuple[int, int] | None:
+        given = (self.orgId, self.tenantId)
+        # Half a scope agrees with no token: 0 is nobody's number.
+        return None if given == (None, None) else (self.orgId or 0, self.tenantId or 0)
+
+
+class OfDomain(ScopedIfGiven):
+    """A body with a domainId, as the endpoint and identity operations have it."""
 
     domainId: Whole  # noqa: N815
 

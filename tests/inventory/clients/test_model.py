@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.inventory.clients import model
-from sallyport.inventory.clients.model import AnySignatures, Client, ClientTable, NetworkText, SecretText
+from sallyport.inventory.clients.model import (
+    AnySignatures,
+    Client,
+    ClientTable,
+    Fingerprint,
+    NetworkText,
+    SecretText,
+    TlsName,
+)
 
 NETWORKS = st.one_of(
     st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)).map(lambda each: ip_network(each, strict=False)),
@@ -25,6 +33,8 @@ def make(
     limit: str = "auto",
     signed_since: int | None = None,
     limited_since: int | None = None,
+    tls_name: str = "",
+    tls_fingerprint: str = "",
 ) -> Client:
     """A client as the store gives it."""
     return Client(
@@ -41,6 +51,8 @@ def make(
         password_verified=0,
         signed_since=signed_since,
         proxy_state_limited_since=limited_since,
+        tls_name=tls_name,
+        tls_fingerprint=tls_fingerprint,
     )
 
 
@@ -209,3 +221,57 @@ def test_secrets_have_up_to_128_octets() -> None:
 def test_signature_settings_in_words_or_booleans(value: object, meaning: str) -> None:
     """yes, no, auto in any case; true and false."""
     assert TypeAdapter(AnySignatures).validate_python(value) == meaning
+
+
+# --- over TLS -----------------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_is_of_one_client() -> None:
+    """The fingerprint goes before the names, the names go in the certificate's order, and nothing matches nothing."""
+    table = ClientTable(
+        [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_fingerprint="f"), make(3, "10.0.0.3/32")]
+    )
+
+    def certified(fingerprint: str, *names: str) -> int:
+        client = table.certified(fingerprint, names)
+        return 0 if client is None else client.id
+
+    assert [certified("f", "a"), certified("g", "b", "a"), certified("g", "b"), certified("", ""), certified("")] == [
+        2, 1, 0, 0, 0,
+    ]  # fmt: skip
+
+
+def test_over_tls_the_certificate_is_the_proof() -> None:
+    """The secret is `radsec` there and nowhere else, and what signatures show is learned from UDP alone."""
+    table = ClientTable([make(1, "10.0.0.1/32", tls_name="a")])
+    secure, plain = table.certified("", ["a"]), table.find("10.0.0.1")
+    assert secure is not None
+    assert plain is not None
+    assert (secure.secret.octets, secure.learns_signature, secure.learns_limit) == (b"radsec", False, False)
+    assert (plain.secret.octets, plain.learns_signature, plain.learns_limit) == (b"s", True, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "meant"),
+    [
+        (TlsName, " Proxy.Example.org ", "proxy.example.org"),
+        (TlsName, "2001:DB8:0::1", "2001:db8::1"),
+        (TlsName, "Main Proxy", "main proxy"),
+        (TlsName, "", ""),
+        (Fingerprint, "AB:" * 31 + "cd", "ab" * 31 + "cd"),
+        (Fingerprint, "", ""),
+    ],
+)
+def test_how_a_certificate_is_named(kind: object, text: str, meant: str) -> None:
+    """As people copy it; kept as it is compared."""
+    assert TypeAdapter(kind).validate_python(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(TlsName, "a" * 254), (TlsName, "a\n"), (TlsName, "ä"), (Fingerprint, "ab" * 31), (Fingerprint, "x" * 64)],
+)
+def test_what_names_no_certificate(kind: object, text: str) -> None:
+    """Refused, and not stored as something that never matches."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_python(text)

@@ -51,9 +51,9 @@ class Seen:
     async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[DeviceRow]:
         """The devices of the domain that match, at most 1000."""
         query = DeviceQuery(domain or self.areas.domain, search=search, column=column, value=value, limit=1000)
-        rows, total = await self.areas.devices.page(query)
-        assert total == len(rows)
-        return rows
+        found, total = await self.areas.devices.page(query)
+        assert total == len(found)
+        return [each.row for each in found]
 
     async def names(self, search: str = "", column: str = "", value: str = "") -> list[str]:
         """Their names."""

@@ -12,9 +12,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import Device, DeviceQuery
+from sallyport.store.connections import SqliteTx
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
-from sallyport.store.sqlite import SqliteTx
 
 OURS, THEIRS = 1, 12
 FILTERS = ("device_name", "device_type", "ip_address", "client_ip", "nas_port_type", "nas_identifier")

@@ -34,7 +34,7 @@ async def test_pages_follow_the_ids(areas: Areas, seen: Seen) -> None:
     for offset in range(0, 40, 10):
         rows, total = await areas.devices.page(DeviceQuery(areas.domain, offset=offset, limit=10))
         assert total == 25
-        listed += [row.id for row in rows]
+        listed += [each.row.id for each in rows]
     assert len(listed) == 25
     assert listed == sorted(set(listed))
 
@@ -137,7 +137,7 @@ async def test_a_search_counts_all_and_pages(areas: Areas, seen: Seen) -> None:
         query = partial(DeviceQuery, areas.domain, search, column, value)
         pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
         assert {counted for _, counted in pages} == {total}
-        ids = [row.id for rows, _ in pages for row in rows]
+        ids = [each.row.id for found, _ in pages for each in found]
         assert len(ids) == total
         assert ids == sorted(set(ids))
 
@@ -369,7 +369,7 @@ async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, 
     (row,) = await seen.rows()
     assert (row.id, row.request_count) == (device.id, 0)
     failing.fails = False
-    assert (await areas.devices.one(areas.domain, row.id)).request_count == 1
+    assert (await areas.devices.one(areas.domain, row.id)).row.request_count == 1
 
 
 async def test_a_sighting_is_undone_with_its_transaction(areas: Areas, seen: Seen) -> None:

@@ -10,5 +10,6 @@ migrate it or make it.
 model    Finding, Examination
 machine  settings, files, disk, ports, clock: what the service stands on
 data     the database file and its integrity
+certificates  what EAP and RadSec show, and take
 service  clients, domains, senders, devices: what the service knows
 """

@@ -26,7 +26,8 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
         yield warning(f"the environment variable {name} names no setting")
-    for path in (settings.tls_certificate, settings.tls_key, settings.dictionaries):
+    eap = (settings.eap_certificate, settings.eap_key, settings.eap_ca)
+    for path in (settings.tls_certificate, settings.tls_key, *eap, settings.dictionaries):
         if path is not None and not os.access(path, os.R_OK):
             yield problem(f"{path} cannot be read")
 
@@ -123,6 +124,8 @@ def check_ports(examination: Examination) -> Iterator[Finding]:
     ):
         for address in addresses:
             yield _port(examination, f"{kind} on {address}", address, UDP)
+    for address in settings.radsec_bind:
+        yield _port(examination, f"RadSec on {address}", address, TCP)
     yield _port(examination, f"HTTP on {settings.http_bind}", settings.http_bind, TCP)
     if settings.metrics_bind is not None:
         yield _port(examination, f"metrics on {settings.metrics_bind}", settings.metrics_bind, TCP)

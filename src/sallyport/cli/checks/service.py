@@ -58,8 +58,19 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         warnings = domain["warnings"]
         for text in warnings if isinstance(warnings, list) else ():
             yield warning(f"{domain['name']}: {text}")
-        if not any(_serves(client, domain) for client in clients):
+        serving = [client for client in clients if _serves(client, domain)]
+        if not serving:
             yield warning(f"{domain['name']}: no RADIUS client belongs to it")
+        if domain["first_factor"] == "none":
+            yield _vouching(domain, serving)
+
+
+def _vouching(domain: Row, serving: list[Row]) -> Finding:
+    """Who is believed in a domain that checks no password of its own."""
+    trusted = sorted(str(client["name"]) for client in serving if client["password_verified"])
+    if not trusted:
+        return warning(f"{domain['name']}: its first factor is none, and no client may vouch: nobody can log in")
+    return warning(f"{domain['name']}: checks no password; these clients vouch for every name: {', '.join(trusted)}")
 
 
 def _serves(client: Row, domain: Row) -> bool:

@@ -8,13 +8,12 @@ from sallyport.inventory.clients.model import (
     ClientEntry,
     ClientList,
     DeleteClient,
-    Done,
     ListClients,
     UpdateClient,
 )
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.model import Value
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
@@ -36,6 +35,9 @@ def operations(service: Clients, gate: Gate) -> Operations:
                 require_message_authenticator=body.requireMessageAuthenticator,
                 limit_proxy_state=body.limitProxyState,
                 password_verified=body.passwordVerified,
+                coa_port=body.coaPort,
+                tls_name=body.tlsName,
+                tls_fingerprint=body.tlsFingerprint,
             ),
         )
         return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
@@ -79,6 +81,9 @@ def _changes(body: UpdateClient) -> dict[str, Value]:
         "require_message_authenticator": body.requireMessageAuthenticator,
         "limit_proxy_state": body.limitProxyState,
         "password_verified": None if body.passwordVerified is None else int(body.passwordVerified),
+        "tls_name": body.tlsName,
+        "tls_fingerprint": body.tlsFingerprint,
+        "coa_port": body.coaPort,
     }
     return {column: value for column, value in changes.items() if value is not None}
 
@@ -93,6 +98,9 @@ def _entry(client: Client) -> ClientEntry:
         requireMessageAuthenticator=client.require_message_authenticator,
         limitProxyState=client.limit_proxy_state,
         passwordVerified=client.password_verified,
+        tlsName=client.tls_name,
+        tlsFingerprint=client.tls_fingerprint,
+        coaPort=client.coa_port,
         signatureRequired=client.signature_required,
         proxyStateLimited=client.proxy_state_limited,
     )

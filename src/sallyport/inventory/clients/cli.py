@@ -18,6 +18,7 @@ COLUMNS = (
     "address",
     "domains",
     "product",
+    "tls",
     "signatures",
     "proxy_state",
 )
@@ -53,6 +54,15 @@ def client() -> None:
 @click.option("--require-message-authenticator", type=SIGNATURES, default="auto", show_default=True)
 @click.option("--limit-proxy-state", type=SIGNATURES, default="auto", show_default=True)
 @click.option("--password-verified", is_flag=True, help="It checks passwords itself (first factor `none`).")
+@click.option(
+    "--coa-port",
+    type=click.IntRange(0, 65535),
+    default=3799,
+    show_default=True,
+    help="Where it takes Disconnect and CoA requests; 0: nowhere.",
+)
+@click.option("--tls-name", default="", help="RadSec: the name in its certificate, by which it is known.")
+@click.option("--tls-fingerprint", default="", help="RadSec: the SHA-256 of its certificate.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -67,6 +77,9 @@ def add(
     require_message_authenticator: str,
     limit_proxy_state: str,
     password_verified: bool,
+    coa_port: int,
+    tls_name: str,
+    tls_fingerprint: str,
 ) -> None:
     """Add a RADIUS client, whose next packet is answered."""
     fields: Row = {
@@ -77,6 +90,9 @@ def add(
         "require_message_authenticator": require_message_authenticator,
         "limit_proxy_state": limit_proxy_state,
         "password_verified": password_verified,
+        "coa_port": coa_port,
+        "tls_name": tls_name,
+        "tls_fingerprint": tls_fingerprint,
     }
     for made in line.rows("client.add", clients=[fields], org=org, tenant=tenant, domains=list(domains)):
         if made["secret"] is not None:
@@ -96,6 +112,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
         for row in rows:
             own = row["domains"]
             row["domains"] = [names.get(each) for each in own] if isinstance(own, list) and own else "all"
+            row["tls"] = row["tls_name"] or str(row["tls_fingerprint"])[:16]
             row["signatures"] = _setting(row, "require_message_authenticator", "signature_required", "required")
             row["proxy_state"] = _setting(row, "limit_proxy_state", "proxy_state_limited", "limited")
     line.print_rows(rows, COLUMNS, form)

@@ -10,9 +10,19 @@ from pydantic import Field, model_validator
 from sallyport.base.command import JSON, Arguments, Command, HexOctets, OfTenant, Row, Tenants, command
 from sallyport.base.validation import unfit
 from sallyport.inventory.clients import weakness
-from sallyport.inventory.clients.model import MAX_SECRET, AnySignatures, Client, NetworkText, Signatures
+from sallyport.inventory.clients.model import (
+    MAX_SECRET,
+    AnySignatures,
+    Client,
+    CoaPort,
+    Fingerprint,
+    NetworkText,
+    Signatures,
+    TlsName,
+)
 from sallyport.inventory.clients.plan import Action, Step, Wanted
 from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.radius.dynamic import PORT
 from sallyport.web.scope import Name, Text
 
 FindDomain = Callable[[int, str], int]
@@ -31,6 +41,9 @@ class ClientFields(Arguments):
     require_message_authenticator: AnySignatures = Signatures.AUTO
     limit_proxy_state: AnySignatures = Signatures.AUTO
     password_verified: bool = False
+    coa_port: CoaPort = PORT
+    tls_name: TlsName = ""
+    tls_fingerprint: Fingerprint = ""
 
 
 class AddClients(OfTenant):
@@ -150,6 +163,9 @@ def _new(wanted: ClientFields, domain_ids: tuple[int, ...]) -> NewClient:
         require_message_authenticator=wanted.require_message_authenticator,
         limit_proxy_state=wanted.limit_proxy_state,
         password_verified=wanted.password_verified,
+        tls_name=wanted.tls_name,
+        tls_fingerprint=wanted.tls_fingerprint,
+        coa_port=wanted.coa_port,
     )
 
 
@@ -189,6 +205,9 @@ def _row(client: Client, organization: int, tenant: int) -> Row:
         "signature_required": client.signature_required,
         "proxy_state_limited": client.proxy_state_limited,
         "password_verified": client.password_verified,
+        "tls_name": client.tls_name,
+        "tls_fingerprint": client.tls_fingerprint,
+        "coa_port": client.coa_port,
     }
 
 

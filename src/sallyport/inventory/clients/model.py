@@ -1,7 +1,9 @@
 """What a RADIUS client is, in the service and in the interface."""
 
+import copy
 import ipaddress
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -10,6 +12,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, F
 from sallyport.base.validation import unfit
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.dynamic import PORT
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
 
@@ -18,6 +21,8 @@ MAX_SECRET = 128
 # What a client learns, by the column that keeps since when: it signs, and it needs no unsigned Proxy-State.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
+RADSEC: Final = SharedSecret(b"radsec")
+"""The shared secret of every client over TLS, which is what proves who it is (RFC 6614 section 2.3)."""
 _MEMO = 65_536
 
 
@@ -38,6 +43,7 @@ class Client:
 
     __slots__ = (
         "all_domains",
+        "coa_port",
         "domain_ids",
         "id",
         "learns_limit",
@@ -52,6 +58,8 @@ class Client:
         "secret",
         "signature_required",
         "tenant_id",
+        "tls_fingerprint",
+        "tls_name",
     )
 
     def __init__(
@@ -70,6 +78,9 @@ class Client:
         password_verified: int,
         signed_since: int | None,
         proxy_state_limited_since: int | None,
+        coa_port: int = PORT,
+        tls_name: str = "",
+        tls_fingerprint: str = "",
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
@@ -80,6 +91,9 @@ class Client:
         self.domain_ids = domain_ids
         self.product = product
         self.password_verified = bool(password_verified)
+        self.tls_name = tls_name
+        self.tls_fingerprint = tls_fingerprint
+        self.coa_port = coa_port
         self.require_message_authenticator = Signatures(require_message_authenticator)
         self.limit_proxy_state = Signatures(limit_proxy_state)
         single = self.network.num_addresses == 1
@@ -98,6 +112,13 @@ class Client:
         elif what == LIMITED and self.learns_limit:
             self.learns_limit, self.proxy_state_limited = False, True
 
+    def over_tls(self) -> "Client":
+        """As it is over TLS: there its certificate proves what signatures prove elsewhere, and nothing is learned."""
+        client = copy.copy(self)
+        client.secret = RADSEC
+        client.learns_signature = client.learns_limit = False
+        return client
+
     @property
     def address(self) -> str:
         """The network as people write it: a single address without its prefix length."""
@@ -105,7 +126,7 @@ class Client:
 
 
 class ClientTable:
-    """All RADIUS clients, found by a packet's source address: the longest prefix wins."""
+    """All RADIUS clients, found by a packet's source address, where the longest prefix wins, or by a certificate."""
 
     def __init__(self, clients: Iterable[Client] = ()) -> None:
         self.by_id = {client.id: client for client in clients}
@@ -116,6 +137,9 @@ class ClientTable:
             prefix[int(network.network_address)] = client
         self._lengths = sorted(self._by_prefix, reverse=True)
         self._found: dict[str, Client | None] = {}
+        over_tls = [each.over_tls() for each in self.by_id.values() if each.tls_name or each.tls_fingerprint]
+        self._by_fingerprint = {each.tls_fingerprint: each for each in over_tls if each.tls_fingerprint}
+        self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
 
     def foreign_ranges(self, tenant_id: int) -> Ranges:
         """The networks of all other tenants."""
@@ -131,6 +155,11 @@ class ClientTable:
                 self._found.clear()
             self._found[host] = client
             return client
+
+    def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
+        """The client of a certificate, as it is over TLS: by its SHA-256 in hex, then by its names in lower case."""
+        found = self._by_fingerprint.get(fingerprint)
+        return found or next((self._by_tls_name[name] for name in names if name in self._by_tls_name), None)
 
     def _look(self, host: str) -> Client | None:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -162,7 +191,33 @@ def _secret(value: str) -> str:
     return value
 
 
+def _tls_name(value: str) -> str:
+    if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+        raise unfit("a name of a certificate: a host name, an IP address or a common name")
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return value.lower()
+
+
+def _fingerprint(value: str) -> str:
+    digits = value.replace(":", "").lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):
+        raise unfit("the SHA-256 of a certificate: 64 hex digits")
+    return digits
+
+
+def _or_empty(check: Callable[[str], str]) -> AfterValidator:
+    return AfterValidator(lambda value: check(value.strip()) if value.strip() else "")
+
+
 NetworkText = Annotated[Text, AfterValidator(_network)]
+TlsName = Annotated[Text, _or_empty(_tls_name)]
+"""A name that a client's certificate has, in lower case; empty for none."""
+Fingerprint = Annotated[Text, _or_empty(_fingerprint)]
+"""The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
+CoaPort = Annotated[Whole, Field(ge=0, le=65535)]
+"""Where it takes Disconnect and CoA requests (RFC 5176); 0: nowhere."""
 AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
 SecretText = Annotated[PlainText, AfterValidator(_secret)]
 
@@ -184,6 +239,9 @@ class AddClient(_ClientFields):
     requireMessageAuthenticator: AnySignatures = Signatures.AUTO
     limitProxyState: AnySignatures = Signatures.AUTO
     passwordVerified: Flag = False
+    coaPort: CoaPort = PORT
+    tlsName: TlsName = ""
+    tlsFingerprint: Fingerprint = ""
 
 
 class ClientAdded(BaseModel):
@@ -197,7 +255,8 @@ class ClientAdded(BaseModel):
 
 
 class UpdateClient(_ClientFields):
-    """Body of UpdateClient: absent fields and an empty secret keep their value, an empty product clears it."""
+    """Body of UpdateClient: absent fields and an empty secret keep their value; an empty product, tlsName or
+    tlsFingerprint clears it."""
 
     clientId: Id
     name: Name | None = None
@@ -207,6 +266,9 @@ class UpdateClient(_ClientFields):
     requireMessageAuthenticator: AnySignatures | None = None
     limitProxyState: AnySignatures | None = None
     passwordVerified: Flag | None = None
+    tlsName: TlsName | None = None
+    tlsFingerprint: Fingerprint | None = None
+    coaPort: CoaPort | None = None
 
 
 class DeleteClient(Scoped):
@@ -232,6 +294,9 @@ class ClientEntry(BaseModel):
     requireMessageAuthenticator: Signatures
     limitProxyState: Signatures
     passwordVerified: bool
+    coaPort: int
+    tlsName: str
+    tlsFingerprint: str
     signatureRequired: bool
     proxyStateLimited: bool
 
@@ -241,11 +306,3 @@ class ClientList(BaseModel):
 
     clients: list[ClientEntry]
     totalCount: int
-
-
-class Done(BaseModel):
-    """Answer of UpdateClient and DeleteClient."""
-
-    code: int = 200
-    status: str = "Success"
-    message: str

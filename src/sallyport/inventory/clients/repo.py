@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from ipaddress import ip_network
+from typing import Final
 
+from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.inventory.clients.model import Client, ClientTable, Network
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
@@ -24,6 +26,9 @@ class _Row:
     password_verified: int
     signed_since: int | None
     proxy_state_limited_since: int | None
+    coa_port: int
+    tls_name: str
+    tls_fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,12 @@ class _DomainOf:
 
 _COLUMNS = (
     "id, tenant_id, name, network, secret, all_domains, product, require_message_authenticator, limit_proxy_state, "
-    "password_verified, signed_since, proxy_state_limited_since"
+    "password_verified, signed_since, proxy_state_limited_since, coa_port, tls_name, tls_fingerprint"
 )
+
+
+LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
+"""What a client has learned, in the audit trail."""
 
 
 class Opened:
@@ -82,6 +91,9 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
             password_verified=row.password_verified,
             signed_since=row.signed_since,
             proxy_state_limited_since=row.proxy_state_limited_since,
+            coa_port=row.coa_port,
+            tls_name=row.tls_name,
+            tls_fingerprint=row.tls_fingerprint,
         )
         for row, secret in zip(rows, opened.secrets(rows), strict=True)
     )
@@ -116,21 +128,45 @@ def add(tx: Tx, vault: Vault, *, tenant_id: int, name: str, network: str, secret
     return client_id
 
 
+def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
+    """What a tenant's client is now, without its secret, spelled as the interface does. NotFound."""
+    row = _find(tx, tenant_id, client_id)
+    sql = "select client_id, domain_id from radius_client_domains where client_id = :id order by position"
+    domain_ids: list[JSON] = [each.domain_id for each in tx.all(_DomainOf, sql, id=client_id)]
+    return {
+        "name": row.name,
+        "address": row.network,
+        "domainIds": domain_ids,
+        "product": row.product,
+        "requireMessageAuthenticator": row.require_message_authenticator,
+        "limitProxyState": row.limit_proxy_state,
+        "passwordVerified": bool(row.password_verified),
+        "tlsName": row.tls_name,
+        "tlsFingerprint": row.tls_fingerprint,
+        "coaPort": row.coa_port,
+        LEARNED[SIGNED]: row.signed_since is not None,
+        LEARNED[LIMITED]: row.proxy_state_limited_since is not None,
+    }
+
+
+def _find(tx: Tx, tenant_id: int, client_id: int) -> _Row:
+    sql = f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t"
+    row = tx.one(_Row, sql, id=client_id, t=tenant_id)
+    if row is None:
+        raise NotFound("client not found")
+    return row
+
+
 def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) -> None:
     """Set columns of a tenant's client. NotFound, Conflict.
 
     Another address or another setting of signatures forgets what was learned under the old one.
     """
-    row = tx.one(
-        _Row,
-        f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t",
-        id=client_id,
-        t=tenant_id,
-    )
-    if row is None:
-        raise NotFound("client not found")
+    row = _find(tx, tenant_id, client_id)
     name, network = str(changes.get("name", row.name)), str(changes.get("network", row.network))
     _must_be_free(tx, client_id, tenant_id, name, network)
+    for column in ("tls_name", "tls_fingerprint"):
+        _must_be_unknown(tx, client_id, column, str(changes.get(column, "")))
     other = {column for column, value in changes.items() if value != getattr(row, column)}
     changes = {**changes, "name_key": name.casefold()}
     if other & {"network", "require_message_authenticator"}:
@@ -154,6 +190,13 @@ def _must_be_free(tx: Tx, client_id: int, tenant_id: int, name: str, network: st
         int, "select 1 from radius_clients where network = :network and id <> :id", network=network, id=client_id
     ):
         raise Conflict(f"a RADIUS client with the address {network} exists")
+
+
+def _must_be_unknown(tx: Tx, client_id: int, column: str, value: str) -> None:
+    """Nobody else has the certificate, of whatever tenant: it has to say which client comes."""
+    sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
+    if value and tx.value(int, sql, value=value, id=client_id) is not None:
+        raise Conflict(f"a RADIUS client with the certificate {value} exists")
 
 
 def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:

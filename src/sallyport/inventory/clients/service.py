@@ -1,19 +1,24 @@
 """The rules of RADIUS clients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
+from types import MappingProxyType
 
 import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.weakness import Ranges
+from sallyport.radius.duplicates import Source
+from sallyport.radius.dynamic import PORT
+from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
@@ -35,6 +40,9 @@ class NewClient:
     require_message_authenticator: str = "auto"
     limit_proxy_state: str = "auto"
     password_verified: bool = False
+    coa_port: int = PORT
+    tls_name: str = ""
+    tls_fingerprint: str = ""
 
 
 class Clients:
@@ -60,6 +68,10 @@ class Clients:
     def table(self) -> ClientTable:
         """All clients, as they are now."""
         return self._table.value
+
+    def find(self, source: Source) -> Client | None:
+        """The client of a datagram's source, or None."""
+        return self._table.value.find(source[0])
 
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
         """A tenant's clients, ordered by id; those whose name, address or product holds `search`."""
@@ -107,9 +119,9 @@ class Clients:
         return await self._configuration.change(work)
 
     def _add(self, tx: Tx, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
-        secret = new.secret or new_shared_secret().encode()
+        secret, at = new.secret or new_shared_secret().encode(), self._clock()
         client_id = repo.add(
-            tx, self._vault, tenant_id=tenant_id, name=new.name, network=new.network, secret=secret, at=self._clock()
+            tx, self._vault, tenant_id=tenant_id, name=new.name, network=new.network, secret=secret, at=at
         )
         repo.set_domains(tx, client_id, list(new.domain_ids))
         settings: dict[str, Value] = {
@@ -117,8 +129,13 @@ class Clients:
             "require_message_authenticator": new.require_message_authenticator,
             "limit_proxy_state": new.limit_proxy_state,
             "password_verified": int(new.password_verified),
+            "tls_name": new.tls_name,
+            "tls_fingerprint": new.tls_fingerprint,
+            "coa_port": new.coa_port,
         }
         repo.update(tx, tenant_id, client_id, settings)
+        added = {**repo.told(tx, tenant_id, client_id), "secret": audit.HIDDEN}
+        _record(tx, "client.add", tenant_id, client_id, at, after=added)
         return client_id, secret
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
@@ -137,8 +154,7 @@ class Clients:
                 if step.action is Action.NEW:
                     self._add(tx, tenant_id, _new(step.wanted))
                 else:
-                    repo.update(tx, tenant_id, step.client_id, dict(step.columns or {}))
-                    self._replace(tx, step.client_id, step.secret, step.domain_ids)
+                    self._update(tx, tenant_id, step.client_id, dict(step.columns or {}), step.secret, step.domain_ids)
 
         await self._configuration.change(work)
 
@@ -156,20 +172,42 @@ class Clients:
 
         def work(tx: Tx) -> None:
             _check_ranges(tx, tenant_id, [str(changes["network"])] if "network" in changes else [])
-            repo.update(tx, tenant_id, client_id, changes)
-            self._replace(tx, client_id, secret, domain_ids)
+            self._update(tx, tenant_id, client_id, changes, secret, domain_ids)
 
         await self._configuration.change(work)
 
-    def _replace(self, tx: Tx, client_id: int, secret: bytes | None, domain_ids: Sequence[int] | None) -> None:
+    def _update(
+        self,
+        tx: Tx,
+        tenant_id: int,
+        client_id: int,
+        changes: dict[str, Value],
+        secret: bytes | None,
+        domain_ids: Sequence[int] | None,
+    ) -> None:
+        before = repo.told(tx, tenant_id, client_id)
+        repo.update(tx, tenant_id, client_id, changes)
         if secret is not None:
             repo.set_secret(tx, self._vault, client_id, secret)
         if domain_ids is not None:
             repo.set_domains(tx, client_id, list(domain_ids))
+        after = repo.told(tx, tenant_id, client_id)
+        if secret is not None:
+            before["secret"] = after["secret"] = audit.HIDDEN
+        elif before == after:
+            return
+        _record(tx, "client.update", tenant_id, client_id, self._clock(), before=before, after=after)
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
         """Remove a client; its next request is not answered. NotFound."""
-        await self._configuration.change(lambda tx: repo.delete(tx, tenant_id, client_id))
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            removed = repo.told(tx, tenant_id, client_id)
+            repo.delete(tx, tenant_id, client_id)
+            _record(tx, "client.delete", tenant_id, client_id, at, before=removed)
+
+        await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
         """Hold a client to what its authentic request has shown, SIGNED or LIMITED, from now on, whatever is reloaded
@@ -198,6 +236,9 @@ class Clients:
             for client, what in learned:
                 if repo.learn(tx, client, what, at):
                     repo.remember(tx, client, what, at)
+                    after = repo.told(tx, client.tenant_id, client.id)
+                    before = {**after, repo.LEARNED[what]: False}
+                    _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
 
         try:
             await self._configuration.store.write(work)
@@ -218,13 +259,17 @@ class Clients:
         self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
-        """Forget that a client signs and limits Proxy-State; it may learn both again."""
+        """Forget that a client signs and limits Proxy-State; it may learn both again. NotFound."""
         self._forget_learned(client.id)
+        at = self._clock()
 
         def work(tx: Tx) -> None:
+            before = repo.told(tx, client.tenant_id, client.id)
             for what in (SIGNED, LIMITED):
                 repo.learn(tx, client, what, None)
-            repo.remember(tx, client, "unlatched", self._clock())
+            repo.remember(tx, client, "unlatched", at)
+            after = repo.told(tx, client.tenant_id, client.id)
+            _record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
 
         await self._configuration.change(work)
 
@@ -235,6 +280,21 @@ class Clients:
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
+
+
+def _record(
+    tx: Tx,
+    action: str,
+    tenant_id: int,
+    client_id: int,
+    at: int,
+    *,
+    before: Mapping[str, JSON] = MappingProxyType({}),
+    after: Mapping[str, JSON] = MappingProxyType({}),
+) -> None:
+    name = before.get("name") or after.get("name")
+    changes = audit.changed(before, after)
+    audit.record(tx, action, at=at, tenant_id=tenant_id, target=f"client {client_id} {name}", changes=changes)
 
 
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[str]) -> None:

@@ -1,13 +1,12 @@
 """The HTTP operations of the inventory: /network_device/...Device(s), ListStations."""
 
-from sallyport.base.clock import iso
+from sallyport.base.clock import Clock, iso
 from sallyport.inventory.devices.model import (
     DeleteDevice,
     DeviceEntry,
     DeviceHistory,
     DeviceList,
     DeviceQuery,
-    Done,
     Filter,
     HistoryEntry,
     HistoryList,
@@ -16,15 +15,14 @@ from sallyport.inventory.devices.model import (
     StationEntry,
     StationList,
 )
-from sallyport.inventory.devices.repo import DeviceRow
-from sallyport.inventory.devices.service import Devices, filter_column
-from sallyport.web.operation import Operations
+from sallyport.inventory.devices.service import Devices, Seen, filter_column
+from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
 
 
-def operations(service: Devices, gate: Gate) -> Operations:
+def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
     """The operations of this slice."""
     devices = Operations("Network devices", gate)
 
@@ -35,7 +33,7 @@ def operations(service: Devices, gate: Gate) -> Operations:
         if body.MachineType.lower() not in {"", RADIUS}:  # no other class of machine registers itself yet
             return DeviceList(network_devices=[], totalCount=0)
         rows, total = await service.page(query)
-        return DeviceList(network_devices=[entry(row) for row in rows], totalCount=total)
+        return DeviceList(network_devices=[entry(each, clock()) for each in rows], totalCount=total)
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -104,8 +102,9 @@ def _query(body: ListDevices) -> DeviceQuery:
     )
 
 
-def entry(row: DeviceRow) -> DeviceEntry:
-    """A row as the interface shows it."""
+def entry(seen: Seen, now: int) -> DeviceEntry:
+    """A device as the interface shows it. now: microseconds."""
+    row, posture = seen.row, seen.posture
     return DeviceEntry(
         ip_address=row.ip_address,
         client_ip=row.client_ip,
@@ -120,4 +119,11 @@ def entry(row: DeviceRow) -> DeviceEntry:
         last_seen=iso(row.last_seen),
         request_count=row.request_count,
         registrations=row.registrations,
+        signed_share=posture.signed_share,
+        unsigned_proxy_state=posture.unsigned_proxied,
+        last_unsigned="" if posture.last_unsigned is None else iso(posture.last_unsigned),
+        safe_to_require=posture.safe_to_require(now),
+        retransmit_seconds=None if posture.retransmit_ms is None else posture.retransmit_ms / 1000,
+        give_up_seconds=None if posture.give_up_ms is None else posture.give_up_ms / 1000,
+        challenge_support=posture.challenge_support,
     )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.clock import iso
+from sallyport.base.clock import Clock, iso
 from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.inventory.devices.api import entry
 from sallyport.inventory.devices.model import DeviceQuery
-from sallyport.inventory.devices.repo import DeviceRow
 from sallyport.inventory.devices.service import Devices
 
 PAGE = 1000
@@ -36,20 +36,21 @@ class ShowDevice(Arguments):
     device_id: int
 
 
-def commands(service: Devices, attribute_name: AttributeName) -> dict[str, Command]:
+def commands(service: Devices, attribute_name: AttributeName, clock: Clock) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def listing(wanted: ListDevices) -> JSON:
         query = DeviceQuery(wanted.domain_id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
-        rows, total = await service.page(query)
-        return {"devices": [_row(row) for row in rows], "total": total}
+        found, total = await service.page(query)
+        return {"devices": [entry(each, clock()).model_dump() for each in found], "total": total}
 
     async def show(wanted: ShowDevice) -> JSON:
-        row = await service.one(wanted.domain_id, wanted.device_id)
+        found = await service.one(wanted.domain_id, wanted.device_id)
+        row = found.row
         stations, behind = await service.stations(wanted.domain_id, row.id, "", offset=0, limit=PAGE)
         history, _ = await service.history(wanted.domain_id, row.id, offset=0, limit=PAGE)
         return {
-            **_row(row),
+            **entry(found, clock()).model_dump(),
             "evidence": json.loads(_named(row.evidence, attribute_name)),
             "station_count": behind,
             "stations": [
@@ -64,21 +65,3 @@ def commands(service: Devices, attribute_name: AttributeName) -> dict[str, Comma
 def _named(evidence: str, attribute_name: AttributeName) -> str:
     """Evidence with the names of vendors' attributes beside their numbers."""
     return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
-
-
-def _row(row: DeviceRow) -> dict[str, JSON]:
-    return {
-        "device_id": row.id,
-        "device_name": row.device_name,
-        "ip_address": row.ip_address,
-        "client_ip": row.client_ip,
-        "device_type": row.device_type,
-        "device_type_certainty": row.device_type_certainty,
-        "nas_device_type": row.nas_device_type,
-        "nas_port_type": row.nas_port_type,
-        "nas_identifier": row.nas_identifier,
-        "first_seen": iso(row.first_seen),
-        "last_seen": iso(row.last_seen),
-        "request_count": row.request_count,
-        "registrations": row.registrations,
-    }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from sallyport.base.validation import unfit
+from sallyport.inventory.devices.posture import Posture
 from sallyport.web.paging import Paged, ShortPaged
 from sallyport.web.scope import Body, Id, InDomain, Many, Text
 
@@ -14,7 +15,7 @@ UNKNOWN = "Unknown"
 class Device:
     """A device in memory. id is None until its row is written; `requests` counts those not yet in the store.
 
-    registered: its product is the one that its RADIUS client was registered with.
+    registered: its product is the one that its RADIUS client was registered with. gone: no longer in memory.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Device:
         "domain_id",
         "evidence",
         "first_seen",
+        "gone",
         "id",
         "ip_address",
         "last_seen",
@@ -34,6 +36,7 @@ class Device:
         "nas_identifier",
         "nas_port_type",
         "port_type",
+        "posture",
         "registered",
         "requests",
     )
@@ -57,6 +60,8 @@ class Device:
         self.look_again_at = 0
         self.client: object = None
         self.registered = False
+        self.posture = Posture()
+        self.gone = False
 
 
 class Station:
@@ -90,7 +95,12 @@ class ListDevices(InDomain, ShortPaged):
 
 
 class DeviceEntry(BaseModel):
-    """A device in the list; the fields after `nas_port_type` are additions to the interface. Times: ISO 8601 UTC."""
+    """A device in the list; the fields after `nas_port_type` are additions to the interface. Times: ISO 8601 UTC.
+
+    signed_share: of its logins, 0 to 1. unsigned_proxy_state: how many unsigned logins it proxied. safe_to_require:
+    Message-Authenticator can be required of it. retransmit_seconds, give_up_seconds: as measured while it waited.
+    challenge_support: yes, no or unknown.
+    """
 
     ip_address: str
     client_ip: str
@@ -105,6 +115,13 @@ class DeviceEntry(BaseModel):
     last_seen: str
     request_count: int
     registrations: int
+    signed_share: float | None
+    unsigned_proxy_state: int
+    last_unsigned: str
+    safe_to_require: bool
+    retransmit_seconds: float | None
+    give_up_seconds: float | None
+    challenge_support: str
 
 
 class DeviceList(BaseModel):
@@ -128,14 +145,6 @@ class DeleteDevice(InDomain):
         if not self.deviceId and not (self.ip_address and self.client_ip):
             raise unfit("missing deviceId, or ip_address with client_ip")
         return self
-
-
-class Done(BaseModel):
-    """Answer of DeleteDevice."""
-
-    code: int = 200
-    status: str = "Success"
-    message: str
 
 
 class ListStations(InDomain, Paged):

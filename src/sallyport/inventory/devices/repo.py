@@ -1,21 +1,21 @@
 """The SQL of devices, their stations and their history.
 
-A page is chosen by ids, which every index gives in order, so that those of two indexes, or of an index and a search,
-are merged without sorting; only then are its rows read. The `..._key` columns are what is compared, without case;
-addresses are stored as they are compared. A device's name is its NAS-Identifier, else its product: who looks for a
-name means these two.
+The `..._key` columns are what is compared, without case; addresses are stored as they are compared. A device's name is
+its NAS-Identifier, else its product: who looks for a name means these two.
 """
 
 import json
 from dataclasses import dataclass
 
-from sallyport.inventory.devices import search
+from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
-from sallyport.inventory.devices.search import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
+_SEARCH = SearchIndex("devices_search")
 _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas_identifier = :nas"
 
 
@@ -110,19 +110,23 @@ def register(tx: Tx, device: Device) -> bool:
     if device_id is None:
         row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where {_IDENTITY}", **_identity(device))
         if row is not None:
-            _recall(device, row)
+            _recall(tx, device, row)
         return False
     device.id = device_id
-    search.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
+    _SEARCH.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
     counters.add(tx, device.domain_id, COUNTER, 1)
     _remember(tx, device, device_id, "registered", device.first_seen, "")
     return True
 
 
-def _recall(device: Device, row: DeviceRow) -> None:
+def _recall(tx: Tx, device: Device, row: DeviceRow) -> None:
     """Take over what is known of a device and its last request did not show. A product that its client was
     registered with is not known any more once the client says otherwise."""
     device.id = row.id
+    known = posture.find(tx, row.id)
+    device.posture.retransmit_ms = device.posture.retransmit_ms or known.retransmit_ms
+    device.posture.give_up_ms = device.posture.give_up_ms or known.give_up_ms
+    device.posture.takes_challenges = device.posture.takes_challenges or known.challenge_answers > 0
     if device.port_type is None:
         device.nas_port_type = row.nas_port_type
     if device.device_type == UNKNOWN and "registered" not in json.loads(row.evidence):
@@ -157,7 +161,7 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     """Keep what is known of a device now. Not with the counts: they change all the time, and no index has them."""
     if row.device_type != device.device_type:
         _unindex(tx, row)
-        search.add(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, fold(device.device_type)))
+        _SEARCH.add(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, fold(device.device_type)))
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
         "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
@@ -229,22 +233,18 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
 def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
     text = fold(query.search)
-    ids = _ids(query.column, text)
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if text:
-        parameters["match"] = search.matching(query.domain_id, text)
-    rows = tx.all(
+        parameters["match"] = matching(query.domain_id, text)
+    return page_of(
+        tx,
         DeviceRow,
-        f"select {_COLUMNS} from devices where id in ({ids} limit :limit offset :offset) order by id",
-        limit=query.limit,
-        offset=query.offset,
+        f"select {_COLUMNS} from devices",
+        _ids(query.column, text),
+        Stretch(query.domain_id, query.offset, query.limit),
+        counter=None if query.column or text else COUNTER,
         **parameters,
     )
-    if not query.column and not text:
-        return rows, counters.total(tx, query.domain_id, COUNTER)
-    if len(rows) < query.limit and (rows or not query.offset):  # the end is in sight
-        return rows, query.offset + len(rows)
-    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
 
 
 def _ids(column: str, text: str) -> str:
@@ -252,7 +252,7 @@ def _ids(column: str, text: str) -> str:
     every = "select id from devices where domain_id = :d"
     parts = [f"{every} and {each} = :value" for each in _COMPARED[column]]
     if text:
-        parts = [f"{part} intersect {search.FOUND}" for part in parts] or [search.FOUND]
+        parts = [f"{part} intersect {_SEARCH.found}" for part in parts] or [_SEARCH.found]
     return f"{' union '.join(parts or [every])} order by id"
 
 
@@ -262,7 +262,7 @@ def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
 
 
 def _unindex(tx: Tx, row: DeviceRow) -> None:
-    search.remove(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, row.device_type_key))
+    _SEARCH.remove(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, row.device_type_key))
 
 
 def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at: int, actor: str) -> None:

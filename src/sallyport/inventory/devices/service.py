@@ -7,11 +7,13 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound, StoreError
-from sallyport.inventory.devices import repo
+from sallyport.inventory.devices import posture, repo
 from sallyport.inventory.devices.model import Device, DeviceQuery, Station
+from sallyport.inventory.devices.posture import PostureRow
 from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Sightings
 from sallyport.metrics import InventoryMetrics
+from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 FLUSH_S = 1.0
@@ -35,6 +37,14 @@ class Registered:
     again: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A device as the inventory shows it."""
+
+    row: DeviceRow
+    posture: PostureRow
+
+
 class Devices:
     """The inventory of all domains."""
 
@@ -47,18 +57,28 @@ class Devices:
         self._counts: dict[tuple[str, ...], float] = {}
         metrics.watch(lambda: self._counts)
 
-    async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
+    async def page(self, query: DeviceQuery) -> tuple[list[Seen], int]:
         """One page of a domain's devices and how many match in all."""
-        await self._flush_or_log()
-        return await self._store.search(lambda tx: repo.page(tx, query))
 
-    async def one(self, domain_id: int, device_id: int) -> DeviceRow:
-        """A domain's device. NotFound."""
+        def work(tx: Tx) -> tuple[list[Seen], int]:
+            rows, total = repo.page(tx, query)
+            return [Seen(row, posture.find(tx, row.id)) for row in rows], total
+
         await self._flush_or_log()
-        rows = await self._store.read(lambda tx: repo.by_ids(tx, domain_id, [device_id]))
-        if not rows:
+        return await self._store.search(work)
+
+    async def one(self, domain_id: int, device_id: int) -> Seen:
+        """A domain's device. NotFound."""
+
+        def work(tx: Tx) -> list[Seen]:
+            rows = repo.by_ids(tx, domain_id, [device_id])
+            return [Seen(row, posture.find(tx, row.id)) for row in rows]
+
+        await self._flush_or_log()
+        found = await self._store.read(work)
+        if not found:
             raise NotFound("device not found")
-        return rows[0]
+        return found[0]
 
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
@@ -87,8 +107,23 @@ class Devices:
                 rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
             if not rows:
                 raise NotFound("device not found")
+            at, tenant_id = self._clock(), audit.tenant_of(tx, domain_id)
             for row in rows:
-                repo.delete(tx, row, actor, self._clock())
+                repo.delete(tx, row, actor, at)
+                identity = {
+                    "ip_address": row.ip_address,
+                    "client_ip": row.client_ip,
+                    "nas_identifier": row.nas_identifier,
+                }
+                audit.record(
+                    tx,
+                    "device.delete",
+                    at=at,
+                    tenant_id=tenant_id,
+                    domain_id=domain_id,
+                    target=f"device {row.id} {row.device_name}",
+                    changes=audit.changed(identity, {}),
+                )
             return {row.id for row in rows}
 
         async with self._changing:  # a flush between the two would bring the deleted device back
@@ -143,11 +178,14 @@ class Devices:
 
 def _write_counts(tx: Tx, changes: Changes) -> list[Registered]:
     back = []
-    for device, requests in changes.devices:
-        if device.id is not None and not repo.flush(tx, device, requests):
+    for device, requests, taken in changes.devices:
+        if device.id is None:
+            continue
+        if not repo.flush(tx, device, requests):
             repo.register(tx, device)
             repo.flush(tx, device, requests)
             back.append(Registered(device, again=True))
+        posture.flush(tx, device.id, taken)
     for station, requests in changes.stations:
         if station.device.id is not None:
             repo.note_station(tx, station, requests)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN, Device, Station
+from sallyport.inventory.devices.posture import Posture
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.vendors import Finding, identify, medium
@@ -25,9 +26,9 @@ DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Devices and stations with the number of requests that the store does not know yet."""
+    """Devices and stations with the number of requests, and the posture, that the store does not know yet."""
 
-    devices: list[tuple[Device, int]]
+    devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
 
 
@@ -73,6 +74,11 @@ class Sightings:
         station.user = user
         return station
 
+    def touch(self, device: Device) -> None:
+        """Something was learned of a device beside a request of it: the next flush keeps it, unless it was deleted."""
+        if not device.gone and not device.requests and device not in self._changed_devices:
+            self._changed_devices.append(device)
+
     def take_changes(self) -> Changes:
         """What was counted since the last call, to be flushed; also makes room where there is too much.
 
@@ -85,7 +91,7 @@ class Sightings:
             if device.id is None:
                 self._changed_devices.append(device)
             else:
-                changes.devices.append((device, device.requests))
+                changes.devices.append((device, device.requests, device.posture.take()))
                 device.requests = 0
         for station in stations:
             if station.device.id is None:
@@ -102,10 +108,11 @@ class Sightings:
 
     def put_back(self, changes: Changes) -> None:
         """Count again what could not be written."""
-        for device, requests in changes.devices:
+        for device, requests, posture in changes.devices:
             if not device.requests:
                 self._changed_devices.append(device)
             device.requests += requests
+            device.posture.put_back(posture)
         for station, requests in changes.stations:
             if not station.requests:
                 self._changed_stations.append(station)
@@ -117,12 +124,16 @@ class Sightings:
         for key in gone:
             del self._devices[key]
         devices = set(gone.values())
+        for device in devices:
+            device.gone = True
         self._changed_devices = [device for device in self._changed_devices if device not in devices]
         self._changed_stations = [each for each in self._changed_stations if each.device not in devices]
         self._stations = {key: each for key, each in self._stations.items() if key[0] not in devices}
 
     def forget_all(self) -> None:
-        """Drop everything: the store was replaced."""
+        """Drop everything: the store was replaced, or there is too much."""
+        for device in self._devices.values():
+            device.gone = True
         self._devices.clear()
         self._stations.clear()
         self._changed_devices.clear()

@@ -2,7 +2,37 @@
 
 from sqlite_utils import Migrations
 
-from sallyport.store.migrations import m0001_inventory
+from sallyport.store.migrations import (
+    m0001_inventory,
+    m0002_mfa,
+    m0003_login_rules,
+    m0004_totp,
+    m0005_events,
+    m0006_enforcement,
+    m0007_posture,
+    m0008_audit,
+    m0009_first_factors,
+    m0010_sessions,
+    m0011_endpoints,
+    m0012_passwords,
+    m0013_lockouts,
+    m0014_radsec,
+    m0015_dynamic,
+)
 
 ALL = Migrations("sallyport")
 ALL(name="m0001_inventory")(m0001_inventory.apply)
+ALL(name="m0002_mfa")(m0002_mfa.apply)
+ALL(name="m0003_login_rules")(m0003_login_rules.apply)
+ALL(name="m0004_totp")(m0004_totp.apply)
+ALL(name="m0005_events")(m0005_events.apply)
+ALL(name="m0006_enforcement")(m0006_enforcement.apply)
+ALL(name="m0007_posture")(m0007_posture.apply)
+ALL(name="m0008_audit")(m0008_audit.apply)
+ALL(name="m0009_first_factors")(m0009_first_factors.apply)
+ALL(name="m0010_sessions")(m0010_sessions.apply)
+ALL(name="m0011_endpoints")(m0011_endpoints.apply)
+ALL(name="m0012_passwords")(m0012_passwords.apply)
+ALL(name="m0013_lockouts")(m0013_lockouts.apply)
+ALL(name="m0014_radsec")(m0014_radsec.apply)
+ALL(name="m0015_dynamic")(m0015_dynamic.apply)

@@ -2,6 +2,8 @@
 
 from sqlite_utils import Database
 
+from sallyport.store.migrations.statements import execute_all
+
 SCHEMA = """
 create table config_version (only integer primary key check (only = 1), version integer not null);
 insert into config_version (only, version) values (1, 1);
@@ -84,14 +86,14 @@ create table endpoint_users (
 );
 
 create table events (
-    id integer primary key, at integer not null, domain_id integer not null, user_name text not null,
+    id integer primary key autoincrement, at integer not null, domain_id integer not null, user_name text not null,
     ip_address text not null, client_ip text not null, device_id integer not null, device_name text not null,
     station text not null, method text not null, factor text not null, decision text not null,
     applied_decision text not null, would_have_been text not null, reason text not null, latency_us integer not null
 );
 create index events_order on events (domain_id, at);
 create table accounting_records (
-    id integer primary key, at integer not null, domain_id integer not null, device_id integer not null,
+    id integer primary key autoincrement, at integer not null, domain_id integer not null, device_id integer not null,
     status_type integer not null, session_id blob not null, user_name text not null, station text not null,
     attributes blob not null
 );
@@ -102,7 +104,5 @@ create index answers_at on answers (at);
 
 
 def apply(db: Database) -> None:
-    """Make everything. Statement by statement: a script would commit the transaction that the migration runs in."""
-    for statement in SCHEMA.split(";\n"):
-        if statement.strip():
-            db.execute(statement)
+    """Make everything."""
+    execute_all(db, SCHEMA)

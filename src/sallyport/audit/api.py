@@ -1,0 +1,51 @@
+"""The HTTP operation of the audit trail: /api/v1/audit/list."""
+
+import json
+
+from sallyport.audit.model import AuditEntry, AuditList, ListAudit
+from sallyport.audit.repo import FOREVER, AuditQuery, AuditRow
+from sallyport.audit.service import Audit
+from sallyport.base.clock import iso
+from sallyport.web.operation import Operations
+from sallyport.web.scope import READERS, Caller, Gate
+
+
+def operations(service: Audit, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    audit = Operations("Audit trail", gate)
+
+    @audit.post("/api/v1/audit/list", roles=READERS)
+    async def list_audit(body: ListAudit, caller: Caller) -> AuditList:
+        """Who changed what in the tenant and when, newest first. An entry is written with its change, never without."""
+        page = body.page()
+        rows, total = await service.page(
+            AuditQuery(
+                tenant_id=caller.tenant_id,
+                domain_id=body.domainId,
+                search=body.search,
+                action=body.action,
+                actor=body.actor,
+                since=body.since or 0,
+                until=FOREVER if body.until is None else body.until,
+                offset=page.offset,
+                limit=page.size,
+            )
+        )
+        return AuditList(message=f"{total} entries", totalCount=total, entries=[entry(row) for row in rows])
+
+    return audit
+
+
+def entry(row: AuditRow) -> AuditEntry:
+    """An entry as the interface shows it."""
+    return AuditEntry(
+        auditId=row.id,
+        time=iso(row.at),
+        actorKind=row.actor_kind,
+        actor=row.actor,
+        tokenId=row.token_id,
+        action=row.action,
+        target=row.target,
+        domainId=row.domain_id,
+        changes=json.loads(row.changes),
+    )

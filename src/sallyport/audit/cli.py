@@ -1,0 +1,90 @@
+"""`sallyport audit`: who changed what."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+
+COLUMNS = ("time", "actor", "action", "target", "changes")
+ALL_COLUMNS = (
+    "auditId",
+    "time",
+    "org",
+    "tenant",
+    "domainId",
+    "actorKind",
+    "actor",
+    "tokenId",
+    "action",
+    "target",
+    "changes",
+)
+_LONGEST_CELL = 60
+
+
+@click.group()
+def audit() -> None:
+    """The audit trail: who changed what, and when."""
+
+
+@audit.command("list")
+@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--action", default="", help="Only this action, such as client.update.")
+@click.option("--actor", default="", help="Only of this token or user.")
+@click.option("--search", default="", help="A part of action, actor, target or changes.")
+@click.option("--since", help="From this time on (ISO 8601; no zone means UTC).")
+@click.option("--until", help="Up to, and without, this time.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many; 100 in a table, else all.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.pass_obj
+def list_(
+    line: CommandLine,
+    *,
+    domain: str | None,
+    action: str,
+    actor: str,
+    search: str,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    form: Form | None,
+) -> None:
+    """List the changes of the installation, newest first."""
+    given = {"domain": domain, "from": since, "to": until}
+    asked: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    asked |= {"action": action, "actor": actor, "search": search}
+    found = islice(_entries(line, asked), limit if form or limit else 100)
+    if form == "json":
+        line.print_rows(found, ALL_COLUMNS, form)
+    elif form == "csv":
+        line.print_rows(({**each, "changes": json.dumps(each["changes"])} for each in found), ALL_COLUMNS, form)
+    else:
+        line.print_rows(({**each, "changes": _told(each["changes"])} for each in found), COLUMNS)
+
+
+def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
+    """Page after page."""
+    while True:
+        answer = line.row("audit.list", **asked)
+        page = entries(answer["entries"])
+        if not page:
+            return
+        yield from page
+        asked = {**asked, "after": answer["after"]}
+
+
+def _told(changes: JSON) -> str:
+    """Changes in a line: `mode: monitor > enforce`."""
+    if not isinstance(changes, dict):
+        return ""
+    pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())
+    return ", ".join(f"{field}: {' > '.join(map(_cell, value))}" for field, value in pairs)
+
+
+def _cell(value: JSON) -> str:
+    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..."

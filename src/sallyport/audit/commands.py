@@ -1,0 +1,54 @@
+"""What the command line asks: audit.list."""
+
+from collections.abc import Callable
+
+from pydantic import Field
+
+from sallyport.audit.api import entry
+from sallyport.audit.repo import FOREVER, AuditQuery
+from sallyport.audit.service import Audit
+from sallyport.base.command import JSON, Arguments, Command, Tenants, command
+from sallyport.base.validation import Moment
+
+PAGE = 100
+
+
+class ListAudit(Arguments):
+    """Entries of a domain (name or domainId), or of the installation, newest first.
+
+    after: time (microseconds) and id of the last entry of the page before.
+    """
+
+    domain: str | None = None
+    search: str = ""
+    action: str = ""
+    actor: str = ""
+    since: Moment = Field(default=0, validation_alias="from")
+    until: Moment = Field(default=FOREVER, validation_alias="to")
+    after: tuple[int, int] | None = None
+    limit: int = Field(default=PAGE, ge=1, le=PAGE)
+
+
+def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
+    """The commands of this slice by name. find_domain: the id of a domain by its name or id (NotFound)."""
+
+    async def listing(wanted: ListAudit) -> JSON:
+        query = AuditQuery(
+            domain_id=None if wanted.domain is None else find_domain(wanted.domain),
+            search=wanted.search,
+            action=wanted.action,
+            actor=wanted.actor,
+            since=wanted.since,
+            until=wanted.until,
+            before=wanted.after,
+            limit=wanted.limit,
+        )
+        rows = await service.newest(query)
+        numbers = await tenants.numbers()
+        found: list[JSON] = []
+        for row in rows:
+            organization, tenant = numbers.get(row.tenant_id, (None, None))
+            found.append({**entry(row).model_dump(), "org": organization, "tenant": tenant})
+        return {"entries": found, "after": list[JSON]([rows[-1].at, rows[-1].id]) if rows else None}
+
+    return {"audit.list": command(ListAudit, listing)}

@@ -1,0 +1,194 @@
+"""A certificate authority, sans-io: names and public keys in, certificates out, time passed in as `now`.
+
+RSA, since there is no supplicant that does not take it. What the certificates must look like:
+
+    all        version 3, SHA-256, a random serial number, a validity that began an hour ago: clocks differ
+    authority  path length 0, ten years: it is installed on devices by hand, so it has to outlast them
+    server     the extended key usage serverAuth (Windows), a subject alternative name, and at most 397 days (Apple
+               takes 825 of a private authority, 398 of a public one, and Android looks at the name alone)
+    client     the extended key usage clientAuth; its subject alternative name is what it is mapped by
+
+RFC 5280 is the profile; the user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from ipaddress import ip_address
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from sallyport.base.errors import Invalid
+
+CA_BITS: Final = 3072
+BITS: Final = 2048  # each octet of a certificate goes through every EAP-TLS login, in fragments
+CA_LIFE: Final = timedelta(days=3650)
+LIFE: Final = timedelta(days=397)
+SKEW: Final = timedelta(hours=1)
+UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
+MAX_NAME: Final = 64  # ub-common-name (RFC 5280 appendix A.1)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+ -]*")
+_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]")
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+
+
+class Usage(Enum):
+    """What a certificate is for, by its extended key usage."""
+
+    SERVER = ExtendedKeyUsageOID.SERVER_AUTH
+    CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """An authority's certificate and private key."""
+
+    certificate: x509.Certificate
+    key: rsa.RSAPrivateKey
+
+    @classmethod
+    def new(cls, name: str, now: datetime) -> "Authority":
+        """An authority that vouches for itself."""
+        key = new_key(CA_BITS)
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, checked_name(name))])
+        certificate = (
+            _blank(subject, subject, key.public_key(), now, CA_LIFE)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_key_usage(key_cert_sign=True, crl_sign=True), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .sign(key, hashes.SHA256())
+        )
+        return cls(certificate, key)
+
+    def server(self, hosts: Sequence[str], key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
+        """For a server that is called by these host names and IP addresses. Invalid: one is neither."""
+        return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
+
+    def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
+        """For a user, a machine or a RADIUS server. Invalid: no name."""
+        return self._sign(name, _client_names(checked_name(name)), Usage.CLIENT, key, now)
+
+    def _sign(
+        self, name: str, names: list[x509.GeneralName], usage: Usage, key: rsa.RSAPublicKey, now: datetime
+    ) -> x509.Certificate:
+        own = self.certificate
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:MAX_NAME])])
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        return (
+            _blank(subject, own.subject, key, now, min(LIFE, own.not_valid_after_utc - now + SKEW))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(digital_signature=True, key_encipherment=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage.value]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(issuer_key, critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+
+    def revocations(
+        self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
+    ) -> x509.CertificateRevocationList:
+        """The list of what it takes back (RFC 5280 section 5). It lives as long as a certificate: who renews those has
+        it signed again."""
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self.certificate.subject)
+            .last_update(now - SKEW)
+            .next_update(now - SKEW + LIFE)
+            .add_extension(issuer_key, critical=False)
+            .add_extension(x509.CRLNumber(number), critical=False)
+        )
+        for each in revoked:
+            builder = builder.add_revoked_certificate(each)
+        return builder.sign(self.key, hashes.SHA256())
+
+
+def new_key(bits: int = BITS) -> rsa.RSAPrivateKey:
+    """A new private key."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=bits)
+
+
+def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
+    """A line of a revocation list."""
+    return x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+
+
+def common_name(certificate: x509.Certificate) -> str:
+    """The subject's common name; empty where it has none."""
+    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else ""
+
+
+def fingerprint(certificate: x509.Certificate) -> str:
+    """SHA-256 of the certificate in DER, 64 hex digits."""
+    return certificate.fingerprint(hashes.SHA256()).hex()
+
+
+def checked_name(name: str) -> str:
+    """A name that a certificate and its file can bear. Invalid."""
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+        raise Invalid(f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+- and begins with a letter or digit")
+    return name
+
+
+def _host(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        if len(name) > 253 or not all(_LABEL.fullmatch(each) for each in name.split(".")):
+            raise Invalid(f"{name!r} is neither a host name nor an IP address") from None
+        return x509.DNSName(name)
+
+
+def _client_names(name: str) -> list[x509.GeneralName]:
+    """A host by its name or address; anybody else by the user principal name, and as mail address where it is one."""
+    if _HOST.fullmatch(name):
+        return [x509.DNSName(name)]
+    try:
+        return [x509.IPAddress(ip_address(name))]
+    except ValueError:
+        octets = name.encode()
+        principal = x509.OtherName(UPN, bytes((0x0C, len(octets))) + octets)  # a UTF8String in DER
+        return [principal, x509.RFC822Name(name)] if "@" in name else [principal]
+
+
+def _blank(
+    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now - SKEW + life)
+    )
+
+
+def _key_usage(
+    *,
+    digital_signature: bool = False,
+    key_encipherment: bool = False,
+    key_cert_sign: bool = False,
+    crl_sign: bool = False,
+) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        content_commitment=False,
+        key_encipherment=key_encipherment,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=key_cert_sign,
+        crl_sign=crl_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )

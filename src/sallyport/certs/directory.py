@@ -1,0 +1,265 @@
+"""`certs/` in the data directory: the authority, the server's certificate, the clients', and everything ever signed.
+
+    ca.pem  ca.key            the authority
+    crl.pem                   what it has taken back
+    server.pem  server.key    the service's certificate with the authority's behind it, and its key
+    clients/NAME.pem  .key    each client's, as server.pem
+    issued/SERIAL.pem         every certificate that was ever signed: taking a client's back means all that it has
+
+A file is replaced as a whole, and a key never is: a renewal changes one file, so that nobody reads a certificate
+beside the key of another one. A lock makes the commands wait for each other.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from sallyport.base.errors import Conflict, NotFound, StartError
+from sallyport.certs.authority import Authority, checked_name, common_name, new_key, taken_back
+
+FOLDER = "certs"
+SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A certificate that was signed here. name: its common name. kind: `server` or `client`."""
+
+    certificate: x509.Certificate
+    kind: str
+    revoked: bool
+
+    @property
+    def name(self) -> str:
+        """Whose it is."""
+        return common_name(self.certificate)
+
+    def state(self, now: datetime) -> str:
+        """valid, expired or revoked."""
+        if self.revoked:
+            return "revoked"
+        return "expired" if self.certificate.not_valid_after_utc <= now else "valid"
+
+
+class Directory:
+    """The authority and its certificates. Raises StartError where a file cannot be read, understood or written."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.path = data_dir / FOLDER
+        self.ca = self.path / "ca.pem"
+        self.crl = self.path / "crl.pem"
+        self.server = self.path / "server.pem"
+        self.server_key = self.path / "server.key"
+
+    def client(self, name: str) -> Path:
+        """Where a client's certificate lies; its key is beside it with the suffix .key. Invalid: no name."""
+        return self.path / "clients" / f"{checked_name(name)}.pem"
+
+    def make(self, ca_name: str, hosts: Sequence[str], now: datetime) -> None:
+        """An authority and the server's certificate. Conflict: there is one. Invalid: a name that is none."""
+        with self._locked(make=True):
+            if self.ca.exists():
+                raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
+            authority, key = Authority.new(ca_name, now), new_key()
+            certificate = authority.server(hosts, key.public_key(), now)
+            _write(self.path / "ca.key", _key_pem(authority.key))
+            self._sign_list(authority, (), now)
+            _write(self.server_key, _key_pem(key))
+            self._keep(self.server, certificate, authority)
+            _write(self.ca, _pem(authority.certificate))  # last: it is there, so all of it is
+
+    def issue(self, name: str, now: datetime) -> x509.Certificate:
+        """A client's first certificate, and its key. Conflict: it has one that is still good."""
+        path = self.client(name)
+        with self._locked():
+            if any(each.name == name and each.state(now) == "valid" for each in self._clients()):
+                raise Conflict(f"{name} has a certificate: cert renew {name}")
+            authority, key = self._authority(), new_key()
+            _write(path.with_suffix(".key"), _key_pem(key))
+            return self._keep(path, authority.client(name, key.public_key(), now), authority)
+
+    def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
+        """A new certificate for the key of a client, or of the server. hosts: the server's names; none keeps them.
+        NotFound: there is none to renew. Conflict: the client's was revoked."""
+        path = self.server if name is None else self.client(name)
+        with self._locked():
+            if not path.exists():
+                raise NotFound(f"{path} does not exist: there is nothing to renew")
+            old, authority = read_certificates(path)[0], self._authority()
+            revoked = self._revoked()
+            if old.serial_number in {each.serial_number for each in revoked}:
+                raise Conflict(f"the certificate of {common_name(old)} was revoked: cert issue makes a new key")
+            key = old.public_key()
+            if not isinstance(key, rsa.RSAPublicKey):
+                raise StartError(f"{path} was not made here")
+            self._sign_list(authority, revoked, now)
+            if name is None:
+                return self._keep(path, authority.server(hosts or host_names(old), key, now), authority)
+            return self._keep(path, authority.client(name, key, now), authority)
+
+    def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
+        """Take back all certificates of a client, or the one of a serial number in hex. NotFound."""
+        with self._locked():
+            authority, revoked = self._authority(), self._revoked()
+            gone = {each.serial_number for each in revoked}
+            serial = wanted.replace(":", "").lower().lstrip("0")
+            found = [
+                each.certificate
+                for each in self._all(gone)
+                if (each.kind == "client" and each.name == wanted) or f"{each.certificate.serial_number:x}" == serial
+            ]
+            if not found:
+                raise NotFound(f"no certificate of {wanted}, by name or serial number")
+            fresh = [each for each in found if each.serial_number not in gone]
+            self._sign_list(authority, [*revoked, *(taken_back(each.serial_number, now) for each in fresh)], now)
+            return found
+
+    def issued(self) -> list[Issued]:
+        """Every certificate that was signed here, by name, oldest first. NotFound: there is no authority."""
+        self._must_exist()
+        found = self._all({each.serial_number for each in self._revoked()})
+        return sorted(found, key=lambda each: (each.kind, each.name, each.certificate.not_valid_before_utc))
+
+    def ca_pem(self) -> str:
+        """The authority's certificate, for those who are to trust it. NotFound."""
+        self._must_exist()
+        return _pem(read_certificates(self.ca)[0]).decode()
+
+    def _must_exist(self) -> None:
+        if not self.ca.exists():
+            raise NotFound(f"{self.ca} does not exist: sallyport cert init makes an authority")
+
+    def _authority(self) -> Authority:
+        self._must_exist()
+        path = self.path / "ca.key"
+        try:
+            key = load_pem_private_key(_read(path), None)
+        except (ValueError, TypeError) as error:
+            raise StartError(f"{path}: no private key in PEM") from error
+        if not isinstance(key, rsa.RSAPrivateKey):
+            raise StartError(f"{path} was not made here")
+        return Authority(read_certificates(self.ca)[0], key)
+
+    def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
+        """Write a certificate. The authority's stands behind it: Android trusts on first use only what it is shown."""
+        _write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
+        _write(path, _pem(certificate) + _pem(authority.certificate))
+        return certificate
+
+    def _clients(self) -> list[Issued]:
+        return [each for each in self._all({one.serial_number for one in self._revoked()}) if each.kind == "client"]
+
+    def _all(self, revoked: set[int]) -> list[Issued]:
+        files = (self.path / "issued").glob("*.pem")
+        certificates = [read_certificates(path)[0] for path in files]
+        return [Issued(each, _kind(each), each.serial_number in revoked) for each in certificates]
+
+    def _revoked(self) -> list[x509.RevokedCertificate]:
+        return list(read_list(self.crl)) if self.crl.exists() else []
+
+    def _sign_list(self, authority: Authority, revoked: Sequence[x509.RevokedCertificate], now: datetime) -> None:
+        number = 1
+        if self.crl.exists():
+            number += read_list(self.crl).extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+        _write(self.crl, authority.revocations(revoked, number, now).public_bytes(Encoding.PEM))
+
+    @contextmanager
+    def _locked(self, *, make: bool = False) -> Iterator[None]:
+        if make:
+            for folder in (self.path, self.path / "clients", self.path / "issued"):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        else:
+            self._must_exist()
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise StartError(f"{self.path}: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def present() -> datetime:
+    """The present in whole seconds, which is all that a certificate can say."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def read_certificates(path: Path) -> list[x509.Certificate]:
+    """The certificates in a PEM file, at least one. StartError."""
+    try:
+        return x509.load_pem_x509_certificates(_read(path))
+    except ValueError as error:
+        raise StartError(f"{path}: no certificate in PEM") from error
+
+
+def read_list(path: Path) -> x509.CertificateRevocationList:
+    """The revocation list in a PEM file. StartError."""
+    try:
+        return x509.load_pem_x509_crl(_read(path))
+    except ValueError as error:
+        raise StartError(f"{path}: no revocation list in PEM") from error
+
+
+def host_names(certificate: x509.Certificate) -> list[str]:
+    """The host names and IP addresses that a certificate is for, in its order; none where it has no such extension."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [str(each.value) for each in names if isinstance(each, x509.DNSName | x509.IPAddress)]
+
+
+def _kind(certificate: x509.Certificate) -> str:
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    return "server" if ExtendedKeyUsageOID.SERVER_AUTH in usage else "client"
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _key_pem(key: rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+
+
+def _write(path: Path, octets: bytes) -> None:
+    """Replace a file as a whole, with mode 0600; it is on disk when this returns. StartError."""
+    scratch = path.with_name(path.name + ".new")
+    try:
+        scratch.unlink(missing_ok=True)  # of a process that was killed: its mode may be another
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(octets)
+            file.flush()
+            os.fsync(descriptor)
+        scratch.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,26 @@
+"""Whose certificate a peer has shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+
+from sallyport.certs.authority import common_name, fingerprint
+from sallyport.certs.directory import host_names
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What a certificate says. fingerprint: SHA-256 in hex. names: in lower case, its host names and addresses; its
+    common name only where it has none of those (RFC 6125 section 6.4.4)."""
+
+    fingerprint: str
+    names: tuple[str, ...]
+    expires: datetime
+
+
+def peer(certificate: bytes) -> Peer:
+    """Who a certificate in DER is of. ValueError: it cannot be understood."""
+    shown = x509.load_der_x509_certificate(certificate)
+    names = host_names(shown) or [common_name(shown)]
+    return Peer(fingerprint(shown), tuple(name.lower() for name in names if name), shown.not_valid_after_utc)

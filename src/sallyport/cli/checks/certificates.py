@@ -1,0 +1,137 @@
+"""The certificates of EAP and RadSec: what supplicants and RADIUS servers would refuse is said before they do."""
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from sallyport.certs.authority import common_name
+from sallyport.certs.directory import Directory, host_names, present, read_certificates, read_list
+from sallyport.certs.service import Certificates
+from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+
+SOON: Final = timedelta(days=30)
+LONGEST: Final = timedelta(days=825)  # what Apple's systems take of a private authority
+WEAK: Final = {"md5", "sha1"}
+
+
+def check_certificates(examination: Examination) -> Iterator[Finding]:
+    """The server's certificate is one that everybody takes, and who is to be trusted still can be."""
+    settings, now = examination.settings, present()
+    used = Certificates.of(settings).server()
+    if used is None:
+        missing = "no certificate for EAP and RadSec: sallyport cert init"
+        yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)
+        return
+    chain, authorities = read_certificates(used.certificate_file), read_certificates(used.ca_file)
+    flaws = [*_of_server(chain, authorities, used.certificate_file, now), *_of_key(chain[0], used.key_file)]
+    for each in authorities:
+        flaws += _of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
+    if used.crl_file is not None:
+        flaws += _of_list(used.crl_file, now)
+    flaws += _of_clients(Directory(settings.data_dir), now)
+    names = ", ".join(host_names(chain[0]))
+    yield ok(f"{used.certificate_file}: {names}, until {chain[0].not_valid_after_utc:%Y-%m-%d}")
+    yield from flaws
+
+
+def _of_server(
+    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], path: Path, now: datetime
+) -> Iterator[Finding]:
+    own = chain[0]
+    yield from _of_time(str(path), own.not_valid_before_utc, own, now)
+    if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
+        yield warning(f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it")
+    if not host_names(own):
+        yield problem(f"{path} has no host name as subject alternative name: Android and Apple's systems refuse it")
+    if not _holds(own, x509.ExtendedKeyUsage, lambda usage: ExtendedKeyUsageOID.SERVER_AUTH in usage, absent=False):
+        yield problem(f"{path} has no extended key usage serverAuth: Windows refuses it")
+    if not _holds(own, x509.KeyUsage, lambda usage: usage.digital_signature, absent=True):
+        yield problem(f"{path} is not for signatures (key usage): TLS needs them")
+    for each in chain:
+        yield from _of_strength(path, each)
+    for lower, upper in pairwise(chain):
+        if not _signed(lower, upper):
+            yield problem(f"{path}: {common_name(upper)} stands behind {common_name(lower)} and has not signed it")
+    if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
+        yield warning(f"{path} holds no chain: supplicants cannot find who signed it")
+
+
+def _of_strength(path: Path, certificate: x509.Certificate) -> Iterator[Finding]:
+    key, digest = certificate.public_key(), certificate.signature_hash_algorithm
+    if (isinstance(key, rsa.RSAPublicKey) and key.key_size < 2048) or (
+        isinstance(key, ec.EllipticCurvePublicKey) and key.key_size < 256
+    ):
+        yield problem(f"{path}: the key of {common_name(certificate)} has {key.key_size} bits: too few")
+    if digest is not None and digest.name in WEAK:
+        yield problem(f"{path}: {common_name(certificate)} is signed with {digest.name}")
+
+
+def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
+    try:
+        own = load_pem_private_key(path.read_bytes(), None).public_key()
+    except (ValueError, TypeError):
+        yield problem(f"{path} holds no private key in PEM without a password")
+        return
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    if own.public_bytes(*form) != certificate.public_key().public_bytes(*form):
+        yield problem(f"{path} is not the key of the certificate")
+
+
+def _of_list(path: Path, now: datetime) -> Iterator[Finding]:
+    ends = read_list(path).next_update_utc
+    if ends is not None and ends <= now:
+        yield problem(f"{path} expired at {ends:%Y-%m-%d}: every peer is refused; sallyport cert renew")
+    elif ends is not None and ends - now < SOON:
+        yield warning(f"{path} expires at {ends:%Y-%m-%d}: sallyport cert renew")
+
+
+def _of_clients(directory: Directory, now: datetime) -> Iterator[Finding]:
+    """Clients whose newest certificate ends soon, or has ended."""
+    if not directory.ca.exists():
+        return
+    newest = {each.name: each for each in directory.issued() if each.kind == "client" and not each.revoked}
+    for name, each in newest.items():
+        ends = each.certificate.not_valid_after_utc
+        if ends - now < SOON:
+            word = "expired" if ends <= now else "expires"
+            yield warning(f"the certificate of {name} {word} at {ends:%Y-%m-%d}: sallyport cert renew '{name}'")
+
+
+def _of_time(name: str, begins: datetime, certificate: x509.Certificate, now: datetime) -> Iterator[Finding]:
+    ends = certificate.not_valid_after_utc
+    if ends <= now:
+        yield problem(f"{name} expired at {ends:%Y-%m-%d}")
+    elif begins > now:
+        yield problem(f"{name} is good from {begins:%Y-%m-%d %H:%M} UTC only")
+    elif ends - now < SOON:
+        yield warning(f"{name} expires at {ends:%Y-%m-%d}: renew it")
+
+
+def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
+    try:
+        lower.verify_directly_issued_by(upper)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _holds(
+    certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
+) -> bool:
+    """Whether an extension passes a test. absent: what holds where there is none."""
+    try:
+        return test(certificate.extensions.get_extension_for_class(kind).value)
+    except x509.ExtensionNotFound:
+        return absent

@@ -1,0 +1,121 @@
+"""`sallyport domain first-factor` and `domain check`: who checks the passwords of a domain, and a trial of it."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Row
+
+KINDS = ("local", "ldap", "radius", "none")
+
+
+@click.command("first-factor")
+@click.argument("name", metavar="NAME|ID")
+@click.argument("kind", type=click.Choice(KINDS), required=False)
+@click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="ldaps:// or ldap://; may be repeated.")
+@click.option("--base-dn", metavar="DN", help="Where users are looked for.")
+@click.option("--bind-dn", metavar="DN", help="The account that looks for them; without it, nobody.")
+@click.option("--bind-password", type=click.Choice(["-"]), help="Its password, from standard input.")
+@click.option("--user-filter", metavar="FILTER", help="Finds a user; {user} is the name.")
+@click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
+@click.option("--ca-certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="In PEM.")
+@click.option("--cache-seconds", type=int, metavar="N", help="How long a right password is remembered.")
+@click.option("--timeout-seconds", type=int, metavar="N", help="For a login in all.")
+@click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
+@click.option("--winbind-domain", metavar="NAME", help="The domain's name there; without it, the host's own.")
+@click.option("--radius-server", "radius_servers", multiple=True, metavar="HOST[:PORT]", help="May be repeated.")
+@click.option("--radius-secret", type=click.Choice(["-"]), help="The RADIUS servers' secret, from standard input.")
+@click.pass_obj
+def first_factor(
+    line: CommandLine,
+    *,
+    name: str,
+    kind: str | None,
+    servers: tuple[str, ...],
+    base_dn: str | None,
+    bind_dn: str | None,
+    bind_password: str | None,
+    user_filter: str | None,
+    start_tls: bool | None,
+    ca_certificate: Path | None,
+    cache_seconds: int | None,
+    timeout_seconds: int | None,
+    winbind: bool | None,
+    winbind_domain: str | None,
+    radius_servers: tuple[str, ...],
+    radius_secret: str | None,
+) -> None:
+    """Choose who checks the passwords of a domain's logins; without a kind, show it, but for every secret.
+
+    The options of a kind take the place of all that was set for it before; without any, what was set before holds.
+    """
+    ldap: Row = {
+        "servers": list(servers) or None,
+        "baseDN": base_dn,
+        "bindDN": bind_dn,
+        "userFilter": user_filter,
+        "startTls": start_tls,
+        "caCertificate": ca_certificate.read_text(errors="replace") if ca_certificate else None,
+        "cacheSeconds": cache_seconds,
+        "timeoutSeconds": timeout_seconds,
+        "winbind": winbind,
+        "winbindDomain": winbind_domain,
+    }
+    fields: dict[str, Row] = {
+        "ldap": _given(ldap | {"bindPassword": _secret(line, "Password of the account", bind_password)}),
+        "radius": _radius(radius_servers, _secret(line, "Secret", radius_secret)),
+    }
+    misplaced = [other for other, values in fields.items() if values and other != kind]
+    if misplaced:
+        raise click.UsageError(f"options of {misplaced[0]} are for `first-factor NAME {misplaced[0]}`")
+    if kind is None:
+        line.print_json(line.row("first_factor.get", domain=name))
+        return
+    chosen: JSON = {kind: fields[kind]} if fields.get(kind) else {}
+    line.print_json(line.row("first_factor.set", domain=name, first_factor=kind, fields=chosen))
+
+
+@click.command()
+@click.argument("name", metavar="NAME|ID")
+@click.option("--user", required=True, help="As a person types it at a device.")
+@click.option("--password", type=click.Choice(["-"]), help="- reads standard input; else it is asked for.")
+@click.option("--mschap", is_flag=True, help="Bring it by MS-CHAPv2, as Wi-Fi and VPN clients do, not by PAP.")
+@click.pass_context
+def check(ctx: click.Context, *, name: str, user: str, password: str | None, mschap: bool) -> None:
+    """Try a name and a password out at a domain's first factor, and tell what is done step by step.
+
+    Nothing is recorded as a login, and nobody is asked for a second factor; a directory counts a wrong password as it
+    does any other.
+    """
+    line: CommandLine = ctx.obj
+    if password is None and not sys.stdin.isatty():
+        raise click.UsageError("--password - reads the password from standard input, which is no terminal")
+    octets = line.read_secret("Password", confirm=False)
+    told = line.row("first_factor.check", domain=name, user=user, password=octets.hex(), mschap=mschap)
+    steps = told["steps"]
+    for step in steps if isinstance(steps, list) else ():
+        line.print(str(step))
+    ctx.exit(1 if told["reason"] else 0)
+
+
+def _radius(servers: tuple[str, ...], secret: str | None) -> Row:
+    if not servers:
+        return _given({"secret": secret})
+    return {"servers": [_given({**_split(server), "secret": secret}) for server in servers]}
+
+
+def _split(server: str) -> Row:
+    host, colon, port = server.rpartition(":")
+    if colon and port.isdecimal() and (":" not in host or host.startswith("[")):
+        return {"host": host.strip("[]"), "port": int(port)}
+    return {"host": server.strip("[]")}
+
+
+def _secret(line: CommandLine, prompt: str, source: str | None) -> str | None:
+    return None if source is None else os.fsdecode(line.read_secret(prompt))
+
+
+def _given(values: Row) -> Row:
+    return {name: value for name, value in values.items() if value is not None}

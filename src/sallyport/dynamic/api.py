@@ -1,0 +1,55 @@
+"""The HTTP operations of dynamic authorization: /network_device/DisconnectSession and ChangeSession."""
+
+from sallyport.dynamic.model import ChangeSession, DisconnectSession, SessionResult, SessionResults
+from sallyport.dynamic.sender import Outcome
+from sallyport.dynamic.service import Asked, DynamicAuthorization, Result
+from sallyport.web.operation import Operations
+from sallyport.web.scope import OPERATORS, Caller, Gate
+
+
+def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    sessions = Operations("Network devices", gate)
+
+    @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)
+    async def disconnect_session(body: DisconnectSession, caller: Caller) -> SessionResults:
+        """Ask a session's network device to end it: one session, or those of a user or a station, at most 100.
+
+        The answer tells of each what the device said; it takes up to half a minute where a device is silent.
+        """
+        if body.sessionId is not None:
+            asked = await service.disconnect(body.sessionId, body.domainId)
+        elif body.userName:
+            asked = await service.disconnect_user(body.domainId, body.userName)
+        else:
+            asked = await service.disconnect_station(body.domainId, body.station)
+        return _told(asked)
+
+    @sessions.post("/network_device/ChangeSession", roles=OPERATORS)
+    async def change_session(body: ChangeSession, caller: Caller) -> SessionResults:
+        """Ask a session's network device to give it other attributes while it lasts (Change of Authorization)."""
+        return _told(await service.change(body.sessionId, body.replyAttributes, body.domainId))
+
+    return sessions
+
+
+def _told(asked: Asked) -> SessionResults:
+    done = sum(each.answer.outcome is Outcome.ACK for each in asked.results)
+    more = "; more are live" if asked.more else ""
+    return SessionResults(
+        message=f"{done} of {len(asked.results)} session(s) done{more}",
+        results=[entry(each) for each in asked.results],
+        more=asked.more,
+    )
+
+
+def entry(result: Result) -> SessionResult:
+    """A result as the interface shows it."""
+    return SessionResult(
+        sessionId=result.target.id,
+        userName=result.target.user_name or "",
+        outcome=result.answer.outcome,
+        errorCause=result.answer.error_cause,
+        errorText=result.error,
+        latencyMs=round(result.answer.latency_s * 1000, 3),
+    )

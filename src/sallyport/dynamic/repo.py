@@ -1,0 +1,106 @@
+"""The SQL of dynamic authorization: sessions with what their NAS must be told, and who is to be disconnected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sallyport.inventory.sessions.session import State
+from sallyport.store.model import Tx, Value, without_case
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A session and its device. newest: 0 where its Acct-Session-Id is another session's by now. ip_address: where
+    its packets come from; client_ip: what the NAS says that it has."""
+
+    id: int
+    domain_id: int
+    newest: int
+    state: str
+    acct_session_id: bytes
+    user_name: str | None
+    station: str | None
+    nas_port: int | None
+    framed_ip: str | None
+    ip_address: str
+    client_ip: str
+    nas_identifier: str
+
+
+_DEVICE = ("ip_address", "client_ip", "nas_identifier")
+_SESSION = ", ".join(f"s.{name}" for name in Target.__dataclass_fields__ if name not in _DEVICE)
+_PAST = "select {0} from device_history where domain_id = s.domain_id and device_id = s.device_id limit 1"
+_OF_DEVICE = ", ".join(f"coalesce(d.{name}, ({_PAST.format(name)}), '') as {name}" for name in _DEVICE)
+_TARGETS = f"select {_SESSION}, {_OF_DEVICE} from sessions s left join devices d on d.id = s.device_id where "
+
+
+def one(tx: Tx, session_id: int) -> Target | None:
+    """A session of the installation by its id."""
+    return tx.one(Target, f"{_TARGETS} s.id = :id", id=session_id)
+
+
+def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
+    """The live sessions of a domain's devices that have one of these user names, without case, ordered by id."""
+    columns: dict[str, list[str]] = {}
+    parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
+    for number, name in enumerate(names):
+        column, parameters[f"n{number}"] = without_case("s.user_name", name)
+        columns.setdefault(column, []).append(f":n{number}")
+    found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
+    # The index of users, which has ASCII names alone, is better than that of states, which is then kept out.
+    state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
+    return tx.all(
+        Target,
+        f"{_TARGETS} s.domain_id = :d and ({found}) and {state} = '{State.LIVE}' and s.id > :after "
+        "order by s.id limit :limit",
+        **parameters,
+    )
+
+
+_PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':', ''), '.', ''), ' ', '')"
+
+
+def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
+    """The live sessions of a domain's devices with this station, without case, ordered by id. mac: its 12 digits, where
+    it is a MAC address: however the device has written it."""
+    column, text = without_case("s.station", station)
+    return tx.all(
+        Target,
+        f"{_TARGETS} s.domain_id = :d and s.state = '{State.LIVE}' and ({column} = :text or {_PLAIN_STATION} = :mac) "
+        "order by s.id limit :limit",
+        d=domain_id,
+        text=text,
+        mac=mac,
+        limit=limit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """A user of a domain who has lost their access, and why, for a person."""
+
+    id: int
+    domain_id: int
+    user_name: str
+    reason: str
+
+
+def revoke(tx: Tx, domain_id: int, user_name: str, reason: str, at: int) -> None:
+    """Note that a user's sessions are to end."""
+    tx.execute(
+        "insert into revocations (domain_id, user_name, reason, at) values (:d, :user, :reason, :at)",
+        d=domain_id,
+        user=user_name,
+        reason=reason,
+        at=at,
+    )
+
+
+def revocations(tx: Tx, after: int, limit: int) -> list[Revocation]:
+    """Those that are not done yet, ordered by id."""
+    sql = "select id, domain_id, user_name, reason from revocations where id > :after order by id limit :limit"
+    return tx.all(Revocation, sql, after=after, limit=limit)
+
+
+def revoked(tx: Tx, revocation_id: int) -> None:
+    """A revocation is done."""
+    tx.execute("delete from revocations where id = :id", id=revocation_id)

@@ -1,0 +1,133 @@
+"""Who loses their access loses their sessions, in domains that say so (`disconnectOnRevoke`).
+
+That somebody does is kept in the transaction that takes the access away, and done right after: a crash between the two
+forgets nothing. It is looked at once more a little later, for whoever was let in just before and whose accounting had
+not begun. What a NAS does not answer by the RFC's timers is told, and not tried again. A domain that monitors
+denies nobody by its rules, so that a lost group ends nothing there.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import StoreError
+from sallyport.domains.model import Mode
+from sallyport.domains.service import Domains
+from sallyport.dynamic import repo
+from sallyport.dynamic.identity import qualified
+from sallyport.dynamic.repo import Revocation
+from sallyport.dynamic.service import MOST, DynamicAuthorization
+from sallyport.login.rules.service import LoginRules
+from sallyport.store.model import Store, Tx
+
+LOOK_S: Final = 1.0
+AGAIN_S: Final = 5.0
+AT_ONCE: Final = 64
+LATE_S: Final = 10.0
+
+log = structlog.get_logger()
+
+
+class Revocations:
+    """Ends the sessions of those who have lost their access; `run` must run."""
+
+    def __init__(
+        self,
+        store: Store,
+        dynamic: DynamicAuthorization,
+        domains: Domains,
+        rules: LoginRules,
+        clock: Clock = now_us,
+        *,
+        late_s: float = LATE_S,
+    ) -> None:
+        self._late_s = late_s
+        self._store = store
+        self._dynamic = dynamic
+        self._domains = domains
+        self._rules = rules
+        self._clock = clock
+        self._begun = 0  # the last one that was begun
+        self._waiting = 0
+
+    # --- in the transaction of a change -------------------------------------------------------------------------
+
+    def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
+        """Users of a domain have lost their access. reason: for a person."""
+        if self._domains.table.by_id[domain_id].disconnect_on_revoke:
+            for name in names:
+                repo.revoke(tx, domain_id, name, reason, self._clock())
+
+    def group_matters(self, domain_id: int, group: str) -> bool:
+        """Whether to lose a group is to lose access: an enabled login rule names it, and the domain enforces its rules
+        and disconnects."""
+        domain = self._domains.table.by_id[domain_id]
+        if not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
+            return False
+        rules = (rule.definition for rule in self._rules.all_of(domain_id))
+        return any(rule.enabled and group.casefold() in map(str.casefold, rule.groups) for rule in rules)
+
+    # --- after it -----------------------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """The store was replaced: what is in it is begun anew."""
+        self._begun = 0
+
+    async def run(self) -> None:
+        """Disconnect whoever is to be, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                try:
+                    room = AT_ONCE - self._waiting
+                    begin = partial(repo.revocations, after=self._begun, limit=room)
+                    for each in await self._store.read(begin):
+                        self._begun = each.id
+                        self._waiting += 1
+                        nursery.start_soon(self._end_sessions, each)
+                except StoreError as error:
+                    log.warning("revocations are not looked after", error=str(error))
+                await trio.sleep(LOOK_S)
+
+    async def _end_sessions(self, revocation: Revocation) -> None:
+        try:
+            last = await self._insist(revocation)
+        finally:
+            self._waiting -= 1
+        await trio.sleep(self._late_s)
+        await self._insist(revocation, after=last)
+
+    async def _insist(self, revocation: Revocation, *, after: int = 0) -> int:
+        """`_disconnect`, until the store does it."""
+        while True:
+            try:
+                return await self._disconnect(revocation, after)
+            except StoreError as error:
+                log.warning("a revocation is tried again", revocation=revocation.id, error=str(error))
+                await trio.sleep(AGAIN_S)
+
+    async def _disconnect(self, revocation: Revocation, after: int) -> int:
+        """End the sessions of higher ids that a user has at any device of the tenant; the highest of them. StoreError:
+        the revocation is kept, and done again."""
+        domain = self._domains.table.by_id.get(revocation.domain_id)
+        last = after
+        if domain is not None:
+            user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
+            for place in self._domains.of_tenant(domain.tenant_id):  # without a realm a name is the place's own
+                names = [user, *elsewhere] if place.id == domain.id else elsewhere
+                last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
+        await self._store.write(partial(repo.revoked, revocation_id=revocation.id))
+        return last
+
+    async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
+        """End those at a domain's devices that have one of these names."""
+        last = after
+        while targets := await self._store.search(
+            partial(repo.of_user, domain_id=domain_id, names=names, after=last, limit=MOST)
+        ):
+            last = targets[-1].id
+            await self._dynamic.disconnect_all(targets, reason)
+        return last

@@ -1,0 +1,197 @@
+"""Which sessions are asked about, where, and what came of it."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
+from sallyport.domains.model import DomainTable
+from sallyport.dynamic import repo
+from sallyport.dynamic.identity import identify, qualified
+from sallyport.dynamic.repo import Target
+from sallyport.dynamic.sender import Answer, Nas, Outcome, Sender
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.sessions.session import State
+from sallyport.login.rules.match import station_key
+from sallyport.login.rules.model import ReplyAttribute
+from sallyport.login.rules.words import Words
+from sallyport.metrics import DynamicMetrics
+from sallyport.radius.dynamic import ROOM, Kind
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+MOST: Final = 100
+"""Sessions in one call."""
+AT_ONCE: Final = 128  # of a tenant: one that has many dead NASes holds nobody else up
+NO_SESSION: Final = "session not found"
+_MAC: Final = re.compile("[0-9a-f]{12}")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of asking about one session. error: the name of the Error-Cause, or why there is no answer."""
+
+    target: Target
+    answer: Answer
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of a call. more: sessions beyond MOST are live and were not asked about."""
+
+    results: list[Result]
+    more: bool = False
+
+
+class DynamicAuthorization:
+    """Ends and changes sessions of all domains.
+
+    domains: as they are now. find_client: the RADIUS client of a source address. error_name: of an Error-Cause.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        sender: Sender,
+        words: Words,
+        metrics: DynamicMetrics,
+        clock: Clock = now_us,
+        *,
+        domains: Callable[[], DomainTable],
+        find_client: Callable[[str], Client | None],
+        error_name: Callable[[int], str | None],
+    ) -> None:
+        self._store = store
+        self._sender = sender
+        self._words = words
+        self._metrics = metrics
+        self._clock = clock
+        self._domains = domains
+        self._find_client = find_client
+        self._error_name = error_name
+        self._turns: dict[int, trio.CapacityLimiter] = {}
+
+    async def disconnect(self, session_id: int, domain_id: int | None = None) -> Asked:
+        """End one session, of any domain or of this one. NotFound, Conflict: it is over."""
+        return Asked(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
+
+    async def disconnect_user(self, domain_id: int, user: str) -> Asked:
+        """End a user's sessions at a domain's devices, however the devices name the user."""
+        names = [user, *qualified(user, self._domains().by_id[domain_id])]
+        return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
+
+    async def disconnect_station(self, domain_id: int, station: str) -> Asked:
+        """End a station's sessions at a domain's devices; a MAC address may be written in any way."""
+        key = station_key(station)
+        mac = key if _MAC.fullmatch(key) else None
+        find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MOST + 1)
+        return await self._disconnect(find)
+
+    async def _disconnect(self, find: Callable[[Tx], list[Target]]) -> Asked:
+        targets = await self._store.search(find)
+        return Asked(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
+
+    async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
+        """End sessions for a reason that the audit trail keeps."""
+        await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
+
+    async def change(
+        self, session_id: int, attributes: Sequence[ReplyAttribute], domain_id: int | None = None
+    ) -> Asked:
+        """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
+        names the entry."""
+        octets = self._words.replies("", attributes)
+        target = await self._find(session_id, domain_id)
+        if len(identify(target)) + len(octets) > ROOM:
+            wanted = "what has room in one packet"
+            raise Invalid("invalid replyAttributes", (FieldError("replyAttributes", wanted),))
+        changes: dict[str, JSON] = {"replyAttributes": [None, [f"{each.name}={each.value}" for each in attributes]]}
+        return Asked(await self._ask(Kind.CHANGE, [target], octets, changes))
+
+    async def _find(self, session_id: int, domain_id: int | None) -> Target:
+        """A session that its NAS can still be asked about: its name must not be another's by now."""
+        target = await self._store.read(lambda tx: repo.one(tx, session_id))
+        if target is None or domain_id not in (None, target.domain_id):
+            raise NotFound(NO_SESSION)
+        if target.state == State.STOPPED or not target.newest:
+            raise Conflict(f"session {session_id} is over")
+        return target
+
+    async def _ask(
+        self,
+        kind: Kind,
+        targets: Sequence[Target],
+        attributes: bytes = b"",
+        changes: dict[str, JSON] | None = None,
+    ) -> list[Result]:
+        """Ask about each, and tell what came of it, also where this is cancelled meanwhile."""
+        stopped = Answer(Outcome.TIMEOUT, trouble="the service was stopped")
+        answers = {target.id: stopped for target in targets}
+
+        async def ask(target: Target) -> None:
+            answers[target.id] = await self._answer(kind, target, attributes)
+
+        try:
+            async with trio.open_nursery() as nursery:
+                for target in targets:
+                    nursery.start_soon(ask, target)
+        finally:
+            results = [Result(each, answers[each.id], self._error(answers[each.id])) for each in targets]
+            with trio.CancelScope(shield=True):
+                await self._tell(kind, results, changes or {})
+        return results
+
+    async def _answer(self, kind: Kind, target: Target, attributes: bytes) -> Answer:
+        tenant_id = self._domains().by_id[target.domain_id].tenant_id
+        nas = self._nas(target, tenant_id)
+        if nas is None:
+            return Answer(Outcome.UNKNOWN_CLIENT, trouble="no RADIUS client that takes requests has its address")
+        async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
+            return await self._sender.ask(nas, kind, identify(target) + attributes)
+
+    def _nas(self, target: Target, tenant_id: int) -> Nas | None:
+        """Where to ask. A NAS may claim any address: only a client of the same tenant is asked, and its secret used."""
+        for address in filter(None, (target.ip_address, target.client_ip)):
+            client = self._find_client(address)
+            if client is not None and client.tenant_id == tenant_id and client.coa_port:
+                return Nas(address, client.coa_port, client.secret)
+        return None
+
+    def _error(self, answer: Answer) -> str:
+        cause = answer.error_cause
+        return answer.trouble if cause is None else self._error_name(cause) or str(cause)
+
+    async def _tell(self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON]) -> None:
+        """In the metrics, in the log and, all in one transaction, in the audit trail. StoreError."""
+        name, at, tables = kind.name.lower(), self._clock(), self._domains().by_id
+        for each in results:
+            self._metrics.requests.cell(name, each.answer.outcome).count += 1
+            tell = log.info if each.answer.outcome is Outcome.ACK else log.warning
+            tell(f"session {name}", session=each.target.id, outcome=each.answer.outcome.value, error=each.error)
+
+        def work(tx: Tx) -> None:
+            for each in results:
+                domain = tables[each.target.domain_id]
+                told: dict[str, JSON] = {"outcome": [None, each.answer.outcome.value]}
+                audit.record(
+                    tx,
+                    f"session.{name}",
+                    at=at,
+                    tenant_id=domain.tenant_id,
+                    domain_id=domain.id,
+                    target=f"session {each.target.id} {each.target.user_name or ''}".rstrip(),
+                    changes={**changes, **told, **({"error": [None, each.error]} if each.error else {})},
+                )
+
+        if results:
+            await self._store.write(work)

@@ -1,0 +1,137 @@
+"""Files of instances and users for the command line: CSV with a line of names, or a JSON array of objects.
+
+Names of columns are taken in any case, with or without underscores. A cell that a spreadsheet would run as a formula is
+written with an apostrophe before it, which is taken away again, but for secrets: no export has written them.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Row
+from sallyport.base.errors import StartError
+
+BATCH = 500
+"""Rows in a transaction: others' wait for it."""
+PLAN = ("line", "action", "name", "what")
+_SECRETS = {"password", "motp"}
+_FORMULA = tuple("=+-@\t\r\n")
+
+
+def read(path: Path, columns: Sequence[str]) -> list[Row]:
+    """The rows of a file, each with its `line`; what is empty is left out. StartError: it cannot be read."""
+    known = {_key(column): column for column in columns}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+        found = _objects(text) if text.lstrip()[:1] == "[" else _cells(text)
+        return [{"line": line, **_named(row, known, line)} for line, row in found]
+    except (OSError, ValueError, csv.Error) as error:
+        raise StartError(f"{path}: {error}") from error
+
+
+def _cells(text: str) -> Iterator[tuple[int, Row]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    for row in reader:
+        if None in row or None in row.values():
+            raise ValueError(f"line {reader.line_num} has more or fewer cells than the first line has names")
+        yield reader.line_num, {name: value if _key(name) in _SECRETS else _cell(value) for name, value in row.items()}
+
+
+def _cell(value: str) -> str:
+    return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA) else value
+
+
+def _objects(text: str) -> Iterator[tuple[int, Row]]:
+    for number, each in enumerate(json.loads(text), 1):
+        if not isinstance(each, dict):
+            raise ValueError(f"entry {number} is no object")  # noqa: TRY004  it is the file's fault
+        yield number, each
+
+
+def _named(row: Row, known: dict[str, str], line: int) -> Row:
+    """A row by the columns' own names. ValueError: a column that nobody knows."""
+    unknown = [name for name in row if _key(name) not in known]
+    if unknown:
+        raise ValueError(f"line {line}: unknown column {unknown[0]}; there are {', '.join(known.values())}")
+    return {known[_key(name)]: value for name, value in row.items() if value not in ("", None, [])}
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "")
+
+
+def import_rows(
+    line: CommandLine,
+    command: str,
+    domain: str,
+    rows: Sequence[Row],
+    *,
+    dry_run: bool,
+    skip_refused: bool,
+    as_json: bool,
+) -> None:
+    """Show what an import does, and do it unless something is refused: BATCH rows at once, each time all or none."""
+    fresh, steps = _each_once(rows)
+    steps += _run(line, command, domain, fresh, apply=False)
+    refused = sum(step["action"] == "refused" for step in steps)
+    applied = not dry_run and (skip_refused or not refused)
+    if applied:
+        sound = {step["line"] for step in steps if step["action"] != "refused"}
+        _run(line, command, domain, [row for row in fresh if row["line"] in sound], apply=True)
+    steps.sort(key=lambda step: int(str(step["line"])))
+    if as_json:
+        line.print_json({"applied": applied, "rows": list[JSON](steps)})
+    else:
+        line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
+    if refused and not skip_refused:
+        raise StartError(f"{refused} of {len(steps)} cannot be imported, so nothing is: see --skip-refused")
+    actions = [str(step["action"]) for step in steps]
+    counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "the file is empty"
+    line.note(f"{counts}; nothing was changed (--dry-run)" if dry_run else counts)
+
+
+def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows whose name comes first, and the refusals of the others."""
+    fresh, refused, seen = list[Row](), list[Row](), set[str]()
+    for row in rows:
+        name = str(row.get("userName", row.get("instanceName", "")))
+        if name and name.casefold() in seen:
+            told: Row = {"action": "refused", "name": name, "changes": []}
+            refused.append({"line": row["line"], **told, "reason": "the name is used twice: the first counts"})
+        else:
+            fresh.append(row)
+        seen.add(name.casefold())
+    return fresh, refused
+
+
+def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, apply: bool) -> list[Row]:
+    steps = list[Row]()
+    for at in range(0, len(rows), BATCH):
+        part = rows[at : at + BATCH]
+        sent: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
+        done = line.rows(command, domain=domain, rows=sent, apply=apply)
+        steps += [{"line": row["line"], **step} for row, step in zip(part, done, strict=True)]
+    return steps
+
+
+def pages(line: CommandLine, command: str, **arguments: JSON) -> Iterator[Row]:
+    """All entries of a list that a command gives page by page."""
+    after = 0
+    while page := line.rows(command, after=after, **arguments):
+        yield from page
+        after += len(page)
+
+
+domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
+dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+skip_refused = click.option(
+    "--skip-refused", is_flag=True, help="Leave out what cannot be imported, and import the rest."
+)
+source = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))

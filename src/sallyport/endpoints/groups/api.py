@@ -1,0 +1,133 @@
+"""The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
+
+from sallyport.endpoints.bodies import Coded, Told
+from sallyport.endpoints.groups.model import (
+    AddAuthFlow,
+    AddGroup,
+    AssignUsersToGroup,
+    AuthFlowAdded,
+    DeleteCredentialPolicy,
+    DeleteGroups,
+    EditGroup,
+    GroupAdded,
+    GroupDetail,
+    GroupEntry,
+    GroupList,
+    ListGroups,
+    Member,
+    NewGroup,
+    OneGroup,
+    SetCredentialPolicy,
+    UpdateStatus,
+)
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances.model import Instance
+from sallyport.store.search import Stretch
+from sallyport.web.operation import Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+
+def operations(service: Groups, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    groups = Operations("Endpoint groups", gate)
+    _declare_groups(groups, service)
+    _declare_settings(groups, service)
+    return groups
+
+
+def _declare_groups(groups: Operations, service: Groups) -> None:
+    @groups.post("/api/v1/instanceGroup/listEndpointGroup", roles=READERS)
+    async def list_groups(body: ListGroups, caller: Caller) -> GroupList:
+        """The groups of a domain, ordered by id."""
+        page = body.page()
+        found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
+        entries = [GroupEntry(groupId=each.id, groupName=each.name, usersCount=each.users_count) for each in found]
+        return GroupList(totalCount=total, groups=entries)
+
+    @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
+    async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
+        """A new group, which is active, with the instances that it is assigned to."""
+        new = NewGroup(body.groupName, body.ou, body.cn, body.dc)
+        group_id = await service.add(body.domainId, new, body.instanceIds)
+        return GroupAdded(instanceId=group_id, Message="group added")
+
+    @groups.delete("/api/v1/instanceGroup/deleteEndpointGroup", roles=OPERATORS)
+    async def delete_groups(body: DeleteGroups, caller: Caller) -> Told:
+        """Remove one group or several, all or none, with their assignments."""
+        deleted = await service.delete(body.domainId, body.id)
+        return Told(message=f"{deleted} group(s) deleted")
+
+    @groups.put(
+        "/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup", roles=OPERATORS
+    )
+    async def edit_group(body: EditGroup, caller: Caller) -> Told:
+        """Change a group. What is absent stays; `instanceIds` takes the place of those before."""
+        said = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
+        given = {field: value for field, value in said.items() if value is not None}
+        await service.edit(body.domainId, body.groupId, given, body.instanceIds)
+        return Told(message="group updated")
+
+    @groups.post(
+        "/api/v1/instanceGroup/assignUsersToEndpointGroup",
+        "/api/v1/instances/assignUsersToEndpointGroup",
+        roles=OPERATORS,
+    )
+    async def assign_users(body: AssignUsersToGroup, caller: Caller) -> Told:
+        """Put users into a group, or take them out, all or none."""
+        await service.assign_users(body.domainId, body.groupId, body.userIds, body.action)
+        return Told(message="users assigned" if body.action == "add" else "users removed")
+
+    @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
+    async def group_detail(body: OneGroup, caller: Caller) -> GroupDetail:
+        """A group's first instance, its state, and its instances."""
+        group, instances = await service.detail(body.domainId, body.groupId)
+        members = [_member(each) for each in instances]
+        first = members[0].model_dump(exclude={"instanceId", "status"}) if members else {}
+        return GroupDetail(**first, state=group.status, instances=members)
+
+
+def _declare_settings(groups: Operations, service: Groups) -> None:
+    @groups.post("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", roles=OPERATORS)
+    async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
+        """How the users of a group authenticate: SSH, DID and Password, separated by commas; empty clears it."""
+        await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
+        return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")
+
+    @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
+    async def update_status(body: UpdateStatus, caller: Caller) -> Told:
+        """Set a group's status. `Active` and `Enabled`, in any case, grant; any other grants nothing."""
+        await service.edit(body.domainId, body.groupId, {"status": body.status})
+        return Told(message="group status updated")
+
+    @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
+    async def set_policy(body: SetCredentialPolicy, caller: Caller) -> Coded:
+        """Set a group's credential policy. What is absent stays, what is empty is cleared."""
+        said: dict[str, str | int | None] = {
+            "ttl_user": body.ttlUser,
+            "privileged_user": body.priviligedUser,
+            "home_dir": body.homeDir,
+        }
+        said = {field: value for field, value in said.items() if value is not None}
+        if body.policyId is not None:
+            said["policy_id"] = int(body.policyId) if body.policyId else None
+        kept = await service.set_credential_policy(body.domainId, body.groupId, said)
+        return Coded(message=f"credential policy {kept} is set")
+
+    @groups.delete("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", roles=OPERATORS)
+    async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> Coded:
+        """Take a group's credential policy away: the one with that id, or whichever it is."""
+        policy_id = int(body.credPolicyId) if body.credPolicyId else None
+        await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
+        return Coded(message="credential policy deleted")
+
+
+def _member(instance: Instance) -> Member:
+    return Member(
+        instanceId=instance.id,
+        instanceName=instance.name,
+        os=instance.os_name,
+        hostName=instance.host_name,
+        privateIp=instance.private_ip,
+        publicIp=instance.public_ip,
+        status=instance.status,
+    )

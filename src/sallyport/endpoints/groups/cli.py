@@ -1,0 +1,81 @@
+"""`sallyport group`: the endpoint groups of a domain."""
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form
+from sallyport.endpoints import files
+
+COLUMNS = ("id", "name", "status", "users", "auth_flow")
+
+
+@click.group()
+def group() -> None:
+    """Endpoint groups: users together, and the instances they are assigned to."""
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.option("--ou", default="", help="Organizational unit.")
+@click.option("--cn", default="", help="Common name.")
+@click.option("--dc", default="", help="Domain component.")
+@click.pass_obj
+def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
+    """Add a group, which is active; prints its groupId."""
+    line.print(str(line.call("group.add", name=name, domain=domain, ou=ou, cn=cn, dc=dc)))
+    line.note(f"group {name} is added to {domain}")
+
+
+@group.command("list")
+@files.domain
+@click.option("--search", default="", help="A part of the name.")
+@files.json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+    """List the groups of a domain; as JSON with their credential policies."""
+    line.print_rows(files.pages(line, "group.list", domain=domain, search=search), COLUMNS, form)
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove a group; its users and instances stay."""
+    line.call("group.remove", name=name, domain=domain)
+    line.note(f"group {name} is removed from {domain}")
+
+
+@group.command()
+@click.argument("name")
+@click.argument("status")
+@files.domain
+@click.pass_obj
+def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
+    """Set a group's status: Active and Enabled grant, any other grants nothing."""
+    line.call("group.status", name=name, status=status, domain=domain)
+    line.note(f"group {name} is {status}")
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.option("--user", "users", multiple=True, help="A user's name; may be repeated.")
+@click.option("--instance", "instances", multiple=True, help="An instance's name; may be repeated.")
+@click.option("--remove", "removal", is_flag=True, help="Take out instead.")
+@click.pass_obj
+def assign(
+    line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], instances: tuple[str, ...], removal: bool
+) -> None:
+    """Put users and instances into a group, or take them out, all or none."""
+    if not users and not instances:
+        raise click.UsageError("name a --user or an --instance")
+    line.call(
+        "group.assign",
+        name=name,
+        domain=domain,
+        users=list[JSON](users),
+        instances=list[JSON](instances),
+        action="remove" if removal else "add",
+    )
+    line.note(f"group {name} is changed")

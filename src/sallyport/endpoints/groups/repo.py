@@ -1,0 +1,120 @@
+"""The SQL of endpoint groups and their credential policies."""
+
+from dataclasses import asdict
+
+from sallyport.base.errors import Conflict
+from sallyport.endpoints import membership
+from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+
+COUNTER = "endpoint_groups"
+TAKEN = "the domain has a group of that name"
+_SEARCH = SearchIndex("endpoint_groups_search")
+_SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
+
+
+def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
+    """One page of a domain's groups, ordered by id, and how many match in all. search: a part of the name."""
+    ids, parameters = "select id from endpoint_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
+    if search:
+        ids, parameters = _SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
+    counter = None if search else COUNTER
+    return page_of(tx, Group, _SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+
+
+def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:
+    """A group of the domain, or None."""
+    return tx.one(Group, f"{_SELECT} where id = :id and domain_id = :d", id=group_id, d=domain_id)
+
+
+def named(tx: Tx, domain_id: int, name: str) -> Group | None:
+    """The domain's group of that name, without case, or None."""
+    return tx.one(Group, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
+
+
+def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
+    """The new group's id. Conflict: the name is taken."""
+    group_id = tx.value(
+        int,
+        "insert into endpoint_groups (domain_id, name, name_key, ou, cn, dc, auth_flow, status, active, created_at, "
+        "updated_at) values (:d, :name, :key, :ou, :cn, :dc, :auth_flow, :status, :active, :at, :at) "
+        "on conflict (domain_id, name_key) do nothing returning id",
+        d=domain_id,
+        **_columns(new, at),
+    )
+    if group_id is None:
+        raise Conflict(TAKEN)
+    _SEARCH.add(tx, domain_id, group_id, (fold(new.name),))
+    counters.add(tx, domain_id, COUNTER, 1)
+    return group_id
+
+
+def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
+    """Keep what is said of a group now. Conflict: the name is taken."""
+    other = named(tx, old.domain_id, new.name)
+    if other is not None and other.id != old.id:
+        raise Conflict(TAKEN)
+    tx.execute(
+        "update endpoint_groups set name = :name, name_key = :key, ou = :ou, cn = :cn, dc = :dc, "
+        "auth_flow = :auth_flow, status = :status, active = :active, updated_at = :at where id = :id",
+        id=old.id,
+        **_columns(new, at),
+    )
+    if fold(new.name) != fold(old.name):
+        _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+        _SEARCH.add(tx, old.domain_id, old.id, (fold(new.name),))
+
+
+def delete(tx: Tx, old: Group) -> None:
+    """Remove a group, its assignments and its credential policy."""
+    membership.forget_held(tx, GROUPS_OF_INSTANCE, old.id)
+    membership.forget_holder(tx, USERS_OF_GROUP, old.id)
+    _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+    tx.execute("delete from endpoint_credential_policies where group_id = :id", id=old.id)
+    tx.execute("delete from endpoint_groups where id = :id", id=old.id)
+    counters.add(tx, old.domain_id, COUNTER, -1)
+
+
+def credential_policy(tx: Tx, group_id: int) -> CredentialPolicy | None:
+    """The credential policy of a group, or None."""
+    sql = (
+        "select id, ttl_user, privileged_user, policy_id, home_dir from endpoint_credential_policies "
+        "where group_id = :group"
+    )
+    return tx.one(CredentialPolicy, sql, group=group_id)
+
+
+def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
+    """Keep a group's credential policy in place of the one before; its id, which stays."""
+    kept = tx.value(
+        int,
+        "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
+        "values (:group, :ttl, :privileged, :policy, :home) on conflict (group_id) do update set "
+        "ttl_user = excluded.ttl_user, privileged_user = excluded.privileged_user, policy_id = excluded.policy_id, "
+        "home_dir = excluded.home_dir returning id",
+        group=group_id,
+        ttl=policy.ttl_user,
+        privileged=policy.privileged_user,
+        policy=policy.policy_id,
+        home=policy.home_dir,
+    )
+    assert kept is not None  # noqa: S101  an upsert returns its row
+    return kept
+
+
+def delete_credential_policy(tx: Tx, group_id: int) -> None:
+    """Take a group's credential policy away."""
+    tx.execute("delete from endpoint_credential_policies where group_id = :group", group=group_id)
+
+
+def forget_policy(tx: Tx, policy_id: int) -> None:
+    """A password policy is deleted: no credential policy names it any more."""
+    tx.execute("update endpoint_credential_policies set policy_id = null where policy_id = :policy", policy=policy_id)
+
+
+def _columns(new: NewGroup, at: int) -> dict[str, Value]:
+    return {**asdict(new), "key": fold(new.name), "active": int(grants(new.status)), "at": at}

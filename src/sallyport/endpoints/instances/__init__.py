@@ -1,0 +1,1 @@
+"""Instances: the machines that endpoint users and groups are assigned to."""

@@ -1,0 +1,108 @@
+"""`sallyport instance`: the machines of a domain."""
+
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+from sallyport.endpoints import files
+from sallyport.endpoints.instances.model import FILE_COLUMNS
+
+COLUMNS = (
+    "id",
+    "instanceName",
+    "osName",
+    "publicIp",
+    "privateIp",
+    "hostName",
+    "authType",
+    "status",
+    "totalUsers",
+    "totalGroups",
+)
+
+
+@click.group()
+def instance() -> None:
+    """Instances: the machines that users and groups are assigned to."""
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.option("--os", "system", type=int, default=0, help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.")
+@click.option("--public-ip", default="", help="An IP address.")
+@click.option("--private-ip", default="", help="An IP address.")
+@click.option("--host-name", default="", help="What the machine calls itself.")
+@click.option("--auth-type", default="", help="SSH, DID and Password, separated by commas.")
+@click.pass_obj
+def add(
+    line: CommandLine,
+    *,
+    name: str,
+    domain: str,
+    system: int,
+    public_ip: str,
+    private_ip: str,
+    host_name: str,
+    auth_type: str,
+) -> None:
+    """Add an instance; prints its instanceId."""
+    made = line.call(
+        "instance.add",
+        domain=domain,
+        instanceName=name,
+        osId=system,
+        publicIp=public_ip,
+        privateIp=private_ip,
+        hostName=host_name,
+        authType=auth_type,
+    )
+    line.print(str(made))
+    line.note(f"instance {name} is added to {domain}")
+
+
+@instance.command("list")
+@files.domain
+@click.option("--search", default="", help="A part of name, address or host name.")
+@files.json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+    """List the instances of a domain."""
+    line.print_rows(files.pages(line, "instance.list", domain=domain, search=search), COLUMNS, form)
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove an instance, with what is assigned to it."""
+    line.call("instance.remove", name=name, domain=domain)
+    line.note(f"instance {name} is removed from {domain}")
+
+
+@instance.command("import")
+@files.source
+@files.domain
+@files.dry_run
+@files.skip_refused
+@files.as_json
+@click.pass_obj
+def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
+    """Import instances from CSV or JSON, as `instance export` writes them; those of the same name are updated."""
+    rows = files.read(file, FILE_COLUMNS)
+    files.import_rows(
+        line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json
+    )
+
+
+@instance.command()
+@files.domain
+@files.json_form
+@click.pass_obj
+def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """Export the instances of a domain as CSV, or as JSON."""
+    found = files.pages(line, "instance.list", domain=domain)
+    rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
+    line.print_rows(rows, FILE_COLUMNS, form or "csv")

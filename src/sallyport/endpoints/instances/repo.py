@@ -1,0 +1,102 @@
+"""The SQL of instances."""
+
+from dataclasses import asdict
+
+from sallyport.base.errors import Conflict
+from sallyport.endpoints import membership
+from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_INSTANCE
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+
+COUNTER = "endpoint_instances"
+_SEARCH = SearchIndex("endpoint_instances_search")
+_SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_instances"
+
+
+def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
+    """One page of a domain's instances, ordered by id, and how many match in all."""
+    parts, parameters = [], dict[str, Value]()
+    if query.group_id:
+        parts.append("select instance_id as id from endpoint_instance_groups where group_id = :g")
+        parameters["g"] = query.group_id
+    if query.search:
+        parts.append(_SEARCH.found)
+        parameters["match"] = matching(query.domain_id, fold(query.search))
+    if not parts:
+        parts, parameters = ["select id from endpoint_instances where domain_id = :d"], {"d": query.domain_id}
+    return page_of(
+        tx,
+        Instance,
+        _SELECT,
+        f"{' intersect '.join(parts)} order by id",
+        Stretch(query.domain_id, query.offset, query.limit),
+        counter=None if query.search or query.group_id else COUNTER,
+        **parameters,
+    )
+
+
+def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
+    """An instance of the domain, or None."""
+    return tx.one(Instance, f"{_SELECT} where id = :id and domain_id = :d", id=instance_id, d=domain_id)
+
+
+def named(tx: Tx, domain_id: int, name: str) -> Instance | None:
+    """The domain's instance of that name, without case, or None."""
+    return tx.one(Instance, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
+
+
+def of_group(tx: Tx, group_id: int, limit: int) -> list[Instance]:
+    """The first instances of a group."""
+    ids = "select instance_id from endpoint_instance_groups where group_id = :g order by instance_id limit :limit"
+    return tx.all(Instance, f"{_SELECT} where id in ({ids}) order by id", g=group_id, limit=limit)
+
+
+def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
+    """The new instance's id. Conflict: the name is taken."""
+    instance_id = tx.value(
+        int,
+        "insert into endpoint_instances (domain_id, name, name_key, os_id, public_ip, private_ip, host_name, status, "
+        "auth_type, created_at, updated_at) values (:d, :name, :key, :os_id, :public_ip, :private_ip, :host_name, "
+        ":status, :auth_type, :at, :at) on conflict (domain_id, name_key) do nothing returning id",
+        d=domain_id,
+        key=fold(new.name),
+        status=INACTIVE,
+        at=at,
+        **asdict(new),
+    )
+    if instance_id is None:
+        raise Conflict("the domain has an instance of that name")
+    _SEARCH.add(tx, domain_id, instance_id, _texts(new))
+    counters.add(tx, domain_id, COUNTER, 1)
+    return instance_id
+
+
+def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
+    """Keep what is said of an instance now; its name stays but for its case."""
+    tx.execute(
+        "update endpoint_instances set name = :name, os_id = :os_id, public_ip = :public_ip, "
+        "private_ip = :private_ip, host_name = :host_name, auth_type = :auth_type, updated_at = :at where id = :id",
+        id=old.id,
+        at=at,
+        **asdict(new),
+    )
+    if _texts(new) != _texts(old):
+        _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
+        _SEARCH.add(tx, old.domain_id, old.id, _texts(new))
+
+
+def delete(tx: Tx, old: Instance) -> None:
+    """Remove an instance and what is assigned to it."""
+    membership.forget_holder(tx, USERS_OF_INSTANCE, old.id)
+    membership.forget_holder(tx, GROUPS_OF_INSTANCE, old.id)
+    _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
+    tx.execute("delete from endpoint_instances where id = :id", id=old.id)
+    counters.add(tx, old.domain_id, COUNTER, -1)
+
+
+def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
+    """What an instance is found by."""
+    return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

@@ -1,0 +1,156 @@
+"""The rules of instances."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import NotFound
+from sallyport.endpoints import membership
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.imports import Outcome, Planned, carry_out, parsed
+from sallyport.endpoints.instances import repo
+from sallyport.endpoints.instances.model import ImportedInstance, Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.membership import (
+    GROUPS,
+    GROUPS_OF_INSTANCE,
+    INSTANCES,
+    NOT_FOUND,
+    USERS,
+    USERS_OF_INSTANCE,
+    Link,
+)
+from sallyport.endpoints.trail import note
+from sallyport.store.audit import changed
+from sallyport.store.model import Store, Tx
+
+Deleted = Callable[[Tx, int], None]
+"""Told of an instance that is deleted, by its id, in that transaction."""
+
+
+def _nobody(_tx: Tx, _instance_id: int) -> None:
+    """Needs to know of nothing."""
+
+
+class Instances:
+    """The instances of all domains. deleted: told of each that is removed."""
+
+    def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Deleted = _nobody) -> None:
+        self._store = store
+        self._clock = clock
+        self._deleted = deleted
+
+    async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
+        """One page of a domain's instances and how many match. NotFound: no such group."""
+
+        def work(tx: Tx) -> tuple[list[Instance], int]:
+            if query.group_id:
+                membership.must_exist(tx, GROUPS, query.domain_id, [query.group_id])
+            return repo.page(tx, query)
+
+        return await self._store.search(work)
+
+    async def add(self, domain_id: int, new: NewInstance) -> int:
+        """The new instance's id. Conflict: the name is taken."""
+        return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
+
+    def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
+        """`add` in a transaction. Conflict."""
+        instance_id = repo.add(tx, domain_id, new, self._clock())
+        said = {name: value for name, value in asdict(new).items() if value}
+        note(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changed({}, said), at=self._clock())
+        return instance_id
+
+    def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
+        """Change an instance in a transaction; nothing is noted where nothing differs."""
+        changes = changed(asdict(old.fields), asdict(new))
+        if changes:
+            repo.update(tx, old, new, self._clock())
+            note(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
+
+    async def import_rows(self, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
+        """Judge rows of a file, and with `apply` do what they say, all or none. Conflict: one is refused."""
+
+        def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
+            wanted = parsed(ImportedInstance, row)
+            old = repo.named(tx, domain_id, wanted.instanceName)
+            new = wanted.onto(None if old is None else old.fields)
+            if old is None:
+                return Planned(Outcome.NEW, new.name, do=lambda tx: self.add_in(tx, domain_id, new))
+            changes = changed(asdict(old.fields), asdict(new))
+            if not changes:
+                return Planned(Outcome.UNCHANGED, new.name)
+            return Planned(Outcome.CHANGED, new.name, list(changes), lambda tx: self.update_in(tx, old, new))
+
+        return await carry_out(self._store, plan, rows, apply=apply)
+
+    async def set_auth_type(self, domain_id: int, instance_id: int, auth_type: str) -> None:
+        """How one authenticates there from now on; methods separated by commas. NotFound."""
+
+        def work(tx: Tx) -> None:
+            old = _found(repo.get(tx, domain_id, instance_id))
+            self.update_in(tx, old, replace(old.fields, auth_type=auth_type))
+
+        await self._store.write(work)
+
+    async def assign_users(
+        self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
+    ) -> None:
+        """Assign users to instances, or take them away, each with each, all or none. NotFound, Invalid: too many."""
+        await self._assign(domain_id, USERS_OF_INSTANCE, USERS, instance_ids, user_ids, action)
+
+    async def assign_groups(
+        self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
+    ) -> None:
+        """Assign groups to instances, or take them away, each with each, all or none. NotFound, Invalid: too many."""
+        await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
+
+    async def _assign(
+        self, domain_id: int, link: Link, table: str, instance_ids: Sequence[int], held: Sequence[int], action: Action
+    ) -> None:
+        membership.check_size(instance_ids, held)
+
+        def work(tx: Tx) -> None:
+            membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+            membership.must_exist(tx, table, domain_id, held)
+            if membership.change(tx, link, action, instance_ids, held):
+                kind = "users" if link is USERS_OF_INSTANCE else "groups"
+                note(
+                    tx,
+                    f"instance.{kind}.{action}",
+                    domain_id,
+                    f"instances {_few(instance_ids)}",
+                    {kind: list(held), "instances": list(instance_ids)},
+                    at=self._clock(),
+                )
+
+        await self._store.write(work)
+
+    async def remove(self, domain_id: int, which: int | str) -> None:
+        """Delete an instance, by id or name, with its assignments. NotFound."""
+
+        def work(tx: Tx) -> None:
+            find = repo.get if isinstance(which, int) else repo.named
+            old = _found(find(tx, domain_id, which))  # type: ignore[arg-type]
+            self._deleted(tx, old.id)
+            repo.delete(tx, old)
+            note(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
+
+        await self._store.write(work)
+
+    def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
+        """Whether a tenant has this instance."""
+        sql = (
+            "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
+            "where i.id = :id and d.tenant_id = :tenant"
+        )
+        return tx.value(int, sql, id=instance_id, tenant=tenant_id) is not None
+
+
+def _found(instance: Instance | None) -> Instance:
+    if instance is None:
+        raise NotFound(NOT_FOUND[INSTANCES])
+    return instance
+
+
+def _few(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")

@@ -1,0 +1,77 @@
+"""The page that an enrolment's link opens: the QR code, and a field for the first code.
+
+Whoever holds the link sees the user's name, the domain's and the new seed, and nothing else. Opening it uses nothing
+up; a right code, or the fifth wrong one, ends it, and then it looks like one that never was.
+"""
+
+import re
+from collections.abc import Mapping
+from html import escape
+
+from starlette.routing import BaseRoute
+
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.endpoints.model import Enrolment
+from sallyport.endpoints.qr import QrImages
+from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.web.page import Page, link_route
+
+PATH = "/enrol/"
+
+_LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_GONE = Page(
+    "This link is not valid",
+    "<p>It was used, it is over, or it never was. Ask for a new one where you got it.</p>",
+    404,
+)
+_DONE = Page("Done", "<p>From now on your app's codes are the ones that count. You can close this page.</p>")
+
+
+def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
+    """The pages of this slice."""
+    page = _EnrolmentPage(seeds)
+    return [link_route(f"{PATH}{{token}}", show=page.show, submit=page.submit)]
+
+
+class _EnrolmentPage:
+    def __init__(self, seeds: OneTimeSeeds) -> None:
+        self._seeds = seeds
+        self._images = QrImages()
+
+    async def show(self, link: str) -> Page:
+        return await self._opened(link)
+
+    async def submit(self, link: str, fields: Mapping[str, str]) -> Page:
+        if not _LINK.fullmatch(link):
+            return _GONE
+        try:
+            checked = await self._seeds.confirm_link(link, fields.get("code", ""))
+        except NotFound:
+            return _GONE
+        except Invalid:
+            return await self._opened(link, "A code is six digits.")
+        return _DONE if checked.right else await self._opened(link, "That code is not right.")
+
+    async def _opened(self, link: str, wrong: str = "") -> Page:
+        """The page of an enrolment that waits, or the one of all others."""
+        waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
+        if waiting is None:
+            return _GONE
+        image = await self._images.data_uri(waiting.otpauth)
+        form = _form(waiting, self._seeds.domain_name(waiting.person.domain_id), image, wrong)
+        return Page("Set up one-time codes", form, 400 if wrong else 200)
+
+
+def _form(waiting: Enrolment, domain: str, image: str, wrong: str) -> str:
+    tries = f"{waiting.left} more {'try' if waiting.left == 1 else 'tries'}"
+    told = f'<p class="wrong" role="alert">{escape(wrong)} You have {tries}.</p>' if wrong else ""
+    seed = " ".join(re.findall(".{1,4}", waiting.seed))
+    return (
+        f'<p class="name">For <strong>{escape(waiting.person.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
+        f"{told}<ol><li>Scan this with your authenticator app, "
+        f'or <a href="{escape(waiting.otpauth)}">open it on this device</a>.'
+        f'<img alt="QR code of the key below" src="{escape(image)}">'
+        f"Without a camera, type the key: <code>{seed}</code></li><li>Type the code that the app shows.</li></ol>"
+        '<form method="post"><label for="code">Code</label> <input id="code" name="code" inputmode="numeric" '
+        'autocomplete="one-time-code" maxlength="16" required> <button>Confirm</button></form>'
+    )

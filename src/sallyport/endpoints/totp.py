@@ -1,0 +1,229 @@
+"""One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and how a user gets one.
+
+A new seed waits until its first right code shows that it has arrived in an app; the one before stays valid until then.
+There are two ways to that code: whoever enrolled the user gives it, or the user, on the page that the link of the
+enrolment opens. Both end together: with a right code, with five wrong ones, after an hour, or with the next enrolment.
+"""
+
+import re
+import secrets
+from base64 import b32encode
+from collections.abc import Callable, Sequence
+from hmac import compare_digest
+from typing import TypeVar
+from urllib.parse import quote
+
+from pyotp import HOTP
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.ids import token_hash
+from sallyport.endpoints import repo
+from sallyport.endpoints.model import NO_USER, Checked, Enrolment, Person, UserKey, name_key
+from sallyport.endpoints.repo import Pending, SealedSeed
+from sallyport.endpoints.service import MAX_CACHED, EndpointUsers
+from sallyport.endpoints.trail import note
+from sallyport.store.audit import HIDDEN
+from sallyport.store.model import Store, Tx, Work
+from sallyport.store.vault import Vault
+
+T = TypeVar("T")
+
+STEP_S = 30
+SEED_OCTETS = 20
+LINK_OCTETS = 32
+LIFE_S = 3600
+MAX_WRONG_CODES = 5
+# In UTF-8. A QR code holds 2,300 octets; these stay far below that when they are quoted.
+LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
+
+NOTHING_WAITS = "no enrolment waits for a code"
+
+_CODE = re.compile(r"[0-9]{6}", re.ASCII)
+
+DomainName = Callable[[int], str]
+"""The name of a domain that is there."""
+LinkTo = Callable[[str], str]
+"""The secret part of an enrolment's link to its whole address."""
+
+
+class OneTimeSeeds:
+    """The seeds of all users. Satisfies `mfa.model.Seeds`.
+
+    A seed that `seed` has given is remembered, sealed, until the next one is given for the same user: `spend` belongs
+    to that one, and does nothing once another has taken its place in the store.
+    """
+
+    def __init__(
+        self, store: Store, vault: Vault, users: EndpointUsers, domain_name: DomainName, clock: Clock = now_us
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._users = users
+        self._domain_name = domain_name
+        self._clock = clock
+        self._given: dict[tuple[int, str], SealedSeed] = {}
+
+    async def seed(self, domain_id: int, user: str) -> str | None:
+        """The user's confirmed seed, base32; None for a user without one, or for nobody. StoreError, SecretError."""
+        key = (domain_id, name_key(user))
+        found = await self._store.read(lambda tx: repo.seed(tx, *key))
+        self._given.pop(key, None)
+        if found is None:
+            return None
+        if len(self._given) >= MAX_CACHED:
+            del self._given[next(iter(self._given))]
+        self._given[key] = found
+        return found.open(self._vault)
+
+    async def spend(self, domain_id: int, user: str, step: int) -> bool:
+        """Keep the time step of an accepted code, on disk when this returns. False: it, or a later one, is spent, or
+        the seed that `seed` has given is not the user's any more. StoreError."""
+        key = (domain_id, name_key(user))
+        given = self._given.get(key)
+
+        def work(tx: Tx) -> bool:
+            meant = given or repo.seed(tx, *key)
+            return meant is not None and repo.spend(tx, meant, step)
+
+        return await self._store.write(work)
+
+    async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
+        """Make a seed that waits for its first code, and the secret part of the link to it. NotFound."""
+        seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
+        link = secrets.token_urlsafe(LINK_OCTETS)
+        at = self._clock()
+        expires_at = at + LIFE_S * SECOND
+
+        def work(tx: Tx) -> Person:
+            person = _located(tx, domain_id, which)
+            repo.begin_enrolment(
+                tx, self._vault, person.id, seed, link_hash=token_hash(link), at=at, expires_at=expires_at
+            )
+            _note(tx, "user.totp.enrol", person, at)
+            return person
+
+        person = await self._store.write(work)
+        return self._enrolment(person, seed, MAX_WRONG_CODES, expires_at), link
+
+    async def confirm(self, domain_id: int, which: UserKey, code: str) -> Checked:
+        """Let the seed that waits count if the code is right. NotFound: no such user, or nothing waits. Invalid: not
+        six digits, which is no try."""
+
+        def find(tx: Tx, at: int) -> Pending | None:
+            return repo.pending(tx, _located(tx, domain_id, which).id, at)
+
+        return await self._confirm(find, code)
+
+    async def remove(self, domain_id: int, which: UserKey) -> bool:
+        """Take the user's seed away, and one that waits; whether there was either. NotFound."""
+        at, touched = self._clock(), list[Person]()
+
+        def work(tx: Tx) -> bool:
+            person = _located(tx, domain_id, which)
+            touched.append(person)
+            cleared = repo.clear_seed(tx, person.id, at)
+            if cleared:
+                _note(tx, "user.totp.remove", person, at)
+            return cleared
+
+        return await self._change(work, touched)
+
+    async def behind(self, link: str) -> Enrolment | None:
+        """The enrolment that a link opens; None for a link that is unknown, used or over. StoreError, SecretError."""
+        at = self._clock()
+        found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
+        if found is None:
+            return None
+        left = MAX_WRONG_CODES - found.wrong_codes
+        return self._enrolment(found.person, found.open(self._vault), left, found.expires_at)
+
+    async def confirm_link(self, link: str, code: str) -> Checked:
+        """`confirm` for the user who has the link. NotFound, Invalid."""
+        return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
+
+    async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> Checked:
+        """In one transaction, so that of two confirmations one finds nothing, and no try is lost."""
+        digits, at, touched = _digits(code), self._clock(), list[Person]()
+
+        def work(tx: Tx) -> Checked:
+            waiting = find(tx, at)
+            if waiting is None:
+                raise NotFound(NOTHING_WAITS)
+            touched.append(waiting.person)
+            return self._check(tx, waiting, digits, at)
+
+        return await self._change(work, touched)
+
+    async def _change(self, work: Work[T], touched: Sequence[Person]) -> T:
+        """Write, and drop whom it touched from memory, however it ends: what the login path knows stays exact."""
+        try:
+            return await self._store.write(work)
+        finally:
+            for person in touched:
+                self._users.drop(person.domain_id, person.name)
+
+    def _check(self, tx: Tx, waiting: Pending, digits: str, at: int) -> Checked:
+        seed = waiting.open(self._vault)
+        step = matching_step(seed, digits, at)
+        if step is not None:
+            repo.set_seed(tx, self._vault, waiting.user_id, seed, step, at)
+            repo.end_enrolment(tx, waiting.user_id)
+            _note(tx, "user.totp.confirm", waiting.person, at)
+            return Checked(right=True)
+        left = MAX_WRONG_CODES - waiting.wrong_codes - 1
+        if left <= 0:
+            repo.end_enrolment(tx, waiting.user_id)
+        else:
+            repo.count_wrong_code(tx, waiting.user_id)
+        return Checked(right=False, left=left)
+
+    def _enrolment(self, person: Person, seed: str, left: int, expires_at: int) -> Enrolment:
+        uri = otpauth(seed, issuer=self._domain_name(person.domain_id), account=person.name)
+        return Enrolment(person, seed, uri, left, expires_at)
+
+    @property
+    def domain_name(self) -> DomainName:
+        """What a domain is called, as the page shows it."""
+        return self._domain_name
+
+
+def matching_step(seed: str, digits: str, at: int) -> int | None:
+    """The time step that a code belongs to, one step either side of a moment in microseconds (RFC 6238 section 5.2).
+
+    seed: base32. The present step first, then the one before, then the next.
+    """
+    present, codes = at // (STEP_S * SECOND), HOTP(seed)
+    for step in (present, present - 1, present + 1):
+        if step >= 0 and compare_digest(codes.at(step), digits):
+            return step
+    return None
+
+
+def otpauth(seed: str, *, issuer: str, account: str) -> str:
+    """The URI that authenticator apps take (Google's Key URI format); over-long names are cut to fit a QR code."""
+    issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
+    return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
+
+
+def _cut(text: str, octets: int) -> str:
+    return text.encode()[:octets].decode(errors="ignore")
+
+
+def _digits(code: str) -> str:
+    """The six digits; apps show them in two groups. Invalid."""
+    digits = "".join(code.split())
+    if not _CODE.fullmatch(digits):
+        raise Invalid("a code is six digits")
+    return digits
+
+
+def _note(tx: Tx, action: str, person: Person, at: int) -> None:
+    note(tx, action, person.domain_id, f"user {person.id} {person.name}", {"motp": [HIDDEN, HIDDEN]}, at=at)
+
+
+def _located(tx: Tx, domain_id: int, which: UserKey) -> Person:
+    person = repo.locate(tx, domain_id, which)
+    if person is None:
+        raise NotFound(NO_USER)
+    return person

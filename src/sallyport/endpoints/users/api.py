@@ -1,0 +1,164 @@
+"""The HTTP operations of endpoint users: /api/v1/endpointUsers/*, but for their enrolment."""
+
+from sallyport.base.errors import Invalid
+from sallyport.endpoints.bodies import Told
+from sallyport.endpoints.users.model import (
+    COLUMNS,
+    AddUser,
+    DeleteUsers,
+    Filter,
+    Listed,
+    ListUsers,
+    OneUser,
+    Removal,
+    UpdateUser,
+    UpdateWallet,
+    UserDetail,
+    UserEntry,
+    UserList,
+    UserQuery,
+    UserSaved,
+)
+from sallyport.endpoints.users.peers import WalletAssignment
+from sallyport.endpoints.users.service import Users, WalletChange
+from sallyport.web.operation import Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+DELETE = "delete"
+_FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
+
+
+def operations(service: Users, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    users = Operations("Endpoint users", gate)
+    _declare_reading(users, service)
+    _declare_changing(users, service)
+    return users
+
+
+def _declare_reading(users: Operations, service: Users) -> None:
+    @users.post("/api/v1/endpointUsers/listAllEpmUsers", roles=READERS)
+    async def list_users(body: ListUsers, caller: Caller) -> UserList:
+        """The endpoint users of a domain, ordered by id.
+
+        filterBy is one of userName (a part of it), userId, userType, credType, source, assign, instanceIds, hostNames
+        and credentialId, in any case.
+        """
+        listed, total = await service.page(_query(body))
+        return UserList(totalCount=total, epmUsers=[_entry(each) for each in listed])
+
+    @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
+    async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
+        """A user with password and one-time-password seed, which an auditor does not see. Each reading is kept in the
+        audit trail."""
+        detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
+        account = detail.account
+        return UserDetail(
+            domainId=account.domain_id,
+            userId=account.id,
+            userType=account.user_type,
+            credType=account.credential_type,
+            password=detail.password,
+            privilegedUser=account.privileged_user,
+            userName=account.name,
+            sshKey=account.ssh_key,
+            motp=detail.motp,
+            did=account.did,
+        )
+
+
+def _declare_changing(users: Operations, service: Users) -> None:
+    @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
+    async def add_user(body: AddUser, caller: Caller) -> UserSaved:
+        """A new user, who can log in at once. Its password obeys the policies of the instances it is assigned to."""
+        user_id = await service.add(body.domainId, body.said, body.instanceIds)
+        return UserSaved(message="user added", userId=str(user_id))
+
+    @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
+    async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
+        """Change a user; it holds for the next login. What is absent stays, what is empty is cleared; an empty password
+        stays."""
+        await service.update(body.domainId, body.userId, body.said)
+        return UserSaved(message="user updated", userId=str(body.userId))
+
+    @users.put("/api/v1/endpointUsers/updateUserWallet", roles=OPERATORS)
+    async def update_wallet(body: UpdateWallet, caller: Caller) -> Told:
+        """Assign users to groups, instances, wallet users and credentials, all or none.
+
+        With assignMultiple, wallet users and credentials come beside those that the users have; without, one takes
+        their place.
+        """
+        await service.update_wallet(body.domainId, _wallet(body))
+        return Told(message="wallet updated")
+
+    @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
+    async def delete_users(body: DeleteUsers, caller: Caller) -> Told:
+        """Delete users, or take them off the instance that is named with them, all or none. With the key `delete` all
+        of them are deleted."""
+        wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
+        wholly = body.key.strip().lower() == DELETE
+        deleted = await service.remove(body.domainId, wanted, wholly=wholly)
+        return Told(message=f"{deleted} user(s) deleted" if deleted else "users removed from their instances")
+
+
+def _query(body: ListUsers) -> UserQuery:
+    """What is asked for. Invalid: `invalid filterBy`, `invalid value`."""
+    page, chosen = body.page(), body.filter or Filter()
+    column, value = filter_column(chosen.filterBy), chosen.value.strip()
+    if column == "assigned" and value:
+        value = _FLAGS.get(value.lower(), "")
+        if not value:
+            raise Invalid("invalid value")
+    if column in {"id", "instance"} and value and not (value.isascii() and value.isdecimal() and len(value) < 19):
+        raise Invalid("invalid value")
+    return UserQuery(
+        domain_id=body.domainId,
+        column=column if value else "",
+        value=value,
+        instance_ids=body.instanceIds or None,
+        offset=page.offset,
+        limit=page.size,
+    )
+
+
+def filter_column(filter_by: str) -> str:
+    """The column that a filterBy names, in any case; empty for none. Invalid: there is no such column."""
+    if not filter_by:
+        return ""
+    column = COLUMNS.get(filter_by.lower().replace("_", ""))
+    if column is None:
+        raise Invalid("invalid filterBy")
+    return column
+
+
+def _entry(listed: Listed) -> UserEntry:
+    account = listed.account
+    return UserEntry(
+        credType=account.credential_type,
+        userId=account.id,
+        userName=account.name,
+        source=account.source,
+        userType=account.listed_type,
+        instanceIds=[machine.id for machine in listed.machines],
+        assign=bool(account.assigned),
+        credentialId=listed.credential,
+        hostNames=[machine.host for machine in listed.machines],
+    )
+
+
+def _wallet(body: UpdateWallet) -> WalletChange:
+    return WalletChange(
+        WalletAssignment(
+            domain_id=body.domainId,
+            user_ids=body.epmUserId,
+            wallet_user_ids=body.platformUserNames,
+            credential_ids=body.credentialId,
+            credential_type=body.credentialType,
+            issuer_id=body.issuerId,
+            several=body.assignMultiple,
+        ),
+        group_ids=body.groupId,
+        instance_ids=body.instanceId,
+        user_type=body.userType,
+        privileged_user=body.privilegedUser,
+    )

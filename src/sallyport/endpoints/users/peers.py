@@ -1,0 +1,81 @@
+"""What users need of other areas: the policies of their passwords, and the credentials in their wallets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sallyport.base.errors import NotFound
+from sallyport.store.model import Tx
+
+
+class Failure(Protocol):
+    """A rule that a password does not meet."""
+
+    @property
+    def rule(self) -> str:
+        """Its name."""
+
+    @property
+    def message(self) -> str:
+        """What it demands, without the password."""
+
+
+class PasswordPolicies(Protocol):
+    """Knows which policies are assigned to which instances."""
+
+    def check(self, tx: Tx, instance_ids: Sequence[int], user_name: str, password: str) -> Sequence[Failure]:
+        """The rules of these instances' policies that a password does not meet; none where there is no policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalletAssignment:
+    """What is assigned to endpoint users of a domain. several: beside what they have, not in its place; issuer_id 0:
+    any issuer."""
+
+    domain_id: int
+    user_ids: Sequence[int]
+    wallet_user_ids: Sequence[int]
+    credential_ids: Sequence[int]
+    credential_type: str
+    issuer_id: int
+    several: bool
+
+
+class Credentials(Protocol):
+    """Knows wallet users and the credentials of endpoint users."""
+
+    def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
+        """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's."""
+
+    def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
+        """The credential that a user has, of those that have one."""
+
+    def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
+        """The endpoint user who has this credential."""
+
+    def user_deleted(self, tx: Tx, user_id: int) -> None:
+        """An endpoint user is deleted, in this transaction."""
+
+
+class NoCredentials:
+    """There are no wallets: whatever is to be assigned of one does not exist."""
+
+    def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
+        """NotFound, unless nothing of a wallet is wanted."""
+        if wanted.wallet_user_ids:
+            raise NotFound("wallet user not found")
+        if wanted.credential_ids:
+            raise NotFound("credential not found")
+        if wanted.issuer_id:
+            raise NotFound("issuer not found")
+
+    def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
+        """Nobody has one."""
+        return {}
+
+    def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
+        """Nobody."""
+        return None
+
+    def user_deleted(self, tx: Tx, user_id: int) -> None:
+        """Nothing is kept of anybody."""

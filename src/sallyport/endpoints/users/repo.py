@@ -1,0 +1,187 @@
+"""The SQL of endpoint users as admins manage them. Their secrets are sealed by `endpoints.repo`."""
+
+from sallyport.base.errors import Conflict
+from sallyport.endpoints import membership
+from sallyport.endpoints import repo as secrets
+from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
+from sallyport.endpoints.model import name_key
+from sallyport.endpoints.users.model import NOT_PRIVILEGED, PASSWORD, Account, Machine, Said, UserQuery
+from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+from sallyport.store.vault import Vault
+
+COUNTER = "endpoint_users"
+# What most users have is counted as they come and go; what few have is counted when it is asked for.
+_USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
+TAKEN = "the domain has a user of that name"
+NO_STEP = -1
+"""No code of a seed that an admin gives is spent."""
+_SEARCH = SearchIndex("endpoint_users_search")
+_STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
+_SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
+_EVERY = "select id from endpoint_users where domain_id = :d"
+
+
+def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
+    """One page of a domain's users, ordered by id, and how many match in all."""
+    parts, parameters = _filter(query)
+    if query.instance_ids is not None:
+        names = [f"i{number}" for number in range(len(query.instance_ids))]
+        marks = ", ".join(f":{name}" for name in names)
+        parts.append(f"select distinct user_id as id from endpoint_instance_users where instance_id in ({marks})")
+        parameters |= dict(zip(names, query.instance_ids, strict=True))
+    counter = _counter(query)
+    ids = " intersect ".join(parts or [_EVERY])
+    if ":d" in ids:
+        parameters["d"] = query.domain_id
+    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    return page_of(tx, Account, _SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+
+
+def _counter(query: UserQuery) -> str | None:
+    """The kept total of what is meant, if there is one."""
+    if query.instance_ids is not None:
+        return None
+    if not query.column:
+        return COUNTER
+    usual = _USUAL.get(query.column)
+    listed = query.column == "user_type" and query.value.lower() == LISTED_LOCAL.lower()
+    value = LOCAL if listed else query.value
+    return None if usual is None or value.lower() != usual.lower() else f"{COUNTER}/{query.column}"
+
+
+def _filter(query: UserQuery) -> tuple[list[str], dict[str, Value]]:
+    """SQL for the ids that a filter means, and its parameters; no part where there is none."""
+    column, value = query.column, query.value
+    if not column:
+        return [], {}
+    if column == "name":
+        return [_SEARCH.found], {"match": matching(query.domain_id, fold(value))}
+    if column == "host":
+        host, text = without_case("i.host_name", value)
+        named = "(i.host_name = '' and i.name_key = :key)"
+        return [
+            "select l.user_id as id from endpoint_instances i join endpoint_instance_users l on l.instance_id = i.id "
+            f"where i.domain_id = :d and ({host} = :host or {named})"
+        ], {"host": text, "key": fold(value)}
+    if column in {"id", "instance", "assigned"}:
+        return [_BY_NUMBER[column]], {"value": int(value)}
+    if column == "user_type" and value.lower() == LISTED_LOCAL.lower():
+        value = LOCAL
+    compared, text = without_case(column, value)
+    return [f"{_EVERY} and {compared} = :value"], {"value": text}
+
+
+_BY_NUMBER = {
+    "id": f"{_EVERY} and id = :value",
+    "assigned": f"{_EVERY} and assigned = :value",
+    "instance": (
+        "select l.user_id as id from endpoint_instances i join endpoint_instance_users l on l.instance_id = i.id "
+        "where i.domain_id = :d and i.id = :value"
+    ),
+}
+
+
+def machines(tx: Tx, user_id: int) -> tuple[Machine, ...]:
+    """The instances that a user is assigned to, by id in order."""
+    sql = (
+        "select l.user_id, i.id, i.name, i.host_name from endpoint_instance_users l "
+        "join endpoint_instances i on i.id = l.instance_id where l.user_id = :user order by i.id"
+    )
+    return tuple(tx.all(Machine, sql, user=user_id))
+
+
+def groups(tx: Tx, user_id: int) -> tuple[str, ...]:
+    """The names of a user's groups, whatever their status, by id in order."""
+    sql = (
+        "select g.name from endpoint_group_users l join endpoint_groups g on g.id = l.group_id "
+        "where l.user_id = :user order by g.id"
+    )
+    return tuple(tx.all(_name, sql, user=user_id))
+
+
+def _name(*, name: str) -> str:
+    return name
+
+
+def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
+    """A user of the domain, or None."""
+    return tx.one(Account, f"{_SELECT} where id = :id and domain_id = :d", id=user_id, d=domain_id)
+
+
+def named(tx: Tx, domain_id: int, name: str) -> Account | None:
+    """The domain's user of that name, without case, or None."""
+    return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
+
+
+def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
+    """The new user's id; it needs a name. Conflict: the name is taken."""
+    name = said.name or ""
+    user_id = tx.value(
+        int,
+        "insert into endpoint_users (domain_id, name, name_key, user_type, credential_type, privileged_user, "
+        "created_at, updated_at) values (:d, :name, :key, :type, :credential, :privileged, :at, :at) "
+        "on conflict (domain_id, name_key) do nothing returning id",
+        d=domain_id,
+        name=name,
+        key=name_key(name),
+        type=LOCAL,
+        credential=PASSWORD,
+        privileged=NOT_PRIVILEGED,
+        at=at,
+    )
+    if user_id is None:
+        raise Conflict(TAKEN)
+    _SEARCH.add(tx, domain_id, user_id, (fold(name),))
+    counters.add(tx, domain_id, COUNTER, 1)
+    _say(tx, vault, user_id, said, at)
+    _count(tx, domain_id, user_id, 1)
+    return user_id
+
+
+def _count(tx: Tx, domain_id: int, user_id: int, change: int) -> None:
+    """Add a user to the totals of what most have, or take it away. `membership` counts who is assigned."""
+    account = get(tx, domain_id, user_id)
+    for column, usual in _USUAL.items():
+        if column != "assigned" and account is not None and getattr(account, column).lower() == usual.lower():
+            counters.add(tx, domain_id, f"{COUNTER}/{column}", change)
+
+
+def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
+    """Keep what is said of a user; the rest stays. Conflict: the name is taken."""
+    if said.name is not None and said.name != old.name:
+        other = named(tx, old.domain_id, said.name)
+        if other is not None and other.id != old.id:
+            raise Conflict(TAKEN)
+        tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(said.name), id=old.id)
+        _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+        _SEARCH.add(tx, old.domain_id, old.id, (fold(said.name),))
+    _count(tx, old.domain_id, old.id, -1)
+    _say(tx, vault, old.id, said, at)
+    _count(tx, old.domain_id, old.id, 1)
+
+
+def _say(tx: Tx, vault: Vault, user_id: int, said: Said, at: int) -> None:
+    columns = said.columns()
+    marks = "".join(f"{column} = :{column}, " for column in columns)
+    tx.execute(f"update endpoint_users set {marks}updated_at = :at where id = :id", id=user_id, at=at, **columns)
+    if said.password is not None:
+        secrets.set_password(tx, vault, user_id, said.password, at)
+    if said.motp:
+        secrets.set_seed(tx, vault, user_id, said.motp, NO_STEP, at)
+        secrets.end_enrolment(tx, user_id)
+    elif said.motp is not None:
+        secrets.clear_seed(tx, user_id, at)
+
+
+def delete(tx: Tx, old: Account) -> None:
+    """Remove a user, with its assignments and an enrolment that waits."""
+    membership.forget_held(tx, USERS_OF_INSTANCE, old.id)
+    membership.forget_held(tx, USERS_OF_GROUP, old.id)
+    _count(tx, old.domain_id, old.id, -1)
+    _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+    tx.execute("delete from endpoint_users where id = :id", id=old.id)
+    counters.add(tx, old.domain_id, COUNTER, -1)

@@ -1,0 +1,277 @@
+"""The rules of endpoint users as admins manage them. Who logs in is told at once: `EndpointUsers` forgets whoever
+changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import FieldError, Invalid, NotFound
+from sallyport.endpoints import membership
+from sallyport.endpoints import repo as secrets
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.imports import Plan, Planned, carry_out
+from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE
+from sallyport.endpoints.model import NO_USER, name_key
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.trail import note
+from sallyport.endpoints.users import repo
+from sallyport.endpoints.users.model import Account, Listed, Removal, Said, UserQuery
+from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, WalletAssignment
+from sallyport.store.audit import HIDDEN, changed
+from sallyport.store.model import Store, Tx, Work
+from sallyport.store.vault import Vault
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A user with its secrets: the password as text, the seed in base32; empty where there is none."""
+
+    account: Account
+    password: str
+    motp: str
+
+
+@dataclass(frozen=True, slots=True)
+class WalletChange:
+    """What updateUserWallet does to each of its users. user_type, privileged_user: None stays."""
+
+    wallet: WalletAssignment
+    group_ids: Sequence[int]
+    instance_ids: Sequence[int]
+    user_type: str | None
+    privileged_user: str | None
+
+
+class Users:
+    """The endpoint users of all domains, for who manages them."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        users: EndpointUsers,
+        policies: PasswordPolicies,
+        credentials: Credentials,
+        clock: Clock = now_us,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._users = users
+        self._policies = policies
+        self._credentials = credentials
+        self._clock = clock
+
+    async def page(self, query: UserQuery) -> tuple[list[Listed], int]:
+        """One page of a domain's users and how many match. NotFound: no such instance."""
+
+        def work(tx: Tx) -> tuple[list[Listed], int]:
+            membership.must_exist(tx, INSTANCES, query.domain_id, query.instance_ids or ())
+            accounts, total = repo.page(tx, self._by_holder(tx, query))
+            held = self._credentials.of_users(tx, [account.id for account in accounts])
+            return [
+                Listed(each, repo.machines(tx, each.id), repo.groups(tx, each.id), held.get(each.id, ""))
+                for each in accounts
+            ], total
+
+        return await self._store.search(work)
+
+    def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
+        """Credentials are known elsewhere: who has one is asked for by id."""
+        if query.column != "credential":
+            return query
+        holder = self._credentials.holder(tx, query.domain_id, query.value)
+        return replace(query, column="id", value=str(holder or 0))
+
+    async def add(self, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
+        """The new user's id; with a password it can log in at once. Conflict: the name is taken. NotFound: no such
+        instance. Invalid: a policy's rules that the password does not meet."""
+
+        def work(tx: Tx) -> int:
+            membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+            return self.add_in(tx, domain_id, said, instance_ids)
+
+        return await self._change(domain_id, work, [said.name or ""])
+
+    def add_in(self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
+        """`add` in a transaction; the instances exist. Conflict, Invalid."""
+        self.check_password(tx, instance_ids, said.name or "", said)
+        return self._users.add_in(tx, domain_id, said, instance_ids)
+
+    async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
+        """A user. reveal: with its secrets, else HIDDEN stands for each that there is. The reading is in the audit
+        trail when this returns. NotFound, SecretError."""
+
+        def work(tx: Tx) -> Detail:
+            account = _found(repo.get(tx, domain_id, user_id))
+            shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
+            self.note(tx, "user.read", domain_id, f"user {user_id} {account.name}", shown)
+            if not reveal:
+                return Detail(account, HIDDEN * account.has_password, HIDDEN * account.has_totp)
+            password, motp = secrets.secrets(tx, self._vault, user_id)
+            return Detail(account, _as_text(password or b""), motp or "")
+
+        return await self._store.write(work)
+
+    async def update(self, domain_id: int, user_id: int, said: Said) -> None:
+        """Change a user: what is not said stays. NotFound, Conflict: the name is taken. Invalid: a policy's rules that
+        the password does not meet."""
+        names: list[str] = []
+
+        def work(tx: Tx) -> None:
+            old = _found(repo.get(tx, domain_id, user_id))
+            names.extend([old.name, said.name or old.name])
+            self.update_in(tx, old, said)
+
+        await self._change(domain_id, work, names)
+
+    def update_in(self, tx: Tx, old: Account, said: Said) -> None:
+        """`update` in a transaction; nothing is noted where nothing is said that differs. Conflict, Invalid."""
+        said = self.news(tx, old, said)
+        if said.password is not None:
+            self.check_password(tx, membership.machines_of(tx, old.id), said.name or old.name, said)
+        changes = differences(old, said)
+        if changes:
+            repo.update(tx, self._vault, old, said, self._clock())
+            if said.name is not None and name_key(said.name) != name_key(old.name):
+                self._users.revocations.revoke(tx, old.domain_id, [old.name], "the user was renamed")
+            self.note(tx, "user.update", old.domain_id, f"user {old.id} {said.name or old.name}", changes)
+
+    def news(self, tx: Tx, old: Account, said: Said) -> Said:
+        """What is said, but for secrets that are those that there are: a password that was good enough stays so, and
+        the spent codes of a seed stay spent. SecretError."""
+        if said.password is None and said.motp is None:
+            return said
+        password, motp = secrets.secrets(tx, self._vault, old.id)
+        return replace(
+            said,
+            password=None if said.password == password else said.password,
+            motp=None if said.motp == (motp or "") else said.motp,
+        )
+
+    async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
+        """Assign users to groups, instances, wallet users and credentials, and say what they are; all or none.
+        NotFound, Invalid: too many."""
+        wallet, names = wanted.wallet, list[str]()
+        membership.check_size([*wanted.group_ids, *wanted.instance_ids], wallet.user_ids)
+        said = Said(user_type=wanted.user_type, privileged_user=wanted.privileged_user)
+
+        def work(tx: Tx) -> None:
+            people = membership.people(tx, domain_id, wallet.user_ids)
+            names.extend(person.name for person in people)
+            membership.must_exist(tx, GROUPS, domain_id, wanted.group_ids)
+            membership.must_exist(tx, INSTANCES, domain_id, wanted.instance_ids)
+            for person in people:
+                self.update_in(tx, _found(repo.get(tx, domain_id, person.id)), said)
+            ids = [person.id for person in people]
+            added = membership.change(tx, USERS_OF_GROUP, Action.ADD, wanted.group_ids, ids)
+            added += membership.change(tx, USERS_OF_INSTANCE, Action.ADD, wanted.instance_ids, ids)
+            self._credentials.assign(tx, wallet)
+            if added or wallet.wallet_user_ids or wallet.credential_ids:
+                what = _assigned(wanted)
+                self.note(tx, "user.wallet.update", domain_id, f"{len(ids)} user(s)", what)
+
+        await self._change(domain_id, work, names)
+
+    async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
+        """Delete users, or take them off an instance where one is named; all or none; how many users are deleted.
+
+        wholly: all of them are deleted. NotFound: no such user or instance.
+        """
+        names: list[str] = []
+
+        def work(tx: Tx) -> int:
+            found = [(_located(tx, domain_id, each), each) for each in removals]
+            names.extend(account.name for account, _ in found)
+            gone = {account.id: account for account, each in found if wholly or not each.instance_id}
+            for account, each in found:
+                if account.id not in gone:
+                    self._take_off(tx, account, each.instance_id)
+            for account in gone.values():
+                self._users.delete_in(tx, account)
+            return len(gone)
+
+        return await self._change(domain_id, work, names)
+
+    def _take_off(self, tx: Tx, account: Account, instance_id: int) -> None:
+        membership.must_exist(tx, INSTANCES, account.domain_id, [instance_id])
+        if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], [account.id]):
+            what: dict[str, JSON] = {"users": [account.id], "instances": [instance_id]}
+            self.note(tx, "instance.users.remove", account.domain_id, f"instances {instance_id}", what)
+
+    async def carry_out(
+        self, domain_id: int, plan: Plan, names: Sequence[str], rows: Sequence[Mapping[str, object]], *, apply: bool
+    ) -> list[Planned]:
+        """Judge rows of a file, and with `apply` do what they say, all or none. names: grows with the users that are
+        judged. Conflict: one is refused."""
+        try:
+            return await carry_out(self._store, plan, rows, apply=apply)
+        finally:
+            for name in names if apply else ():
+                self._users.drop(domain_id, name)
+
+    def note(self, tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None) -> None:
+        """Note a change in the audit trail, in its own transaction."""
+        note(tx, action, domain_id, target, changes, at=self._clock())
+
+    async def _change(self, domain_id: int, work: Work[T], names: Sequence[str]) -> T:
+        """Write, and forget those users, however it ends: what the login path knows stays exact."""
+        try:
+            return await self._store.write(work)
+        finally:
+            for name in names:
+                self._users.drop(domain_id, name)
+
+    def check_password(self, tx: Tx, instance_ids: Sequence[int], name: str, said: Said) -> None:
+        """Whether a password that is said meets the policies of these instances. Invalid, with the rules."""
+        if said.password is None or not instance_ids:
+            return
+        failures = self._policies.check(tx, instance_ids, name, said.password.decode(errors="surrogateescape"))
+        if failures:
+            fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
+            raise Invalid("the password does not meet the policy", fields)
+
+
+def differences(old: Account, news: Said) -> dict[str, JSON]:
+    """What is said of a user and differs, as the audit trail keeps it. news: as `Users.news` gives it."""
+    said = news.columns()
+    before = {column: value for column, value in asdict(old).items() if column in said}
+    return changed({**before, **news.secrets()}, news.told())
+
+
+def _found(account: Account | None) -> Account:
+    if account is None:
+        raise NotFound(NO_USER)
+    return account
+
+
+def _located(tx: Tx, domain_id: int, wanted: Removal) -> Account:
+    """By id, and by name where one is given: both must be the same user's."""
+    if not wanted.user_id:
+        return _found(repo.named(tx, domain_id, wanted.name))
+    account = _found(repo.get(tx, domain_id, wanted.user_id))
+    if wanted.name and name_key(wanted.name) != name_key(account.name):
+        raise NotFound(NO_USER)
+    return account
+
+
+def _assigned(wanted: WalletChange) -> dict[str, JSON]:
+    wallet = wanted.wallet
+    return {
+        "users": list(wallet.user_ids),
+        "groups": list(wanted.group_ids),
+        "instances": list(wanted.instance_ids),
+        "wallet users": list(wallet.wallet_user_ids),
+        "credentials": list(wallet.credential_ids),
+    }
+
+
+def _as_text(password: bytes) -> str:
+    """A password that was not given as UTF-8 is shown as Latin-1, which has a character for each octet."""
+    try:
+        return password.decode()
+    except UnicodeDecodeError:
+        return password.decode("latin-1")

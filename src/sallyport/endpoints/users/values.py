@@ -1,0 +1,127 @@
+"""What an endpoint user's fields take: names, passwords, SSH keys, one-time-password seeds, DIDs.
+
+Each gives the value in the form in which it is kept, and raises pydantic's error, which never repeats the value.
+"""
+
+import binascii
+import re
+from base64 import b32decode
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from sallyport.base.validation import unfit
+from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD
+
+LOCAL, LISTED_LOCAL = "Local", "Local User"
+"""The type of a user that is kept here: in requests, and in lists."""
+MAX_KEYS = 65_536
+_KEY_TYPES = {
+    "ssh-ed25519",
+    "ssh-rsa",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+}
+_SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: what OpenSSH refuses below
+_SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # 80 bits are what some apps make; RFC 4226 asks for 128
+# DID Core, section 3.1: the method's name, then its identifier, in parts that colons separate.
+_ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
+_DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
+
+
+def user_name(value: object) -> str:
+    """1 to 253 octets, which RADIUS carries, all of them printable."""
+    text = _text(value)
+    if not 1 <= len(text.encode(errors="surrogatepass")) <= MAX_NAME or not text.isprintable():
+        raise unfit(f"1 to {MAX_NAME} octets, all of them printable")
+    return text
+
+
+def password(value: object) -> str:
+    """At most 128 octets without NUL, as RADIUS carries it; empty for none."""
+    text = _text(value)
+    if len(text.encode(errors="surrogatepass")) > MAX_PASSWORD or "\0" in text:
+        raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise unfit("text") from None
+    return text
+
+
+def user_type(value: object) -> str:
+    """A short text; what lists call `Local User` is `Local`."""
+    text = _plain(value)
+    return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
+
+
+def ssh_keys(value: object) -> str:
+    """OpenSSH public keys (RFC 4253 section 6.6, sshd(8)), one in each line, without options; empty for none."""
+    lines = [line.strip() for line in _text(value).splitlines()]
+    if sum(map(len, lines)) > MAX_KEYS:
+        raise unfit(f"at most {MAX_KEYS} characters")
+    for number, line in enumerate(lines, 1):
+        if line and not _is_key(line):
+            raise unfit(f"OpenSSH public keys, one in each line; line {number} is none")
+    return "\n".join(line for line in lines if line)
+
+
+def _is_key(line: str) -> bool:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+    if line.split(" ", 1)[0] not in _KEY_TYPES or not line.isprintable():
+        return False
+    try:
+        key = load_ssh_public_key(line.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+    return not isinstance(key, RSAPublicKey) or key.key_size >= _SHORTEST_RSA
+
+
+def seed(value: object) -> str:
+    """A TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, as people copy it; empty for none."""
+    text = re.sub(r"[\s-]", "", _text(value)).rstrip("=").upper()
+    if not text:
+        return ""
+    try:
+        if not _SEED.fullmatch(text):
+            raise unfit("a seed in base32 of 16 to 128 characters")
+        b32decode(text + "=" * (-len(text) % 8))
+    except binascii.Error:
+        raise unfit("a seed in base32 of 16 to 128 characters") from None
+    return text
+
+
+def did(value: object) -> str:
+    """A DID (DID Core section 3.1); empty for none."""
+    text = _plain(value)
+    if text and not _DID.fullmatch(text):
+        raise unfit("a DID: did:method:identifier")
+    return text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise unfit("text")
+    return str(value)
+
+
+def _plain(value: object) -> str:
+    text = _text(value).strip()
+    if len(text) > 255 or not text.isprintable():
+        raise unfit("at most 255 characters, all of them printable")
+    return text
+
+
+UserName = Annotated[str, BeforeValidator(user_name)]
+Password = Annotated[str, BeforeValidator(password)]
+UserType = Annotated[str, BeforeValidator(user_type)]
+CredentialType = Annotated[str, BeforeValidator(_plain)]
+SshKeys = Annotated[str, BeforeValidator(ssh_keys)]
+Seed = Annotated[str, BeforeValidator(seed)]
+Did = Annotated[str, BeforeValidator(did)]

@@ -1,0 +1,314 @@
+"""The SQL of sessions.
+
+A transaction reads the sessions that its records name and writes them back, 64 in a statement. An update names only
+those indexed columns that have changed, since SQLite writes an index anew for each column that is named: what a
+session counts while it lasts touches no index.
+
+A page is chosen by ids, newest first; live, stopped and lost sessions stand apart in the indexes and are merged.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from sallyport.inventory.sessions.report import COUNTS, FACTS
+from sallyport.inventory.sessions.session import NAS_REBOOT, Session, State, Stored
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value, without_case
+
+T = TypeVar("T")
+
+COUNTER = "sessions."
+"""What the kept totals are called, before the state."""
+Key = tuple[int, bytes]
+"""A device's id and an Acct-Session-Id."""
+FOREVER = 2**63 - 1
+DAY_US = 86_400_000_000
+LONGEST = 64  # sessions in a statement
+
+_PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
+_COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
+_STARTED = 4 + len(FACTS) + len(COUNTS)
+_FACTS, _COUNTS = slice(4, 4 + len(FACTS)), slice(4 + len(FACTS), _STARTED)
+_UNINDEXED = tuple(name for name in (*FACTS, *COUNTS, *_PLAIN) if name not in (*Stored._fields, "follows"))
+_STATES = {each.value: each for each in State}
+
+
+def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
+    """The sessions that these Acct-Session-Ids name now, those that there are."""
+    found: dict[Key, Session] = {}
+    for part in _blocks(list(keys)):
+        parameters: dict[str, Value] = {}
+        for number, (device_id, acct_session_id) in enumerate(part):
+            parameters[f"v{number}"], parameters[f"s{number}"] = device_id, acct_session_id
+        for session in map(_session, tx.rows(_select(len(part)), **parameters)):
+            found[session.device_id, session.acct_session_id] = session
+    return found
+
+
+def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Parts of few sizes, so that the statements for them stay prepared: to prepare one takes as long as to run it."""
+    at = 0
+    while at < len(items):
+        size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
+        yield items[at : at + size]
+        at += size
+
+
+@cache
+def _select(size: int) -> str:
+    keys = ", ".join(f"(:v{number}, :s{number})" for number in range(size))
+    return (  # a join: of `in (values ...)` SQLite makes a walk through all that there is
+        f"with named (device, session) as (values {keys}) select {', '.join(_COLUMNS)} from named cross join sessions "
+        "where device_id = device and acct_session_id = session and newest = 1"
+    )
+
+
+def _session(row: tuple[Value, ...]) -> Session:
+    """A row of _COLUMNS, whose types the schema gives. By place: two of three records read one."""
+    values = cast(tuple[Any, ...], row)
+    started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
+    session = Session(*values[:3], started=started, follows=bool(follows))
+    session.facts, session.counts = values[_FACTS], values[_COUNTS]
+    session.first_seen, session.updated, session.stopped = first_seen, updated, stopped
+    session.state, session.cause = _STATES[state], cause
+    session.records, session.recent = records, recent
+    session.stored = session.indexed
+    return session
+
+
+def _row(session: Session) -> tuple[Value, ...]:
+    return (
+        session.domain_id,
+        session.device_id,
+        session.acct_session_id,
+        1,
+        *session.facts,
+        *session.counts,
+        session.started,
+        session.first_seen,
+        session.updated,
+        session.stopped,
+        session.state.value,
+        session.cause,
+        session.records,
+        session.recent,
+        int(session.follows),
+    )
+
+
+@cache
+def _update(moved: tuple[str, ...]) -> str:
+    """What an existing row takes over. moved: the indexed columns that have changed."""
+    taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
+    return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
+
+
+def put(tx: Tx, sessions: Iterable[Session]) -> None:
+    """Write sessions that are the newest of their Acct-Session-Ids, and the kept totals."""
+    groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
+    totals: Counter[tuple[int, State]] = Counter()
+    for session in sessions:
+        indexed, stored = session.indexed, session.stored
+        if stored is None or stored.state is not session.state:
+            totals[session.domain_id, session.state] += 1
+            if stored is not None:
+                totals[session.domain_id, stored.state] -= 1
+        moved = tuple(name for name, a, b in zip(Stored._fields, indexed, stored or indexed, strict=True) if a != b)
+        groups.setdefault(moved, []).append(_row(session))
+        session.stored = indexed
+    for moved, rows in groups.items():
+        for part in _blocks(rows):
+            tx.insert("sessions", _COLUMNS, part, on_conflict=_update(moved))
+    for (domain_id, state), change in totals.items():
+        if change:
+            counters.add(tx, domain_id, COUNTER + state, change)
+
+
+def supersede(tx: Tx, session: Session) -> None:
+    """Write a session whose Acct-Session-Id is another's from now on."""
+    put(tx, [session])
+    tx.execute(
+        "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
+        device=session.device_id,
+        session=session.acct_session_id,
+    )
+
+
+def end_all(tx: Tx, domain_id: int, device_id: int, at: int) -> None:
+    """A device has started anew, or is about to go down: what it last told of before that time is over."""
+    count = tx.execute(
+        "update sessions set state = 'lost', stopped = :at, terminate_cause = :cause "
+        "where domain_id = :d and device_id = :device and state = 'live' and updated < :at",
+        d=domain_id,
+        device=device_id,
+        at=at,
+        cause=NAS_REBOOT,
+    )
+    _lost(tx, domain_id, count)
+
+
+_SILENT = (
+    "state = 'live' and updated < :now - :day "
+    "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
+)
+"""For a day, and for three times as long as lay between its records."""
+
+
+def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
+    """The ids of a domain's live sessions of which nothing was heard for long, at most `limit`."""
+    return tx.all(
+        _id,
+        f"select id from sessions where domain_id = :d and {_SILENT} order by id limit :limit",
+        d=domain_id,
+        now=now,
+        day=DAY_US,
+        limit=limit,
+    )
+
+
+def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
+    """End those of them that are silent still, at their last sign of life; how many."""
+    sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
+    count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
+    _lost(tx, domain_id, count)
+    return count
+
+
+def _lost(tx: Tx, domain_id: int, count: int) -> None:
+    if count:
+        counters.add(tx, domain_id, COUNTER + State.LIVE, -count)
+        counters.add(tx, domain_id, COUNTER + State.LOST, count)
+
+
+def _id(*, id: int) -> int:
+    return id
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    domain_id: int
+    value: int
+
+
+def live(tx: Tx) -> dict[int, int]:
+    """How many live sessions each domain has; 0 where it had some once."""
+    sql = "select domain_id, value from counters where name = :name"
+    return {row.domain_id: row.value for row in tx.all(_Count, sql, name=COUNTER + State.LIVE)}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session and its device as the interface shows them. Times in microseconds."""
+
+    id: int
+    acct_session_id: bytes
+    user_name: str | None
+    station: str | None
+    called_station: str | None
+    nas_port: int | None
+    nas_port_id: str | None
+    nas_port_type: int | None
+    framed_ip: str | None
+    framed_ipv6: str | None
+    framed_ipv6_prefix: str | None
+    delegated_ipv6_prefix: str | None
+    session_time: int
+    input_octets: int
+    output_octets: int
+    input_packets: int
+    output_packets: int
+    started: int
+    updated: int
+    stopped: int | None
+    state: str
+    terminate_cause: int | None
+    device_id: int
+    ip_address: str | None
+    client_ip: str | None
+    device_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionQuery:
+    """Which sessions of a domain. live: None for live and past ones. device_id: 0 for all. since, until: when they
+    began. search: a part of user, station, address or Acct-Session-Id. before: only of a lower id."""
+
+    domain_id: int
+    live: bool | None = None
+    device_id: int = 0
+    user_name: str = ""
+    since: int = 0
+    until: int = FOREVER
+    search: str = ""
+    before: int = FOREVER
+    offset: int = 0
+    limit: int = 10
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """Those that are asked for."""
+        return tuple(each for each in State if self.live is None or self.live is (each is State.LIVE))
+
+
+_DEVICE = ("ip_address", "client_ip", "device_name")
+_SHOWN = ", ".join(f"sessions.{name}" for name in SessionRow.__dataclass_fields__ if name not in _DEVICE)
+_SEARCHED = (
+    "user_name", "station", "called_station", "framed_ip", "framed_ipv6", "framed_ipv6_prefix",
+    "delegated_ipv6_prefix", "acct_session_id",
+)  # fmt: skip
+
+
+def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
+    """One page of sessions, newest first, and how many match in all."""
+    ids, parameters = _ids(query)
+    rows = newest_first(tx, query)
+    if not any((query.device_id, query.user_name, query.since, query.until != FOREVER, query.search)):
+        return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
+    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
+
+
+def newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
+    """One page of sessions, newest first. A device that was deleted is shown as its history has it."""
+    ids, parameters = _ids(query)
+    past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
+    return tx.all(
+        SessionRow,
+        f"select {_SHOWN}, coalesce(devices.ip_address, ({past.format('ip_address')} limit 1)) as ip_address, "
+        f"coalesce(devices.client_ip, ({past.format('client_ip')} limit 1)) as client_ip, "
+        f"coalesce(devices.device_name, ({past.format('nas_identifier')} limit 1)) as device_name "
+        "from sessions left join devices on devices.id = sessions.device_id "
+        f"where sessions.id in ({ids} order by id desc limit :limit offset :offset) order by sessions.id desc",
+        limit=query.limit,
+        offset=query.offset,
+        **parameters,
+    )
+
+
+def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
+    """SQL that gives the ids of the sessions that are meant."""
+    parameters: dict[str, Value] = {"d": query.domain_id}
+    where = "domain_id = :d"
+    if query.before != FOREVER:
+        where, parameters["before"] = f"{where} and id < :before", query.before
+    if query.device_id:
+        where, parameters["device"] = f"{where} and device_id = :device", query.device_id
+    if query.search:
+        text, parameters["search"] = without_case("{}", query.search)
+        found = " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED)
+        where = f"{where} and ({found})"
+    narrow = query.user_name or query.since or query.until != FOREVER
+    if query.user_name:
+        column, parameters["user"] = without_case("user_name", query.user_name)
+        where = f"{where} and {column} = :user"
+    if query.since or query.until != FOREVER:
+        where = f"{where} and started >= :since and started < :until"
+        parameters |= {"since": query.since, "until": query.until}
+    if narrow:  # the index of the user or of the time is better than that of the state, which is kept out
+        if query.live is not None:
+            where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{State.LIVE}'"
+        return f"select id from sessions where {where}", parameters
+    parts = [f"select id from sessions where {where} and state = '{state}'" for state in query.states]
+    return " union all ".join(parts), parameters

@@ -1,0 +1,140 @@
+"""The rules of sessions: what a transaction of records writes, who reads them, and when a silent one is over."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import structlog
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import StoreError
+from sallyport.inventory.sessions import repo
+from sallyport.inventory.sessions.repo import Key, SessionQuery, SessionRow
+from sallyport.inventory.sessions.report import Report, Status
+from sallyport.inventory.sessions.session import Session
+from sallyport.metrics import SessionMetrics
+from sallyport.store.model import Store, Tx
+
+COUNT_S = 5.0
+SILENT_EVERY = 120  # counts between two looks for silent sessions: ten minutes
+CHUNK = 500  # sessions that end in one transaction
+_LABELS: Final[dict[int, str]] = {
+    Status.START: "start",
+    Status.STOP: "stop",
+    Status.INTERIM: "interim",
+    Status.ON: "on",
+    Status.OFF: "off",
+}
+
+log = structlog.get_logger()
+
+
+class Record(NamedTuple):
+    """One record of a transaction: what it tells, and of which device."""
+
+    domain_id: int
+    device_id: int
+    report: Report
+
+    @property
+    def key(self) -> Key:
+        """What it calls its session."""
+        return self.device_id, self.report.session_id
+
+    @property
+    def ends_all(self) -> bool:
+        """Whether its device starts anew (RFC 2866 section 5.1: Accounting-On, Accounting-Off)."""
+        return self.report.status in {Status.ON, Status.OFF}
+
+
+def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
+    """In the transaction of accounting records: what they change in their sessions.
+
+    Tells of each whether it is to be kept: False for one that its session has taken in before.
+    """
+    fresh: list[bool] = []
+    for ends_all, group in groupby(records, key=lambda record: record.ends_all):
+        part = list(group)
+        if ends_all:
+            for record in part:
+                repo.end_all(tx, record.domain_id, record.device_id, record.report.at)
+            fresh += [True] * len(part)
+        else:
+            fresh += _take_in(tx, part)
+    return fresh
+
+
+def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
+    sessions = repo.newest(tx, {record.key for record in records if record.report.session_id})
+    changed: dict[Key, Session] = {}
+    fresh = []
+    for record in records:
+        report, key = record.report, record.key
+        if not report.session_id:
+            fresh.append(True)
+            continue
+        session = sessions.get(key)
+        if session is None:
+            session = sessions[key] = _begun(record)
+        elif session.is_over_for(report):
+            session.give_up()
+            repo.supersede(tx, session)
+            session = sessions[key] = _begun(record, follows=True)
+        changed[key] = session
+        fresh.append(session.take_in(report))
+    repo.put(tx, changed.values())
+    return fresh
+
+
+def _begun(record: Record, *, follows: bool = False) -> Session:
+    report = record.report
+    return Session(record.domain_id, record.device_id, report.session_id, started=report.begun, follows=follows)
+
+
+class Sessions:
+    """The sessions of all domains."""
+
+    def __init__(self, store: Store, metrics: SessionMetrics, clock: Clock = now_us) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._clock = clock
+        self._live: dict[int, int] = {}
+        metrics.watch(lambda: {(str(domain_id),): float(count) for domain_id, count in self._live.items()})
+
+    async def page(self, query: SessionQuery) -> tuple[list[SessionRow], int]:
+        """One page of a domain's sessions, newest first, and how many match in all."""
+        return await self._store.search(lambda tx: repo.page(tx, query))
+
+    async def newest(self, query: SessionQuery) -> list[SessionRow]:
+        """`page` without the total."""
+        return await self._store.search(lambda tx: repo.newest_first(tx, query))
+
+    def count_records(self, statuses: Mapping[int, int]) -> None:
+        """Tell the metrics of records that were kept. statuses: how many of each Acct-Status-Type."""
+        for status, count in statuses.items():
+            self._metrics.records.cell(_LABELS.get(status, "other")).count += count
+
+    async def end_silent(self) -> int:
+        """End the live sessions of which nothing was heard for long; how many. StoreError."""
+        now, ended = self._clock(), 0
+        for domain_id, count in (await self._store.read(repo.live)).items():
+            while count and (
+                ids := await self._store.search(partial(repo.silent, domain_id=domain_id, now=now, limit=CHUNK))
+            ):
+                ended += await self._store.write(partial(repo.end_silent, domain_id=domain_id, ids=ids, now=now))
+        return ended
+
+    async def run(self) -> None:
+        """Count live sessions for the metrics, and end silent ones, until cancelled."""
+        turn = 0
+        while True:
+            try:
+                if turn % SILENT_EVERY == 0 and (ended := await self.end_silent()):
+                    log.info("sessions ended unseen", sessions=ended)
+                self._live = await self._store.read(repo.live)
+            except StoreError as error:
+                log.warning("sessions are not looked after", error=str(error))
+            turn += 1
+            await trio.sleep(COUNT_S)

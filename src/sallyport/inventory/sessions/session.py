@@ -1,0 +1,132 @@
+"""What a record changes in its session. Pure, and so made that the order in which records arrive does not matter."""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, STATION, USER, Report, Status
+from sallyport.store.model import Value
+
+NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
+DIGEST: Final = 8
+REMEMBERED: Final = 16  # records that a session knows again
+# A record that is repeated without Acct-Delay-Time looks as new as it arrives; so long after the end of a session it
+# is taken for a repetition of what belongs to that session.
+REPEATS_US: Final = 300 * SECOND
+
+
+class State(StrEnum):
+    """live: it goes on. stopped: its device said so. lost: its device restarted, or fell silent."""
+
+    LIVE = "live"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class Stored(NamedTuple):
+    """What the store has of a session in its indexes: columns by their names."""
+
+    state: State
+    user_name: Value
+    started: int
+    stopped: int | None
+
+
+_NO_FACTS: Final = (None,) * len(FACTS)
+_NO_COUNTS: Final = (0,) * len(COUNTS)
+
+
+class Session:
+    """A session in memory, between two transactions of its row. Times in microseconds.
+
+    facts, counts: in the order of report.FACTS and COUNTS. started: by what its records show; first_seen, updated: the
+    first and last event that was told. records: how many different ones. recent: their last digests. follows: another
+    of the same Acct-Session-Id was before it. stored: None where it has no row yet.
+    """
+
+    __slots__ = (
+        "acct_session_id", "cause", "counts", "device_id", "domain_id", "facts", "first_seen", "follows", "recent",
+        "records", "started", "state", "stopped", "stored", "updated",
+    )  # fmt: skip
+
+    def __init__(
+        self, domain_id: int, device_id: int, acct_session_id: bytes, *, started: int, follows: bool = False
+    ) -> None:
+        """One of which no record was taken in yet."""
+        self.domain_id = domain_id
+        self.device_id = device_id
+        self.acct_session_id = acct_session_id
+        self.facts: tuple[Value, ...] = _NO_FACTS
+        self.counts: tuple[int, ...] = _NO_COUNTS
+        self.started = started
+        self.first_seen = MOST
+        self.updated = 0
+        self.stopped: int | None = None
+        self.cause: int | None = None
+        self.state = State.LIVE
+        self.stored: Stored | None = None
+        self.records = 0
+        self.recent = b""
+        self.follows = follows
+
+    @property
+    def indexed(self) -> Stored:
+        """What the store's indexes are made of."""
+        return Stored(self.state, self.facts[USER], self.started, self.stopped)
+
+    def is_over_for(self, report: Report) -> bool:
+        """Whether a record is of another session, which got the same Acct-Session-Id after this one."""
+        repeated = self._knows(report)
+        if report.status == Status.START and not repeated:
+            if self._differs(report, MULTI_SESSION):
+                return True
+            if self.stopped is None:
+                return report.at > self.updated and (self._differs(report, USER) or self._differs(report, STATION))
+            return report.begun > self.stopped
+        if self.stopped is None or not (report.status == Status.START or report.tells_time):
+            return False
+        return report.begun > self.stopped + REPEATS_US
+
+    def take_in(self, report: Report) -> bool:
+        """Add what a record tells. False: it was taken in before."""
+        if self._knows(report):
+            if self.state is State.LIVE:  # an idle session may have nothing new to tell
+                self.updated = max(self.updated, report.at)
+            return False
+        if self.follows and report.at < self.started - SECOND:
+            return True  # a late one of the session before it
+        self.recent = self.recent[-DIGEST * (REMEMBERED - 1) :] + report.digest
+        self.records += 1
+        newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
+        self.facts = tuple([b if a is None else a for a, b in zip(newer, older, strict=True)])
+        self.counts = tuple(map(max, self.counts, report.counts))
+        self.started = min(self.started, report.begun)
+        self.first_seen = min(self.first_seen, report.at)
+        self.updated = max(self.updated, report.at)
+        if report.status == Status.STOP:
+            self._stop(report)
+        elif self.state is State.LOST and self.stopped is not None and report.at > self.stopped:
+            self.state, self.stopped, self.cause = State.LIVE, None, None
+        return True
+
+    def give_up(self) -> None:
+        """Another session took its name: it ended unseen, if it had not before."""
+        if self.state is State.LIVE:
+            self.state, self.stopped = State.LOST, self.updated
+
+    def _stop(self, report: Report) -> None:
+        """The last of several ends counts, and any of them more than a device's silence."""
+        if self.state is not State.STOPPED or self.stopped is None or report.at >= self.stopped:
+            self.state, self.stopped, self.cause = State.STOPPED, report.at, report.cause
+
+    def _knows(self, report: Report) -> bool:
+        recent, digest = self.recent, report.digest
+        at = recent.find(digest)
+        while at > 0 and at % DIGEST:
+            at = recent.find(digest, at + 1)
+        return at >= 0
+
+    def _differs(self, report: Report, fact: int) -> bool:
+        """Whether both tell this fact, and not the same."""
+        known, told = self.facts[fact], report.facts[fact]
+        return known is not None and told is not None and known != told

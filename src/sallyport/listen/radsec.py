@@ -1,0 +1,356 @@
+"""RADIUS over TLS (RFC 6614): a peer is known by its certificate, and its packets go the way of all others.
+
+All connections share two exchanges, one for each kind, since their duplicates are told apart by the connection, which
+is part of a packet's source. A connection that ends takes its answers with it and nothing else: a login that waits for
+a second factor goes on, and is joined when its peer comes back and asks again.
+
+What a peer may cost us is bounded: `Limits`. Strangers, who have not shown a certificate yet, are counted apart from
+those who have, and the oldest of them makes room for the next.
+"""
+
+import math
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.config import Address
+from sallyport.base.errors import StartError
+from sallyport.certs.directory import present
+from sallyport.certs.model import Credentials
+from sallyport.certs.peer import Peer, peer
+from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.listen.exchange import Exchange
+from sallyport.listen.senders import Senders
+from sallyport.listen.tls import TlsStream, server_context
+from sallyport.metrics import RadiusMetrics
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.duplicates import Source
+from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, decode
+
+LABEL: Final = "radsec"
+BACKLOG = 256
+CHUNK = 8192
+AT_ONCE = 64  # packets of one connection before the next one has its turn
+WATCH_S = 2.0
+TOLD_S = 1.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many connections there may be, of one address and of strangers; how long a peer may take, in seconds; and
+    how many octets of answers may wait for a peer that does not read."""
+
+    connections: int = 1000
+    per_address: int = 100
+    strangers: int = 200
+    handshake_s: float = 10.0
+    first_packet_s: float = 30.0
+    packet_s: float = 10.0
+    idle_s: float = 300.0
+    send_s: float = 30.0
+    goodbye_s: float = 1.0
+    unread: int = 256 << 10
+
+
+class _Connection:
+    """A peer that is connected. who: whose certificate it has shown, once it has."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.who: Peer | None = None
+        self.scope = trio.CancelScope()
+        self.reading = trio.CancelScope()
+        self.pending = bytearray()
+        self.unsent = bytearray()
+        self.sending = False
+        self.some_unsent = trio.Event()
+
+
+class RadSec:
+    """The connections. credentials: the files to work with now. table: the RADIUS clients. flush: to be called when
+    packets were taken.
+
+    Its exchanges are made with `find_client` and `send`, and handed to `run`.
+    """
+
+    def __init__(
+        self,
+        credentials: Callable[[], Credentials | None],
+        table: Callable[[], ClientTable],
+        flush: Callable[[], None],
+        metrics: RadiusMetrics,
+        senders: Senders,
+        *,
+        limits: Limits | None = None,
+        clock: Clock = now_us,
+    ) -> None:
+        self._credentials = credentials
+        self._table = table
+        self._flush = flush
+        self._metrics = metrics
+        self._senders = senders
+        self._limits = limits or Limits()
+        self._clock = clock
+        self._serial = count(1)
+        self._told_at = -math.inf
+        self._accepting = trio.CancelScope()
+        self._strangers: dict[Source, _Connection] = {}
+        self._known: dict[Source, _Connection] = {}
+        self._of_address: Counter[str] = Counter()
+        self._context: ssl.SSLContext  # these two are read when it starts
+        self._files: Credentials
+        metrics.watch_radsec(lambda: {(): float(len(self._known))})
+
+    # --- what its exchanges need --------------------------------------------------------------------------------
+
+    def find_client(self, source: Source) -> Client | None:
+        """The client whose certificate a connection has shown, as the table is now."""
+        connection = self._known.get(source)
+        if connection is None or connection.who is None:
+            return None
+        return self._table().certified(connection.who.fingerprint, connection.who.names)
+
+    def send(self, reply: bytes, to: Source) -> None:
+        """Send a reply without waiting. One for a connection that has ended is lost; a peer that does not read is."""
+        connection = self._known.get(to)
+        if connection is None or connection.scope.cancel_called:
+            return
+        if len(connection.unsent) + len(reply) > self._limits.unread:
+            self._refuse(connection, "slow_reader")
+            return
+        connection.unsent += reply
+        connection.some_unsent.set()
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        sockets: Sequence[socket.socket],
+        auth: Exchange,
+        acct: Exchange,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Take connections until `stop`, and serve them until cancelled; no peer can make it raise. Without sockets
+        there is nothing to do. StartError: there is no certificate. ConfigError: it cannot be used."""
+        if not sockets:
+            task_status.started()
+            return
+        self._load()
+        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(sock)) for sock in sockets]
+
+        async def serve(stream: trio.SocketStream) -> None:
+            await self._serve(stream, auth, acct)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch)
+            task_status.started()
+            with self._accepting:
+                await trio.serve_listeners(serve, listeners, handler_nursery=nursery)
+
+    def stop(self) -> None:
+        """Take no more connections and read no more; what waits is still answered."""
+        self._accepting.cancel()
+        for stranger in self._strangers.values():
+            stranger.scope.cancel()
+        for connection in self._known.values():
+            connection.reading.cancel()
+
+    async def sent(self) -> None:
+        """Return once nothing waits to be sent."""
+        while any(each.unsent or each.sending for each in self._known.values()):
+            await trio.sleep(0.005)
+
+    def _load(self) -> None:
+        files = self._credentials()
+        if files is None:
+            raise StartError("RadSec has no certificate: sallyport cert init makes one")
+        self._context, self._files = server_context(files), files
+
+    async def _watch(self) -> None:
+        """See when certificates, the authority or its revocation list are others; then whoever is connected has to come
+        again, and shows its certificate to the new ones."""
+        told: Credentials | None = None
+        while True:
+            await trio.sleep(WATCH_S)
+            files = self._credentials()
+            if files in (self._files, told):
+                continue
+            try:
+                self._load()
+            except StartError as error:
+                told = files
+                log.warning("RadSec goes on with the certificates that it had", error=str(error))
+                continue
+            log.info("RadSec has new certificates", closed=len(self._known))
+            for connection in self._known.values():
+                connection.scope.cancel()
+
+    # --- a connection ---------------------------------------------------------------------------------------------
+
+    async def _serve(self, stream: trio.SocketStream, auth: Exchange, acct: Exchange) -> None:
+        """From the handshake to the end, whatever happens."""
+        async with stream:
+            try:
+                host, port = stream.socket.getpeername()[:2]
+            except OSError:
+                return  # it has gone already
+            connection = _Connection((host, port, next(self._serial).to_bytes(8)))
+            self._of_address[host] += 1
+            try:
+                with connection.scope:
+                    await self._admit(connection, stream, auth, acct)
+            except Exception:
+                log.exception("a RadSec connection was closed by an error of ours", peer=host)
+            finally:
+                self._strangers.pop(connection.source, None)
+                self._known.pop(connection.source, None)
+                self._of_address[host] -= 1
+                if not self._of_address[host]:
+                    del self._of_address[host]
+
+    async def _admit(self, connection: _Connection, stream: trio.SocketStream, auth: Exchange, acct: Exchange) -> None:
+        limits, host = self._limits, connection.source[0]
+        if self._of_address[host] > limits.per_address:
+            return self._refuse(connection, "overload")
+        if len(self._strangers) >= limits.strangers:
+            self._refuse(self._strangers.pop(next(iter(self._strangers))), "overload")
+        self._strangers[connection.source] = connection
+        tls = TlsStream(stream, self._context)
+        try:
+            with trio.fail_after(limits.handshake_s):
+                connection.who = peer(await tls.handshake())
+        except (trio.BrokenResourceError, trio.TooSlowError, ValueError) as error:
+            return self._refuse(connection, "handshake", why=str(error) or "too slow")
+        self._strangers.pop(connection.source, None)
+        if len(self._known) >= limits.connections:
+            return self._refuse(connection, "overload")
+        self._known[connection.source] = connection
+        try:
+            return await self._converse(connection, tls, auth, acct)
+        finally:
+            with trio.move_on_after(limits.goodbye_s, shield=True):
+                await tls.close()
+
+    async def _converse(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
+        client, who = self.find_client(connection.source), connection.who
+        if client is None or who is None:
+            names = "" if who is None else ", ".join(who.names)
+            return self._refuse(connection, "unknown_client", why=f"no client has the certificate of {names}")
+        connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
+        log.info("RadSec connected", client=client.name, peer=connection.source[0])
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._send, connection, tls)
+                with connection.reading:
+                    with suppress(trio.BrokenResourceError):
+                        await self._receive(connection, tls, auth, acct)
+                    nursery.cancel_scope.cancel()  # not where the service stops: what waits is still answered
+        finally:
+            log.info("RadSec closed", client=client.name, peer=connection.source[0])
+        return None
+
+    async def _receive(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
+        """Read packets until the peer ends, is too slow or sends what is none."""
+        limits, pending = self._limits, connection.pending
+        deadline = trio.current_time() + limits.first_packet_s
+        while True:
+            with trio.move_on_at(deadline) as patience:
+                received = await tls.receive_some(CHUNK)
+            if patience.cancelled_caught or not received:
+                return None
+            begins = not pending
+            pending += received
+            taken = 0
+            while (packet := self._pull(connection)) is not None:
+                (acct if packet[0] == ACCOUNTING_REQUEST else auth).receive(
+                    packet, connection.source, self._clock(), time.monotonic()
+                )
+                taken += 1
+                if taken % AT_ONCE == 0:
+                    self._flush()
+                    await trio.lowlevel.checkpoint()
+            self._flush()
+            if taken or begins:
+                deadline = trio.current_time() + (limits.packet_s if pending else limits.idle_s)
+            if self.find_client(connection.source) is None:
+                return self._refuse(connection, "unknown_client")
+
+    def _pull(self, connection: _Connection) -> bytes | None:
+        """The next whole packet, by its Length field (RFC 6613 section 2.6.3); None while there is none."""
+        pending = connection.pending
+        if len(pending) < 4 or connection.scope.cancel_called:
+            return None
+        length = pending[2] << 8 | pending[3]
+        if not MIN_LENGTH <= length <= MAX_LENGTH:  # nobody can tell where the next one begins
+            self._refuse(connection, "malformed")
+            return None
+        if len(pending) < length:
+            return None
+        packet = bytes(pending[:length])
+        del pending[:length]
+        return packet
+
+    async def _send(self, connection: _Connection, tls: TlsStream) -> None:
+        """Send what there is to send, until cancelled or the peer does not take it."""
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while True:
+                await connection.some_unsent.wait()
+                connection.some_unsent = trio.Event()
+                replies = bytes(connection.unsent)
+                connection.unsent.clear()
+                connection.sending = True
+                with trio.move_on_after(self._limits.send_s) as patience:
+                    await tls.send_all(replies)
+                connection.sending = False
+                if patience.cancelled_caught:
+                    self._refuse(connection, "slow_reader")
+        connection.scope.cancel()
+
+    def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
+        """Close a connection for what its peer did. The log has a line a second at most, and one only for a peer that
+        does the same again and again."""
+        if connection.scope.cancel_called:
+            return
+        host, now = connection.source[0], trio.current_time()
+        self._metrics.discards.cell(LABEL, reason).count += 1
+        is_new = self._senders.note(host, reason, self._clock())
+        connection.scope.cancel()
+        if is_new and now >= self._told_at + TOLD_S:
+            self._told_at = now
+            log.warning("RadSec refused", peer=host, reason=reason, why=why)
+
+
+def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
+    """Open a packet that came over TLS, which proves its sender as a signature does. PacketError."""
+    request = decode(packet, secret)
+    request.signed = True
+    return request
+
+
+def bind(address: Address) -> socket.socket:
+    """A listening TCP socket. StartError, naming the address."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(tuple(address))
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise StartError(f"RadSec on {address}: {error.strerror}") from error
+    return sock

@@ -1,0 +1,50 @@
+"""How many requests of all exchanges wait, and a fair share of the places for each RADIUS client.
+
+A request waits for I/O, for the store, for its second factor, for the delay of its reject. A client may hold as many
+places as are still free; that is all there is to it (the dynamic threshold by which switches share their buffers):
+
+    one client that floods        holds a half at most, a half stays free
+    k clients that flood          hold 1/(k+1) each, once what they held first has drained; as much stays free
+    a client that holds nothing   is refused only where no place at all is free
+
+So nobody else has to be counted or known, and a client that is alone may still use half of everything.
+"""
+
+from collections import defaultdict
+
+
+class Room:
+    """Some places. free: how many are not taken."""
+
+    __slots__ = ("_held", "free", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.free = limit
+        self._held: defaultdict[int, int] = defaultdict(int)  # as many as there have been RADIUS clients
+
+    def take(self, client_id: int) -> bool:
+        """A place for a request of a client, until `leave`. False: the client has its share, or no place is left."""
+        if self._held[client_id] >= self.free:
+            return False
+        self._held[client_id] += 1
+        self.free -= 1
+        return True
+
+    def leave(self, client_id: int) -> None:
+        """One of the client's requests waits no more."""
+        self._held[client_id] -= 1
+        self.free += 1
+
+
+class Waiting:
+    """The places of all exchanges. Unsigned requests, which anybody can send in a client's name, have a quarter of them
+    for themselves: a flood of them leaves the others alone."""
+
+    def __init__(self, limit: int) -> None:
+        self.unproven = Room(max(1, limit // 4))
+        self.proven = Room(max(1, limit - self.unproven.limit))
+
+    @property
+    def now(self) -> int:
+        """How many requests wait."""
+        return sum(room.limit - room.free for room in (self.proven, self.unproven))

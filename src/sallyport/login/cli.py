@@ -1,0 +1,131 @@
+"""`sallyport event`: the log of logins, newest first for people, and as a whole for programs."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.errors import StartError
+
+COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
+ALL_COLUMNS = (
+    "eventId",
+    "time",
+    "user",
+    "domain",
+    "ip_address",
+    "client_ip",
+    "device_name",
+    "station",
+    "method",
+    "factor",
+    "decision",
+    "appliedDecision",
+    "wouldHaveBeen",
+    "reason",
+    "latencyMs",
+)
+
+
+@click.group()
+def event() -> None:
+    """Events: every login with what was decided, applied, and would have been."""
+
+
+@event.command("list")
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.option("--search", default="", help="A part of user, device, station or address.")
+@click.option("--from", "since", help="From this time on (ISO 8601; no zone means UTC).")
+@click.option("--to", "until", help="Up to, and without, this time.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(
+    line: CommandLine,
+    *,
+    domain: str,
+    search: str,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    form: Form | None,
+) -> None:
+    """List the events of a domain, newest first."""
+    asked = _stretch(domain, since, until) | {"search": search}
+    line.print_rows(islice(_events(line, "event.list", asked, limit), limit), COLUMNS, form)
+
+
+@event.command()
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.option("--from", "since", help="From this time on (ISO 8601; no zone means UTC).")
+@click.option("--to", "until", help="Up to, and without, this time.")
+@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="A file.")
+@click.pass_obj
+def export(line: CommandLine, *, domain: str, since: str | None, until: str | None, form: Form, output: Path) -> None:
+    """Export the events of a domain, oldest first: all that are there when it begins.
+
+    In CSV a cell that a spreadsheet would run as a formula has an apostrophe before it, and what is not printable is
+    replaced; JSON lines have every field as it was sent.
+    """
+    events = _events(line, "event.export", _stretch(domain, since, until))
+    with _written(output) as to:
+        line.print_rows(events, ALL_COLUMNS, form, to=to)
+
+
+def _stretch(domain: str, since: str | None, until: str | None) -> dict[str, JSON]:
+    bounds = {"from": since, "to": until}
+    return {"domain": domain, **{name: text for name, text in bounds.items() if text is not None}}
+
+
+def _events(line: CommandLine, command: str, asked: dict[str, JSON], limit: int | None = None) -> Iterator[Row]:
+    """Page after page. limit: as many as are needed, where that is less than a page."""
+    if limit is not None and limit < 200:  # a page is no longer
+        asked = {**asked, "limit": limit}
+    while True:
+        answer = line.row(command, **asked)
+        yield from entries(answer["events"])
+        if not answer["cursor"]:
+            return
+        asked = {**asked, **{name: answer[name] for name in ("cursor", "last_id") if name in answer}}
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[TextIO | None]:
+    """The file to write to; None for standard output. It has its name once it is whole, and is its owner's alone.
+
+    What is there and is no ordinary file, such as a pipe, is written to as it is. StartError.
+    """
+    if str(path) == "-":
+        yield None
+        return
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", newline="") as file:
+                yield file
+        else:
+            with _replacing(path.resolve()) as file:
+                yield file
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise

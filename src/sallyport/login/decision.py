@@ -1,0 +1,59 @@
+"""The one decision function: live logins, monitoring, the impact preview and a replay all end here.
+
+first factor   wrong: reject, in both modes
+rules          allow: accept; block: reject; mfa_required: what became of the second factor
+second factor  approved: accept; asked for: challenge; cannot be asked: the domain's fallback; anything else: reject
+mode           enforce applies that verdict; monitor lets in whoever passed the first factor, and notes the verdict
+"""
+
+from functools import cache
+from typing import Final
+
+from sallyport.domains.model import Fallback, Mode
+from sallyport.login.model import Decision, Reason, Verdict
+from sallyport.login.rules.match import Action
+
+CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
+"""The second factor is being asked for, or would be."""
+CANNOT_ASK: Final = frozenset({Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE})
+"""The second factor cannot be asked: the only reasons that fallbackAction covers."""
+
+
+@cache
+def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:
+    """What a login ends in.
+
+    first: what the first factor's check said, NONE for right. action: of the rules. second: what became of the second
+    factor, NONE for approved; looked at only where the first is right and the action is mfa_required.
+    """
+    verdict, reason = _verdict(first, action, second, fallback)
+    monitored = mode is Mode.MONITOR
+    applied = Verdict.ACCEPT if monitored and first is Reason.NONE else verdict
+    would_have_been = verdict.value if monitored else ""
+    return Decision(verdict, applied, would_have_been, reason, mode.value, _outcome(verdict, applied, reason))
+
+
+def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) -> tuple[Verdict, Reason]:
+    if first is not Reason.NONE:
+        return Verdict.REJECT, first
+    if action is Action.BLOCK:
+        return Verdict.REJECT, Reason.BLOCKED
+    if action is Action.ALLOW or second is Reason.NONE:
+        return Verdict.ACCEPT, Reason.NONE
+    if second in CHALLENGES:
+        return Verdict.CHALLENGE, second
+    let_in = second in CANNOT_ASK and fallback is Fallback.ALLOW
+    return (Verdict.ACCEPT if let_in else Verdict.REJECT), second
+
+
+def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
+    """The label of sallyport_mfa_decisions_total; empty for what is not final."""
+    if applied is Verdict.CHALLENGE:
+        return ""
+    if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:
+        return "bypass"
+    if applied is not verdict:
+        return "would_deny" if verdict is Verdict.REJECT else "allow"
+    if reason in CANNOT_ASK:
+        return "error"
+    return "allow" if applied is Verdict.ACCEPT else "deny"

@@ -1,0 +1,133 @@
+"""Who answers a conversation's questions: for `local` the passwords in memory, for `ldap` the directory and winbind."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from sallyport.endpoints.model import User
+from sallyport.login.first.model import Tell, silent
+from sallyport.login.first.mschap import made_with
+from sallyport.login.first.password import CODE_LENGTHS, is_password, known, split_digits
+from sallyport.login.model import NOTHING, Found, Reason
+from sallyport.mfa.model import Code
+from sallyport.radius.eap.model import Chap, MsChap, Password, Question
+from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
+from sallyport.radius.packet import as_text
+from sallyport.radius.password import chap_holds
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a question. reason: NONE where it is so. found: beside it. code: what stood behind the password.
+    hash_hash, hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`."""
+
+    reason: Reason
+    found: Found = NOTHING
+    code: Code | None = None
+    hash_hash: bytes = b""
+    hashed: bytes = b""
+
+
+class Examiner(Protocol):
+    """Answers questions about the users of one domain. checkable: the kinds that it can."""
+
+    @property
+    def checkable(self) -> Collection[type[Question]]:
+        """The kinds of questions that it can answer, beside those about users alone."""
+
+    async def examine(self, user: str, question: Question) -> Finding:
+        """Answer one. user: the name without its realm. StoreError, SecretError."""
+
+
+class Local:
+    """Passwords in memory. load: finds a user. takes_codes: whether a code may stand behind a user's password."""
+
+    checkable: Final = frozenset({Password, Chap, MsChap})
+
+    def __init__(self, load: Callable[[str], Awaitable[User | None]], takes_codes: Callable[[str], bool]) -> None:
+        self._load = load
+        self._takes_codes = takes_codes
+
+    async def examine(self, user: str, question: Question) -> Finding:
+        """See `Examiner`."""
+        person = await self._load(user)
+        if person is None:
+            return Finding(Reason.UNKNOWN_USER)
+        finding = Finding(Reason.NONE, known(person))
+        if isinstance(question, Password):
+            return self._password(question, person, finding)
+        if isinstance(question, Chap):
+            right = any(chap_holds(question.value, password, question.challenge) for password in person.passwords)
+            return finding if right else Finding(Reason.WRONG_PASSWORD)
+        return _mschap(question, person, finding) if isinstance(question, MsChap) else finding
+
+    def _password(self, question: Password, user: User, finding: Finding) -> Finding:
+        if is_password(question.password, user):
+            return finding
+        splits = [split_digits(question.password, length) for length in CODE_LENGTHS]
+        for split in splits if self._takes_codes(user.name) else ():
+            if split is not None and is_password(split[0], user):
+                return Finding(Reason.NONE, finding.found, Code(split[1].decode()))
+        return Finding(Reason.WRONG_PASSWORD)
+
+
+@runtime_checkable
+class Binds(Protocol):
+    """A directory that is asked: `login.first.ldap.checker.Ldap`."""
+
+    @property
+    def checks_mschap(self) -> bool:
+        """Whether winbind is there to be asked."""
+
+    async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
+        """Whether it is the user's password."""
+
+    async def ask_winbind(
+        self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
+    ) -> tuple[bytes | Reason, Found]:
+        """The hash of the NT hash of the password that made a response, or why there is none."""
+
+    async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
+        """Whether a user may log in."""
+
+
+class Directory:
+    """A directory. has_codes: whether a user is known to have codes, which may stand behind the password."""
+
+    def __init__(self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]]) -> None:
+        self._directory = directory
+        self._has_codes = has_codes
+
+    @property
+    def checkable(self) -> Collection[type[Question]]:
+        """See `Examiner`."""
+        return {Password, MsChap} if self._directory.checks_mschap else {Password}
+
+    async def examine(self, user: str, question: Question) -> Finding:
+        """See `Examiner`. One question is one bind: see `Ldap.check`."""
+        if isinstance(question, Password):
+            return await self._password(user, question.password)
+        if isinstance(question, MsChap):
+            name = peer_names(question.hashed)[0]
+            key, found = await self._directory.ask_winbind(user, question.attempt, name, silent)
+            return Finding(key) if isinstance(key, Reason) else Finding(Reason.NONE, found, None, key, name)
+        if isinstance(question, Chap):
+            return Finding(Reason.METHOD_UNFIT)
+        return Finding(*await self._directory.look_up(user, silent))
+
+    async def _password(self, user: str, given: bytes) -> Finding:
+        code = None
+        split = split_digits(given, CODE_LENGTHS[0])
+        if split is not None and await self._has_codes(user):
+            given, code = split[0], Code(split[1].decode())
+        reason, found = await self._directory.bind(user, as_text(given), silent)
+        return Finding(reason, found, code) if reason is Reason.NONE else Finding(reason)
+
+
+def _mschap(question: MsChap, user: User, finding: Finding) -> Finding:
+    key, name = made_with(user, question.attempt, question.hashed)
+    if key is None:
+        return Finding(Reason.WRONG_PASSWORD)
+    return Finding(Reason.NONE, finding.found, None, key.hash_hash, name)

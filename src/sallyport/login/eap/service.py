@@ -1,0 +1,299 @@
+"""Access-Requests that carry EAP: from the octets of one to what the login comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+
+from sallyport.base.errors import ConfigError, PacketError
+from sallyport.certs.model import Credentials
+from sallyport.domains.model import Domain, FirstFactor
+from sallyport.endpoints.model import User
+from sallyport.endpoints.service import EndpointUsers, Missing
+from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.lockout.service import Lockouts
+from sallyport.login.model import NOTHING, Decision, Found, Login, Reason
+from sallyport.login.refusal import mschap_error
+from sallyport.login.second.service import SecondFactor
+from sallyport.login.second.session import Session
+from sallyport.mfa.model import Code
+from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation
+from sallyport.radius.eap.conversations import Conversations
+from sallyport.radius.eap.framing import SMALLEST
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.model import Certificate, Check, Done, Failure, Outcome, Password, Send, Verdict, Waiting
+from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED
+from sallyport.radius.eap.packet import pull_eap_message, push_eap_message
+from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
+from sallyport.radius.mschap_reply import push_mppe_keys
+from sallyport.radius.packet import as_text
+from sallyport.radius.salted import Hiding
+
+SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
+_UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """What a second factor inside EAP came to. reason: None: none was asked for. refusal: the login is refused.
+    session: a code is asked for by a prompt."""
+
+    reason: Reason | None = None
+    refusal: Decision | None = None
+    session: Session | None = None
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a login by EAP comes to. first: what the first factor says. second: what became of the second one, where it
+    was asked for inside; refusal: which was refused for it."""
+
+    first: Reason
+    second: Reason | None = None
+    refusal: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the login path lends a conversation for one request.
+
+    principal: a name without its realm, empty where it is none of the domain's; given the name, and whether it must
+    have a realm to be one person's. ask: the second factor of whoever has
+    passed the first, given the challenge that is answered, if any, and the code; None: a newer request of the same
+    login took its place.
+    """
+
+    principal: Callable[[bytes, bool], str]
+    ask: Callable[[Session | None, Code], Awaitable[Second | None]]
+
+
+class Talk:
+    """A conversation and what is known of its login. refused: why, once it is. told: that was decided, and what
+    follows until EAP-Failure is no news. found, code: what the first factor found. session: of the challenge that the
+    user answers next; second: what became of it."""
+
+    __slots__ = (
+        "code", "conversation", "domain_id", "examiner", "found", "refused", "second", "session", "told", "user",
+    )  # fmt: skip
+
+    def __init__(self, conversation: Conversation, domain_id: int, examiner: Examiner) -> None:
+        self.conversation = conversation
+        self.domain_id = domain_id
+        self.examiner = examiner
+        self.user = ""
+        self.found = NOTHING
+        self.code: Code | None = None
+        self.session: Session | None = None
+        self.second: Reason | None = None
+        self.refused: Result | None = None
+        self.told = False
+
+
+class Eap:
+    """EAP for all domains. credentials: the server's certificate as it is now; None: there is none. now: seconds of a
+    monotonic clock."""
+
+    def __init__(
+        self,
+        users: EndpointUsers,
+        first: FirstFactors,
+        second: SecondFactor,
+        lockouts: Lockouts,
+        credentials: Callable[[], Credentials | None],
+        *,
+        now: Callable[[], float],
+    ) -> None:
+        self._users = users
+        self._first = first
+        self._second = second
+        self._lockouts = lockouts
+        self._credentials = credentials
+        self._now = now
+        self._talks = Conversations[Talk]()
+        self._loaded: Credentials | None = None
+        self._server: TlsServer | None = None
+
+    def serves(self, domain: Domain) -> bool:
+        """Whether a domain's EAP ends here."""
+        return domain.first_factor in SERVED
+
+    async def check(self, login: Login, domain: Domain, caller: Caller) -> Result | None:
+        """Go on with the conversation that a request is part of, or begin one.
+
+        None: nothing is decided; `login.found` has a challenge, or the refusal that was decided before. A Result: it
+        is; where it is refused, a challenge may be there all the same, with which EAP ends in its own way. PacketError:
+        the request is no answer to the last one. StoreError, SecretError.
+        """
+        talk, state = self._talk(login, domain)
+        if isinstance(talk, Reason):
+            return Result(talk)
+        octets = pull_eap_message(login.request)
+        outcome = talk.conversation.receive(octets) if octets else talk.conversation.begin()
+        try:
+            while isinstance(outcome, Check):
+                verdict = await self._verdict(login, domain, talk, outcome, caller)
+                outcome = talk.conversation.answer(verdict)
+        except BaseException:
+            self._talks.end(login.client.id, state)  # nobody will answer its question
+            raise
+        return self._come_to(login, talk, state, outcome)
+
+    def _talk(self, login: Login, domain: Domain) -> tuple[Talk | Reason, bytes]:
+        now, state = self._now(), login.request.first.get(STATE)
+        if state is not None:
+            talk = self._talks.find(login.client.id, state, now=now)
+            return (Reason.CHALLENGE_OVER if talk is None or talk.domain_id != domain.id else talk), state
+        examiner = self._examiner(domain)
+        if isinstance(examiner, Reason):
+            return examiner, b""
+        size = _fragment_size(login)
+        terms = Terms(self._tls(), examiner.checkable, fragment_size=size, scope=str(domain.id))
+        talk = Talk(Conversation(offers(terms), now=now), domain.id, examiner)
+        return talk, self._talks.add(login.client.id, talk, now=now)
+
+    def _examiner(self, domain: Domain) -> Examiner | Reason:
+        if domain.first_factor is FirstFactor.LOCAL:
+            return Local(partial(self._user, domain.id), partial(self._second.takes_codes, domain))
+        checker = self._first.checker(domain)
+        if isinstance(checker, Reason):
+            return checker
+        return (
+            Directory(checker, partial(self._second.has_codes, domain))
+            if isinstance(checker, Binds)
+            else Reason.METHOD_UNFIT
+        )
+
+    async def _user(self, domain_id: int, name: str) -> User | None:
+        user = self._users.cached(domain_id, name)
+        return await self._users.load(domain_id, name) if user is Missing.MISSING else user
+
+    def _tls(self) -> TlsServer | None:
+        """The server with the certificate as it is now. One that cannot be used leaves the one before at work."""
+        credentials = self._credentials()
+        if credentials != self._loaded:
+            self._loaded = credentials
+            try:
+                self._server = None if credentials is None else _server(credentials)
+            except (ConfigError, OSError) as error:
+                log.error("the server certificate for EAP cannot be used", error=str(error))  # noqa: TRY400
+        return self._server
+
+    async def _verdict(self, login: Login, domain: Domain, talk: Talk, check: Check, caller: Caller) -> Verdict:
+        question = check.question
+        login.method = f"eap-{talk.conversation.method}"
+        if isinstance(question, Password) and question.step:
+            login.user, login.found = talk.user, talk.found
+            return await self._second_factor(talk, Code(as_text(question.password)), caller)
+        name = caller.principal(question.user, isinstance(question, Certificate))
+        login.user = talk.user = name or login.user
+        finding = await self._examine(login, domain, talk.examiner, name, check)
+        if finding.reason is not Reason.NONE:
+            talk.refused = Result(finding.reason)
+            return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
+        talk.found, talk.code = finding.found, finding.code
+        login.found, login.code = finding.found, finding.code
+        if isinstance(question, Password) and question.prompts:
+            return await self._second_factor(talk, Code(""), caller)
+        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed)
+
+    async def _examine(self, login: Login, domain: Domain, examiner: Examiner, name: str, check: Check) -> Finding:
+        if not name:
+            return Finding(Reason.UNKNOWN_REALM)
+        if self._lockouts.some and self._lockouts.refuses(login, domain):
+            return Finding(Reason.LOCKED_OUT)
+        return await examiner.examine(name, check.question)
+
+    async def _second_factor(self, talk: Talk, code: Code, caller: Caller) -> Verdict:
+        """The method can ask for more: whoever needs a second factor is asked while it waits."""
+        second = await caller.ask(talk.session, code)
+        if second is None:
+            raise PacketError("a newer request of the same login", "duplicate")
+        if second.refusal is not None:
+            talk.refused = Result(Reason.NONE, refusal=second.refusal)
+            return Verdict(False, reason=second.refusal.reason.value)
+        if second.session is not None:
+            talk.session = second.session
+            return Verdict(False, prompt=second.prompt)
+        talk.second = second.reason
+        return Verdict(True)
+
+    def _come_to(self, login: Login, talk: Talk, state: bytes, outcome: Outcome) -> Result | None:
+        login.user = talk.user or login.user
+        if isinstance(outcome, Waiting | Check):
+            raise PacketError("an EAP response whose question is still open", "duplicate")
+        if isinstance(outcome, Send):
+            challenge = push_eap_message(outcome.octets) + push_attribute(STATE, state)
+            login.found = Found(challenge=challenge)
+            login.method = f"eap-{talk.conversation.method}"
+            if talk.refused is None or talk.told:
+                return None
+            talk.told = True
+            return talk.refused
+        login.method = outcome.method
+        if outcome.success:
+            login.code = talk.code
+            accept = _accept(login, outcome) + talk.found.accept
+            login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
+            return Result(Reason.NONE, talk.second)
+        return self._refuse(login, talk, state, outcome)
+
+    def _refuse(self, login: Login, talk: Talk, state: bytes, done: Done) -> Result | None:
+        self._talks.end(login.client.id, state)
+        login.found = Found(refuse=push_eap_message(done.octets))
+        if talk.told:
+            return None
+        if talk.refused is not None:
+            return talk.refused
+        log.info("an EAP conversation has failed", client=login.client.name, method=done.method, reason=done.reason)
+        return Result(_why(done))
+
+
+def _server(credentials: Credentials) -> TlsServer:
+    return TlsServer(
+        TlsConfiguration(
+            credentials.certificate_file,
+            credentials.key_file,
+            ca_file=credentials.ca_file,
+            crl_file=credentials.crl_file,
+        )
+    )
+
+
+def _fragment_size(login: Login) -> int:
+    """As much as the link behind the NAS carries (RFC 3579 section 2.4), and not more than ours."""
+    octets = login.request.first.get(FRAMED_MTU)
+    mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
+    return max(SMALLEST, min(mtu, FRAGMENT_SIZE))
+
+
+def _accept(login: Login, done: Done) -> bytes:
+    """EAP-Success, the keys, and the user's name; not for a login that another server has passed on, to which the outer
+    identity was all that the user wanted to tell."""
+    attributes = push_eap_message(done.octets)
+    if done.msk:
+        half = len(done.msk) // 2
+        hiding = Hiding(login.client.secret, login.request.authenticator)
+        attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
+    if PROXY_STATE not in login.request.first and len(done.user) <= MAX_NAME:
+        attributes += push_attribute(USER_NAME, done.user)
+    return attributes
+
+
+def _why(done: Done) -> Reason:
+    if done.failure is Failure.NOT_OFFERED:
+        if NO_SERVER in done.reason:
+            return Reason.NO_SERVER_CERTIFICATE
+        return Reason.METHOD_UNFIT if UNCHECKED in done.reason else Reason.METHOD_NOT_OFFERED
+    if done.failure is Failure.TLS:
+        untrusted = any(each in done.reason for each in _UNTRUSTED)
+        return Reason.SERVER_UNTRUSTED if untrusted else Reason.TLS_FAILED
+    return Reason.CERTIFICATE_REFUSED if done.failure is Failure.CERTIFICATE else Reason.EAP_BROKEN

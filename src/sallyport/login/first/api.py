@@ -1,0 +1,54 @@
+"""The HTTP operations of first factors: /ad/GetFirstFactor, /ad/SetFirstFactor, /ad/CheckFirstFactor."""
+
+from sallyport.domains.service import Domains
+from sallyport.login.first.bodies import (
+    CheckFirstFactor,
+    DomainFirstFactor,
+    FirstFactorChecked,
+    GetFirstFactor,
+    SetFirstFactor,
+)
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.trial import Trials
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: FirstFactors, trials: Trials, domains: Domains, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    factors = Operations("First factors", gate)
+
+    @factors.post("/ad/GetFirstFactor", roles=READERS)
+    async def get_first_factor(body: GetFirstFactor, caller: Caller) -> DomainFirstFactor:
+        """Who checks the passwords of a domain's logins, and how that is configured, but for every secret."""
+        domain = domains.table.by_id[body.domainId]
+        return DomainFirstFactor(domainId=domain.id, firstFactor=domain.first_factor, **service.shown(domain.id))
+
+    @factors.post("/ad/SetFirstFactor", roles=ADMINS)
+    async def set_first_factor(body: SetFirstFactor, caller: Caller) -> Done:
+        """Choose who checks the passwords of a domain's logins; it holds for the next login.
+
+        local: the domain's endpoint users. ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?,
+        startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, winbind?, winbindDomain?}: a bind to the directory,
+        and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}],
+        responseWindowSeconds?, loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?}: other RADIUS
+        servers, to which everything goes. none: the forwarding server has checked it already; only from clients
+        with `passwordVerified`. An `ldap` or `radius` that was set before may be left out.
+        """
+        await service.set(domains.table.by_id[body.domainId], body.firstFactor, body.given())
+        return Done(message=f"the first factor is {body.firstFactor}")
+
+    @factors.post("/ad/CheckFirstFactor", roles=ADMINS)
+    async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:
+        """Try a name and a password out, as a device would bring them, and tell what was done, step by step.
+
+        Nothing is recorded as a login and nobody is asked for a second factor, but a directory counts a wrong password
+        as it does any other. At most five a minute in a domain: 429.
+        """
+        domain = domains.table.by_id[body.domainId]
+        trials.admit(domain)
+        password = body.password.get_secret_value().encode()
+        told = await trials.run(domain, body.userName, password, mschap=body.mschap)
+        return FirstFactorChecked(message=told.message, reason=told.reason, steps=list(told.steps))
+
+    return factors

@@ -1,0 +1,254 @@
+"""One login: from its password field to a Reason. `Ldap.bind` does it for a name and a password of any origin."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import ClassVar, Final, TypeVar
+
+import structlog
+import trio
+
+from sallyport.login.first.ldap import account
+from sallyport.login.first.ldap.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
+from sallyport.login.first.ldap.directory import Directory, ServiceRefused
+from sallyport.login.first.ldap.fields import ASSERTION, USER, LdapFields, principal_pattern
+from sallyport.login.first.ldap.memory import Memory
+from sallyport.login.first.ldap.server import Server, Unreachable
+from sallyport.login.first.model import Fields, Host, Tell
+from sallyport.login.first.mschap import attempt_of, let_in
+from sallyport.login.first.password import given_password, split_digits
+from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
+from sallyport.login.model import NOTHING, Found, Login, Method, Reason
+from sallyport.mfa.model import Code
+from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.mschap import MsChap1, MsChap2
+from sallyport.radius.packet import as_text
+
+CODE_LENGTH: Final = 6
+ACCOUNT_NAME: Final = "sAMAccountName"
+_UNREACHABLE: Final = (Reason.FIRST_FACTOR_UNREACHABLE, NOTHING)
+_Answer = TypeVar("_Answer")
+
+log = structlog.get_logger()
+
+
+class Ldap:
+    """A domain's directory; beside it winbind, where MS-CHAP logins are to be checked, which no bind can."""
+
+    name: ClassVar[str] = "ldap"
+    fields: ClassVar[type[Fields]] = LdapFields
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, LdapFields)  # noqa: S101  the caller made it with `fields`
+        self._fields = fields
+        self._host = host
+        self._winbind = Winbind(host.ntlm_auth, host.domain, fields.winbindDomain) if fields.winbind else None
+        self._memory = Memory(fields.cacheSeconds, host.clock)
+        self._names = [(name, principal_pattern(each)) for name, each in ASSERTION.findall(fields.userFilter)]
+        service = None
+        if fields.bindDN is not None and fields.bindPassword is not None:
+            service = Account(fields.bindDN, fields.bindPassword.get_secret_value())
+        self._directory = Directory(
+            [Server(url, fields.startTls) for url in fields.servers],
+            service,
+            ssl.create_default_context(cadata=fields.caCertificate),
+            host.egress,
+        )
+
+    @property
+    def checks_mschap(self) -> bool:
+        """Whether winbind is there to be asked."""
+        return self._winbind is not None
+
+    async def run(self) -> None:
+        """Carry the connections."""
+        await self._directory.run()
+
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+        """A PAP password, with a code behind it where one may be: the last six characters, where they are digits.
+
+        There is one bind, so there is no second guess: who may type a code and has a password that ends in six digits
+        must type the code behind it, and a code of eight digits does not go into the password field.
+        """
+        login.code = None
+        if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
+            return await self._check_mschap(login, tell)
+        if login.method != Method.PAP:
+            tell(f"a bind needs the password itself, which {login.method} does not bring")
+            return Reason.METHOD_UNFIT
+        given, code = given_password(login), None
+        split = split_digits(given, CODE_LENGTH) if takes_code() else None
+        if split is not None:
+            tell(f"the last {CODE_LENGTH} digits are taken as a code")
+            given, code = split[0], Code(split[1].decode())
+        if b"\0" in given:
+            tell("a password cannot hold a NUL")
+            return Reason.WRONG_PASSWORD
+        reason, found = await self.bind(login.user, as_text(given), tell)
+        login.found = found
+        if reason is Reason.NONE:
+            login.code = code
+        return reason
+
+    async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
+        """Whether it is the user's password, and what is found beside it. Never raises for what is wrong at the
+        directory. An empty password is never sent: to a directory it means an anonymous bind (RFC 4513 section 5.1.2).
+        """
+        if not password or "\0" in password:
+            tell("an empty password, or one with a NUL, is never sent")
+            return Reason.WRONG_PASSWORD, NOTHING
+        remembered = self._memory.recall(user, password)
+        if remembered is not None:
+            tell("the directory said so a short while ago")
+            return Reason.NONE, remembered
+        reason, found = await self._answered(partial(self._ask, user, password, tell), tell) or _UNREACHABLE
+        if reason is Reason.NONE:
+            self._memory.keep(user, password, found)
+        return reason, found
+
+    async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
+        """Whether a user is there and may log in, where somebody else has shown who it is; and what is found beside
+        it. The directory's own rules on passwords are not asked: there is no bind."""
+        answer = await self._answered(partial(self._find, account_name(user), tell), tell)
+        if answer is None:
+            return _UNREACHABLE
+        if isinstance(answer, Reason):
+            return answer, NOTHING
+        _, entry = answer
+        reason = account.state(entry, self._host.clock())
+        return (Reason.NONE, account.found(entry)) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING)
+
+    async def _check_mschap(self, login: Login, tell: Tell) -> Reason:
+        attempt = attempt_of(login)
+        if isinstance(attempt, Reason):
+            return attempt
+        name = hashed_name(login.request.first[USER_NAME])
+        key, found = await self.ask_winbind(login.user, attempt, name, tell)
+        if isinstance(key, Reason):
+            return key
+        let_in(login, attempt, key, name, found)
+        return Reason.NONE
+
+    async def ask_winbind(
+        self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
+    ) -> tuple[bytes | Reason, Found]:
+        """The hash of the NT hash of a user's password, 16 octets, where it made the response, else why not; and what
+        is found beside it. name: the octets that the client hashed as its name.
+
+        The directory says which account it is, so that the password and the groups are those of the same person.
+        """
+        if self._winbind is None:
+            tell("MS-CHAP is checked through winbind, which this domain does not use")
+            return Reason.METHOD_UNFIT, NOTHING
+        answer = await self._answered(partial(self._find, account_name(user), tell), tell)
+        if answer is None:
+            return _UNREACHABLE
+        if isinstance(answer, Reason):
+            return answer, NOTHING
+        _, entry = answer
+        names = entry.of(ACCOUNT_NAME)
+        if not names:
+            tell(f"it has no {ACCOUNT_NAME} that may be read")
+            return Reason.UNKNOWN_USER, NOTHING
+        key = await self._winbind.ask(names[0], attempt, name, tell)
+        return (key, NOTHING) if isinstance(key, Reason) else (key, account.found(entry))
+
+    async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | None:
+        """What the directory answers; None where it does not."""
+        with trio.move_on_after(self._fields.timeoutSeconds):
+            try:
+                return await work()
+            except (Unreachable, ServiceRefused) as error:  # which is in the log, once
+                tell(str(error))
+                return None
+            except Refusal as error:
+                tell(str(error))
+                log.warning("a directory refuses to answer", domain=self._host.domain, error=str(error))
+                return None
+        tell("no answer in time")
+        log.warning("a directory does not answer in time", domain=self._host.domain)
+        return None
+
+    async def _ask(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
+        found = await self._find(user, tell)
+        if isinstance(found, Reason):
+            return found, NOTHING
+        server, entry = found
+        reason = await self._bind_as(server, entry, password, tell)
+        return (reason, account.found(entry)) if reason is Reason.NONE else (reason, NOTHING)
+
+    async def _find(self, user: str, tell: Tell) -> tuple[Server, Entry] | Reason:
+        """A user's entry, and the server that has it; UNKNOWN_USER where there is not exactly one."""
+        pattern = self._fields.userFilter.replace(USER, escaped(user))
+        tell(f"search below {self._fields.baseDN} for {pattern}")
+        attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
+        try:
+            server, entries = await self._directory.search(self._fields.baseDN, pattern, [*attributes], tell)
+        except Refusal as refusal:
+            if refusal.code != SIZE_LIMIT:
+                raise
+            tell("the filter finds many")
+            return Reason.UNKNOWN_USER
+        name = self._name_of(entries[0]) if len(entries) == 1 else None
+        if name is None or name.casefold() != user.casefold():
+            self._tell_none(entries, user, name, tell)
+            return Reason.UNKNOWN_USER
+        tell(f"found {entries[0].dn}")
+        return server, entries[0]
+
+    def _name_of(self, entry: Entry) -> str | None:
+        """The one name under which an entry may log in: from the attribute that the filter names first, of those that
+        the entry has; None where none may be read.
+
+        Directories find an entry by more: by its other attributes and values, and spaces, accents, width do not count;
+        then a login rule or a lock-out for `ann` would not hold for the same person as `Ann ` or `ann@corp.example`.
+        """
+        fits = (pattern.fullmatch(value) for name, pattern in self._names for value in entry.of(name))
+        return next((fit["user"] for fit in fits if fit), None)
+
+    def _tell_none(self, entries: list[Entry], user: str, name: str | None, tell: Tell) -> None:
+        if not entries:
+            tell("nobody was found")
+        elif len(entries) > 1:
+            tell(f"more than one was found: {', '.join(entry.dn for entry in entries)}")
+            log.warning("a user's name finds more than one entry", domain=self._host.domain, user=user)
+        elif name is not None:
+            tell(f"found {entries[0].dn} by another name than its own: log in as {name}")
+        else:
+            tell(f"found {entries[0].dn}, whose name may not be read")
+
+    async def _bind_as(self, server: Server, entry: Entry, password: str, tell: Tell) -> Reason:
+        try:
+            connection = await self._directory.bind(server, Account(entry.dn, password), tell)
+        except Refusal as refusal:
+            reason = account.why_refused(refusal, entry, self._host.clock())
+            if reason is Reason.NONE:
+                raise
+            tell(f"bind as {entry.dn}: {refusal}")
+            return reason
+        tell(f"bind as {entry.dn}: success")
+        try:
+            return Reason.PASSWORD_MUST_CHANGE if await _must_change(connection, entry) else Reason.NONE
+        finally:
+            connection.close()
+
+
+async def _must_change(connection: Connection, entry: Entry) -> bool:
+    """Whether the directory lets the user do nothing but change the password. The bindings do not show what the
+    control says beside a success, so a server with a policy is asked for the user's own entry."""
+    if account.must_change(entry):
+        return True
+    if not connection.has_policy:
+        return False
+    try:
+        await connection.read(entry.dn, ["1.1"])
+    except Refusal as refusal:
+        return refusal.code == INSUFFICIENT_ACCESS and "restricted" in str(refusal)
+    return False
+
+
+def escaped(value: str) -> str:
+    """A value as it stands in a filter (RFC 4515 section 3)."""
+    return "".join(f"\\{ord(each):02x}" if each in "\\*()\0" else each for each in value)

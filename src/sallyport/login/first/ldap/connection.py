@@ -1,0 +1,226 @@
+"""One LDAP conversation over an open stream: a bind, then searches.
+
+libldap is given a Unix socket in a directory of mode 0700 that is gone again once it has connected; behind it two
+tasks hand the octets on. So nothing that libldap does by blocking calls takes time, and to hang up ends what it waits
+for. Referrals are neither followed nor shown.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import trio
+
+from sallyport.login.first.ldap.server import Unreachable
+
+if TYPE_CHECKING:
+    import bonsai
+    from bonsai.trio import TrioLDAPConnection
+
+SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
+INAPPROPRIATE_AUTHENTICATION: Final = 48
+INVALID_CREDENTIALS: Final = 49
+INSUFFICIENT_ACCESS: Final = 50
+BUSY: Final = 51
+UNAVAILABLE: Final = 52
+_CHUNK: Final = 65_536
+_MAX_TEXT: Final = 300
+_ANY: Final = re.compile("")
+_FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
+
+
+class Policy(Enum):
+    """What the password policy control says (draft-behera-ldap-password-policy)."""
+
+    LOCKED = "account locked"
+    EXPIRED = "password expired"
+    MUST_CHANGE = "password must be changed"
+
+
+class Refusal(Exception):
+    """The directory's answer is no. code: of RFC 4511. policy: what its password policy adds."""
+
+    def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.policy = policy
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry. values: by the attribute's name in lower case."""
+
+    dn: str
+    values: Mapping[str, tuple[str, ...]]
+
+    def of(self, attribute: str) -> tuple[str, ...]:
+        """The values of an attribute, in any case; empty where there are none, or they may not be read."""
+        return self.values.get(attribute.lower(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whom to bind as."""
+
+    dn: str
+    password: str
+
+
+class Connection:
+    """A bound connection. has_policy: the server has answered the password policy control."""
+
+    def __init__(self, ldap: TrioLDAPConnection, relay: trio.CancelScope, *, has_policy: bool) -> None:
+        self._ldap = ldap
+        self._relay = relay
+        self.has_policy = has_policy
+        self.used_at = trio.current_time()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not hung up yet."""
+        return not self._relay.cancel_called
+
+    async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
+        """The entries below, and at, a base that fit a filter, at most two. Refusal: SIZE_LIMIT where there are more.
+        Unreachable."""
+        return await self._search(base, pattern, attributes, 2, whole_tree=True)
+
+    async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
+        """One entry, where it may be read. Refusal, Unreachable."""
+        return await self._search(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
+
+    async def _search(
+        self, base: str, pattern: str, attributes: Sequence[str], limit: int, *, whole_tree: bool
+    ) -> list[Entry]:
+        import bonsai
+
+        scope = bonsai.LDAPSearchScope.SUBTREE if whole_tree else bonsai.LDAPSearchScope.BASE
+        try:
+            found = await self._ldap.search(base, scope, pattern, list(attributes), sizelimit=limit)
+        except (bonsai.LDAPError, SystemError, ValueError) as error:
+            raise _meant(error) from None
+        self.used_at = trio.current_time()
+        return [_entry(each) for each in found]
+
+    def close(self) -> None:
+        """Say goodbye, and hang up."""
+        self._ldap.close()
+        self._relay.cancel()
+
+
+async def bind(
+    stream: trio.abc.Stream, nursery: trio.Nursery, account: Account | None, *, asks_policy: bool = False
+) -> Connection:
+    """Bind, once, over a stream, which belongs to the connection from now on, and is closed where this fails.
+
+    nursery: carries the connection until it is closed. account: None to stay anonymous. asks_policy: with the
+    password policy control. Refusal, Unreachable.
+    """
+    relay = trio.CancelScope()
+    try:
+        ldap, control = await _bind(stream, nursery, account, relay, asks_policy=asks_policy)
+    except BaseException as error:
+        relay.cancel()
+        await trio.aclose_forcefully(stream)
+        if isinstance(error, Exception):
+            raise _meant(error) from None
+        raise
+    return Connection(ldap, relay, has_policy=control is not None)
+
+
+async def _bind(
+    stream: trio.abc.Stream,
+    nursery: trio.Nursery,
+    account: Account | None,
+    relay: trio.CancelScope,
+    *,
+    asks_policy: bool,
+) -> tuple[TrioLDAPConnection, object]:
+    """The bound connection, and what the control says. The bindings' errors; OSError: there is no local socket."""
+    import bonsai
+    from bonsai.trio import TrioLDAPConnection
+
+    # Names come from the directory, and go back to it: the bindings' own check of their form fails a whole search for
+    # a legal one with a # inside (RFC 4514 section 2.4), and takes what is behind a ; for a name of its own.
+    bonsai.LDAPDN._dnregex = _ANY
+    with TemporaryDirectory(prefix="sallyport-") as directory, trio.CancelScope() as until_connected:
+        path = f"{directory}/ldap"
+        client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
+        client.set_async_connection_class(TrioLDAPConnection)
+        client.set_password_policy(asks_policy)
+        if account is not None:
+            client.set_credentials("SIMPLE", account.dn, account.password)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
+        listener.listen(1)
+        nursery.start_soon(_carry, listener, stream, until_connected, relay)
+        # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once: to
+        # give up before would close that socket under it.
+        until_connected.shield = True
+        opened = await client.connect(is_async=True)
+    return opened if asks_policy else (opened, None)
+
+
+async def _carry(
+    listener: socket.socket,
+    stream: trio.abc.Stream,
+    until_connected: trio.CancelScope,
+    relay: trio.CancelScope,
+) -> None:
+    """Take libldap's connection, and hand on what comes from either side until one of them ends.
+
+    Where it cannot be taken, as without a free file descriptor, libldap is hung up on: that ends this attempt alone.
+    """
+    try:
+        with relay, suppress(OSError):
+            with trio.socket.from_stdlib_socket(listener) as local:
+                near, _ = await local.accept()
+                until_connected.shield = False
+            async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
+                nursery.start_soon(_hand_on, inner, stream, relay)
+                nursery.start_soon(_hand_on, stream, inner, relay)
+    finally:
+        relay.cancel()
+        until_connected.shield = False
+        with suppress(*_FAILED):
+            await trio.aclose_forcefully(stream)
+
+
+async def _hand_on(source: trio.abc.Stream, sink: trio.abc.Stream, relay: trio.CancelScope) -> None:
+    try:
+        while part := await source.receive_some(_CHUNK):
+            await sink.send_all(part)
+    except _FAILED:
+        pass
+    relay.cancel()
+
+
+def _entry(found: bonsai.LDAPEntry) -> Entry:
+    values = {name.lower(): tuple(str(each) for each in found[name]) for name in found if name != "dn"}
+    return Entry(str(found.dn), values)
+
+
+def _meant(error: Exception) -> Refusal | Unreachable:
+    """What an error on the way to an answer, or in reading it, means."""
+    import bonsai
+
+    if not isinstance(error, bonsai.LDAPError):
+        return Unreachable(f"LDAP could not be spoken: {type(error).__name__}")
+    if isinstance(error, (bonsai.ConnectionError, bonsai.ClosedConnection, bonsai.TimeoutError)):
+        return Unreachable("the server broke the connection off")
+    policies = {
+        bonsai.AccountLocked: Policy.LOCKED,
+        bonsai.PasswordExpired: Policy.EXPIRED,
+        bonsai.ChangeAfterReset: Policy.MUST_CHANGE,
+    }
+    policy = next((policy for kind, policy in policies.items() if isinstance(error, kind)), None)
+    code = error.code if policy is None else INVALID_CREDENTIALS
+    return Refusal(code, str(error)[:_MAX_TEXT].replace("\n", " "), policy)

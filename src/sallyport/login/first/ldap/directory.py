@@ -1,0 +1,192 @@
+"""A directory of several servers: which one is asked, which ones rest, and the service account's connections.
+
+A server that fails rests for a while; it is asked again sooner only where all others fail too. Connections that the
+service account is bound on are kept for the next search.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.login.first.ldap.connection import (
+    BUSY,
+    INAPPROPRIATE_AUTHENTICATION,
+    INVALID_CREDENTIALS,
+    UNAVAILABLE,
+    Account,
+    Connection,
+    Entry,
+    Refusal,
+    bind,
+)
+from sallyport.login.first.ldap.server import Server, Unreachable
+from sallyport.login.first.model import Tell
+from sallyport.mfa.egress import Egress
+
+REST_S: Final = 30.0
+WRONG_ACCOUNT_REST_S: Final = 300.0
+"""A service account whose password is wrong is left alone, so that the directory does not lock it for good."""
+IDLE_S: Final = 60.0
+MAX_IDLE: Final = 4
+AT_ONCE: Final = 16
+"""So many logins are with the directory at a time; the others wait for their turn, within their time."""
+
+log = structlog.get_logger()
+
+
+class ServiceRefused(Exception):
+    """The directory does not take the service account."""
+
+
+class Directory:
+    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must run."""
+
+    def __init__(
+        self, servers: Sequence[Server], service: Account | None, trust: ssl.SSLContext, egress: Egress
+    ) -> None:
+        self._servers = tuple(servers)
+        self._service = service
+        self._trust = trust
+        self._egress = egress
+        self._rests_until = dict.fromkeys(self._servers, 0.0)
+        self._idle: dict[Server, list[Connection]] = {server: [] for server in self._servers}
+        self._without_policy: set[Server] = set()
+        self._refused: tuple[float, str] = (0.0, "")
+        self._room = trio.CapacityLimiter(AT_ONCE)
+        self._running = trio.Event()
+        self._nursery: trio.Nursery
+
+    async def run(self) -> None:
+        """Carry the connections, and close those that are not needed any more, until cancelled."""
+        async with trio.open_nursery() as self._nursery:
+            self._running.set()
+            while True:
+                await trio.sleep(IDLE_S / 2)
+                for server, idle in self._idle.items():
+                    self._idle[server] = [connection for connection in idle if _is_fresh(connection)]
+                    for connection in set(idle).difference(self._idle[server]):
+                        connection.close()
+
+    # --- the service account ----------------------------------------------------------------------------------
+
+    async def search(
+        self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
+    ) -> tuple[Server, list[Entry]]:
+        """What the service account finds, as `Connection.search`, and at which server. Refusal, ServiceRefused;
+        Unreachable: at none."""
+        await self._running.wait()
+        servers = self._in_order()
+        async with self._room:
+            for left in range(len(servers), 0, -1):
+                server = servers[-left]
+                # A share is kept for the bind.
+                share = (trio.current_effective_deadline() - trio.current_time()) / (left + 1)
+                with trio.move_on_after(max(share, 0.0)):
+                    try:
+                        return server, await self._search_at(server, base, pattern, attributes, tell)
+                    except Unreachable as error:
+                        self._rest(server, str(error), tell)
+                        continue
+                self._rest(server, "no answer in time", tell)
+        raise Unreachable("no server of the directory answers")
+
+    async def _search_at(
+        self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell
+    ) -> list[Entry]:
+        """On a kept connection; where that turns out to be dead, on a new one."""
+        kept = self._take(server)
+        if kept is not None:
+            try:
+                return await self._search_on(kept, server, base, pattern, attributes)
+            except Unreachable:
+                tell(f"{server}: the kept connection is dead")
+        fresh = await self._bind_service(server, tell)
+        return await self._search_on(fresh, server, base, pattern, attributes)
+
+    async def _search_on(
+        self, connection: Connection, server: Server, base: str, pattern: str, attributes: Sequence[str]
+    ) -> list[Entry]:
+        try:
+            found = await connection.search(base, pattern, attributes)
+        except Refusal as error:
+            connection.close()
+            if error.code in (BUSY, UNAVAILABLE):
+                raise Unreachable(f"{server}: {error}") from None
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        if len(self._idle[server]) < MAX_IDLE:
+            self._idle[server].append(connection)
+        else:
+            connection.close()
+        return found
+
+    def _take(self, server: Server) -> Connection | None:
+        idle = self._idle[server]
+        while idle:
+            connection = idle.pop()
+            if _is_fresh(connection):
+                return connection
+            connection.close()
+        return None
+
+    async def _bind_service(self, server: Server, tell: Tell) -> Connection:
+        until, why = self._refused
+        if trio.current_time() < until:
+            raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
+        stream = await server.connect(self._trust, self._egress, tell)
+        try:
+            connection = await bind(stream, self._nursery, self._service)
+        except Refusal as error:
+            if error.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
+                raise Unreachable(f"{server}: {error}") from None
+            self._refused = (trio.current_time() + WRONG_ACCOUNT_REST_S, str(error))
+            log.warning("a directory refuses the service account", server=str(server), error=str(error))
+            raise ServiceRefused(f"{server} refuses the service account: {error}") from None
+        tell(f"{server}: bound as {self._service.dn if self._service else 'nobody (anonymous)'}")
+        return connection
+
+    # --- users ------------------------------------------------------------------------------------------------
+
+    async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
+        """Bind as a user, once: at this server, or at another where no connection to it can be made.
+
+        The caller closes the connection. Refusal, Unreachable.
+        """
+        for each in (server, *(other for other in self._in_order() if other != server)):
+            async with self._room:
+                try:
+                    stream = await each.connect(self._trust, self._egress, tell)
+                except Unreachable as error:
+                    self._rest(each, str(error), tell)
+                    continue
+                # The bindings give a reference too many away where no control is answered, so it is asked for once.
+                asks_policy = each not in self._without_policy
+                connection = await bind(stream, self._nursery, account, asks_policy=asks_policy)
+            if not connection.has_policy:
+                self._without_policy.add(each)
+            return connection
+        raise Unreachable("no server of the directory answers")
+
+    # --- health -----------------------------------------------------------------------------------------------
+
+    def _in_order(self) -> list[Server]:
+        """All servers: those that are well, then those that rest, each in the order that was set."""
+        now = trio.current_time()
+        return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
+
+    def _rest(self, server: Server, why: str, tell: Tell) -> None:
+        tell(why)
+        if self._rests_until[server] <= trio.current_time():
+            log.warning("a directory server does not answer", server=str(server), error=why)
+        self._rests_until[server] = trio.current_time() + REST_S
+
+
+def _is_fresh(connection: Connection) -> bool:
+    return connection.is_open and trio.current_time() - connection.used_at < IDLE_S

@@ -1,0 +1,119 @@
+"""From a directory server's URL to an open stream: resolved, checked against egress, connected, encrypted."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from sallyport.login.first.ldap.fields import split_url
+from sallyport.mfa.model import ProviderError
+
+if TYPE_CHECKING:
+    from sallyport.login.first.model import Tell
+    from sallyport.mfa.egress import Egress
+
+# An ExtendedRequest for StartTLS, message 1, and its answer (RFC 4511 sections 4.12 and 4.14) as far as they are fixed.
+_OID: Final = b"1.3.6.1.4.1.1466.20037"
+_START_TLS: Final = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x16" + _OID
+_ANSWER: Final = b"\x02\x01\x01\x78"
+_ENUMERATED: Final = b"\x0a\x01"
+_MAX_ANSWER: Final = 4096
+
+
+class Unreachable(Exception):
+    """A server that cannot be asked, or broke off. The message is for an admin, without secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One directory server. start_tls: an `ldap://` connection is encrypted before anything is said."""
+
+    url: str
+    start_tls: bool
+
+    def __str__(self) -> str:
+        return self.url
+
+    async def connect(self, trust: ssl.SSLContext, egress: Egress, tell: Tell) -> trio.abc.Stream:
+        """A stream to one of the server's addresses that may be connected to; its certificate holds for the URL's
+        host. Unreachable."""
+        scheme, host, port = split_url(self.url)
+        stream = await _connected(host, port, egress, tell)
+        if scheme == "ldap" and not self.start_tls:
+            return stream
+        try:
+            if scheme == "ldap":
+                await _start_tls(stream)
+            secured = trio.SSLStream(stream, trust, server_hostname=host, https_compatible=True)
+            await secured.do_handshake()
+        except BaseException as error:
+            await trio.aclose_forcefully(stream)
+            if isinstance(error, (trio.BrokenResourceError, OSError)):
+                raise Unreachable(f"{self}: {_why(error)}") from None
+            raise
+        tell(f"{self}: encrypted, and the certificate is right for {host}")
+        return secured
+
+
+async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.SocketStream:
+    """TCP to the first address that answers; each is given its share of the time that is left."""
+    try:
+        addresses = await egress.resolve(host, port)
+    except ProviderError as error:
+        raise Unreachable(str(error)) from None
+    for left in range(len(addresses), 0, -1):
+        address = addresses[-left]
+        share = (trio.current_effective_deadline() - trio.current_time()) / left
+        with trio.move_on_after(max(share, 0.0)):
+            try:
+                stream = await trio.open_tcp_stream(address, port)
+            except OSError:
+                tell(f"{address} port {port}: no connection")
+                continue
+            tell(f"connected to {address} port {port}")
+            return stream
+        tell(f"{address} port {port}: no connection in time")
+    raise Unreachable(f"{host} port {port}: no connection")
+
+
+async def _start_tls(stream: trio.SocketStream) -> None:
+    """Agree on TLS. Octets behind the answer are refused: somebody on the way may have put them there."""
+    await stream.send_all(_START_TLS)
+    answer = bytearray()
+    while (size := _size(answer)) is None or len(answer) < size:
+        part = await stream.receive_some(_MAX_ANSWER)
+        answer += part
+        if not part or len(answer) > _MAX_ANSWER:
+            raise trio.BrokenResourceError
+    at = answer.find(_ENUMERATED)
+    if len(answer) != size or _ANSWER not in answer or at < 0 or answer[at + 2 : at + 3] != b"\0":
+        raise _NoTls
+
+
+def _size(answer: bytes | bytearray) -> int | None:
+    """How long an LDAP message is in all; None while its length is not there yet (X.690 section 8.1.3)."""
+    if len(answer) < 2:
+        return None
+    if answer[1] < 0x80:
+        return 2 + answer[1]
+    head = 2 + (answer[1] & 0x7F)
+    return None if len(answer) < head else head + int.from_bytes(answer[2:head])
+
+
+class _NoTls(trio.BrokenResourceError):
+    """The server does not offer StartTLS."""
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong on the way to an encrypted stream."""
+    if isinstance(error, _NoTls):
+        return "it refuses StartTLS"
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    return "no TLS connection" if cause is not None else "it broke the connection off"

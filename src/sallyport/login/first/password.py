@@ -1,0 +1,105 @@
+"""The `local` first factor: an endpoint user's password, as PAP or CHAP brings it (RFC 2865 sections 5.2 and 5.3)."""
+
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from typing import Final
+
+from sallyport.endpoints.model import User
+from sallyport.login.first.mschap import check_mschap
+from sallyport.login.model import Found, Login, Method, Reason
+from sallyport.mfa.model import Code
+from sallyport.radius.attributes import (
+    CHAP_CHALLENGE,
+    CHAP_PASSWORD,
+    USER_PASSWORD,
+)
+from sallyport.radius.packet import as_text
+from sallyport.radius.password import chap_holds, reveal_password
+
+CODE_LENGTHS: Final = (6, 8)
+
+
+def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
+    """Whether what came is the user's password.
+
+    takes_code: whether a code of 6 or 8 digits may stand behind a PAP password; then `login.code` is what stood there.
+    Raises PacketError: the password field is malformed.
+    """
+    login.code = None
+    if login.method == Method.PAP:
+        given = given_password(login)
+        if user is None:
+            return Reason.UNKNOWN_USER
+        if is_password(given, user):
+            return Reason.NONE
+        return _split_code(login, given, user) if takes_code() else Reason.WRONG_PASSWORD
+    check = _CHECKS.get(login.method)
+    return Reason.NO_CREDENTIALS if check is None else check(login, user)
+
+
+def check_chap(login: Login, user: User | None) -> Reason:
+    """Whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
+    if user is None:
+        return Reason.UNKNOWN_USER
+    value, challenge = _chap(login)
+    right = len(value) == 17 and any(chap_holds(value, password, challenge) for password in user.passwords)
+    return Reason.NONE if right else Reason.WRONG_PASSWORD
+
+
+_CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
+    Method.CHAP: check_chap,
+    Method.MSCHAP: check_mschap,
+    Method.MSCHAP2: check_mschap,
+}
+
+
+def known(user: User, accept: bytes = b"") -> Found:
+    """What an endpoint user who has passed brings: groups, for the rules, and how long the session may last. accept:
+    attributes of the answer that are there already."""
+    return Found(accept=accept, groups=user.groups, session_s=user.session_s)
+
+
+def given_password(login: Login) -> bytes:
+    """The User-Password of a PAP login in clear. PacketError: it is malformed."""
+    return reveal_password(login.request.first[USER_PASSWORD], login.client.secret, login.request.authenticator)
+
+
+def ends_in_code(login: Login) -> bool:
+    """Whether a PAP password ends in so many digits that a code may stand behind it. PacketError: it is malformed."""
+    return login.method == Method.PAP and split_digits(given_password(login), CODE_LENGTHS[0]) is not None
+
+
+def typed_code(login: Login) -> Code:
+    """What was typed instead of a password, in answer to a challenge. PacketError: the field is malformed."""
+    if login.method == Method.PAP:
+        return Code(as_text(given_password(login)))
+    return Code(None, *_chap(login)) if login.method == Method.CHAP else Code("")
+
+
+def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
+    """A password and the code of so many digits behind it, from the right end and without a separator, so that any
+    password may be before it; None where there is none."""
+    password, digits = given[:-length], given[-length:]
+    return (password, digits) if password and digits.isdigit() else None
+
+
+def is_password(given: bytes, user: User) -> bool:
+    """Whether these octets are the user's password, in constant time for each spelling."""
+    for password in user.passwords:  # noqa: SIM110  a generator costs half a microsecond, for every login
+        if compare_digest(given, password):
+            return True
+    return False
+
+
+def _split_code(login: Login, given: bytes, user: User) -> Reason:
+    for length in CODE_LENGTHS:
+        split = split_digits(given, length)
+        if split is not None and is_password(split[0], user):
+            login.code = Code(split[1].decode())
+            return Reason.NONE
+    return Reason.WRONG_PASSWORD
+
+
+def _chap(login: Login) -> tuple[bytes, bytes]:
+    first = login.request.first
+    return first[CHAP_PASSWORD], first.get(CHAP_CHALLENGE, login.request.authenticator)

@@ -1,0 +1,46 @@
+"""The SQL of first factors. All fields of a kind are sealed together under `first_factors/DOMAIN/KIND`."""
+
+from dataclasses import dataclass
+
+from sallyport.store.model import Tx
+
+Key = tuple[int, str]
+"""A domain's id and a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRow:
+    """How a domain's first factor of one kind is configured. fields: sealed JSON. changed_at: microseconds."""
+
+    domain_id: int
+    kind: str
+    fields: bytes
+    changed_at: int
+
+    @property
+    def identity(self) -> str:
+        """What the fields are sealed for."""
+        return identity(self.domain_id, self.kind)
+
+
+def identity(domain_id: int, kind: str) -> str:
+    """What the fields of a kind are sealed for."""
+    return f"first_factors/{domain_id}/{kind}"
+
+
+def load(tx: Tx) -> dict[Key, FactorRow]:
+    """All configurations."""
+    rows = tx.all(FactorRow, "select domain_id, kind, fields, changed_at from first_factors order by domain_id, kind")
+    return {(row.domain_id, row.kind): row for row in rows}
+
+
+def save(tx: Tx, row: FactorRow) -> None:
+    """Set a domain's configuration of one kind, in the place of the one before."""
+    tx.execute(
+        "insert into first_factors (domain_id, kind, fields, changed_at) values (:domain_id, :kind, :fields, :at) "
+        "on conflict (domain_id, kind) do update set fields = excluded.fields, changed_at = excluded.changed_at",
+        domain_id=row.domain_id,
+        kind=row.kind,
+        fields=row.fields,
+        at=row.changed_at,
+    )

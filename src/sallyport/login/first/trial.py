@@ -1,0 +1,175 @@
+"""Tries out a domain's first factor for an admin: one login as a device would bring it, told step by step.
+
+Nothing of it is recorded as a login, nobody is asked for a second factor, and the inventory hears nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from secrets import token_bytes
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import Conflict, Invalid, TooMany
+from sallyport.domains.model import Domain, FirstFactor
+from sallyport.domains.service import Domains
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.inventory.clients.model import Client, Signatures
+from sallyport.login.first.password import check_password, ends_in_code
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.winbind.checker import hashed_name
+from sallyport.login.model import Answered, Login, Method, Reason
+from sallyport.login.pipeline import who
+from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
+from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
+from sallyport.radius.password import MAX_PASSWORD, hide_password
+
+SOURCE: Final = ("127.0.0.1", 0)
+DEVICE: Final = b"sallyport"
+MAX_NAME: Final = 253
+PER_MINUTE: Final = 5
+"""So many trials a domain may have over HTTP: whoever may try passwords must not be able to guess them."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a trial went. reason: NONE where the password is right. steps: what was done, for a person."""
+
+    reason: Reason
+    steps: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What it came to."""
+        return self.steps[-1]
+
+
+class Trials:
+    """Tries out first factors. has_codes: whether a user has codes, which may stand behind the password."""
+
+    def __init__(
+        self,
+        domains: Domains,
+        users: EndpointUsers,
+        first: FirstFactors,
+        has_codes: Callable[[Domain, str], Awaitable[bool]],
+        clock: Clock,
+    ) -> None:
+        self._domains = domains
+        self._users = users
+        self._first = first
+        self._has_codes = has_codes
+        self._clock = clock
+        self._lately: dict[int, deque[int]] = {}
+
+    def admit(self, domain: Domain) -> None:
+        """Count a trial. TooMany: the domain has had as many as a minute may have."""
+        now = self._clock()
+        lately = self._lately.setdefault(domain.id, deque())
+        while lately and lately[0] <= now - 60 * SECOND:
+            lately.popleft()
+        if len(lately) >= PER_MINUTE:
+            raise TooMany(f"more than {PER_MINUTE} trials a minute")
+        lately.append(now)
+
+    async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> Told:
+        """Check a name and a password. mschap: brought by MS-CHAPv2, else by PAP. Conflict: nobody is asked in this
+        domain. Invalid, StoreError, SecretError."""
+        if domain.first_factor is FirstFactor.NONE:
+            raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
+        login = self._login(domain, user, password, mschap)
+        steps: list[str] = []
+        if self._first.is_running:
+            reason = await self._reason(login, domain, steps)
+        else:  # a command without a service
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self._first.run)
+                reason = await self._reason(login, domain, steps)
+                nursery.cancel_scope.cancel()
+        steps.append(_told(login, reason))
+        log.info("a first factor was tried out", domain=domain.id, user=login.user, reason=reason.value)
+        return Told(reason, tuple(steps))
+
+    async def _reason(self, login: Login, domain: Domain, steps: list[str]) -> Reason:
+        reason = who(login, self._domains.table)
+        if reason is not Reason.NONE:
+            return reason
+        steps.append(f"user {login.user} of the domain {domain.name}, whose first factor is {domain.first_factor}")
+
+        carries_code = ends_in_code(login) and await self._has_codes(domain, login.user)
+
+        def takes_code() -> bool:
+            return carries_code
+
+        if domain.first_factor is FirstFactor.LOCAL:
+            return check_password(login, await self._users.load(domain.id, login.user), takes_code)
+        return await self._first.check(login, domain, takes_code, steps.append)
+
+    def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
+        """A login as a device of this domain alone brings it. Invalid: RADIUS cannot carry it."""
+        name = user.encode()
+        if not 1 <= len(name) <= MAX_NAME:
+            raise Invalid("invalid userName")
+        if len(password) > MAX_PASSWORD:
+            raise Invalid("invalid password")
+        secret, authenticator = token_bytes(16), token_bytes(16)
+        shared = SharedSecret(secret)
+        body = push_attribute(USER_NAME, name) + push_attribute(NAS_IDENTIFIER, DEVICE)
+        if mschap:
+            body += _responded(name, password)
+        else:
+            body += push_attribute(USER_PASSWORD, hide_password(password, shared, authenticator))
+        request = decode(encode_request(ACCESS_REQUEST, 0, shared, body, authenticator=authenticator), shared)
+        client = Client(
+            id=0, tenant_id=domain.tenant_id, name="a trial", network=f"{SOURCE[0]}/32", secret=secret, all_domains=0,
+            domain_ids=(domain.id,), product="", require_message_authenticator=Signatures.YES,
+            limit_proxy_state=Signatures.AUTO, password_verified=0, signed_since=None, proxy_state_limited_since=None,
+            coa_port=0,
+        )  # fmt: skip
+        login = Login(request, client, SOURCE, self._clock(), _Nobody(), Entry((SOURCE, 0), authenticator))
+        login.method = Method.MSCHAP2 if mschap else Method.PAP
+        return login
+
+
+def _responded(name: bytes, password: bytes) -> bytes:
+    """The attributes of an MS-CHAPv2 login."""
+    attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
+    response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
+    return push_attempt(replace(attempt, response=response))
+
+
+class _Nobody:
+    """An exchange without a socket: nothing comes of a trial."""
+
+    number = 0
+
+    def committed(self, entry: Answered, now: int) -> None:
+        """It is not written."""
+
+    def abandoned(self, entry: Answered) -> None:
+        """Nor is it waited for."""
+
+
+def _told(login: Login, reason: Reason) -> str:
+    if reason is not Reason.NONE:
+        return f"refused: {reason}"
+    if login.found.challenge is not None:
+        return "not decided: the first factor asks for more, which a trial does not answer"
+    parts = ["the password is right"]
+    if login.code is not None:
+        parts.append("with a code behind it")
+    if login.found.groups:
+        parts.append(f"groups: {', '.join(sorted(login.found.groups))}")
+    if login.found.ous:
+        parts.append(f"units: {', '.join(sorted(login.found.ous))}")
+    return "; ".join(parts)

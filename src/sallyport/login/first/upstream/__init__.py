@@ -1,0 +1,17 @@
+"""The first factor `radius`: another RADIUS server, to which everything goes (RFC 2865 section 2.3), EAP too.
+
+    fields   what is configured
+    checker  a login: what is asked, and what the answer comes to
+    rewrite  a request and an answer as they look on the other hop: hidden with its secret
+    names    realms, and whom an Accept names
+    health   whether a home server is alive: states and times as FreeRADIUS has them; no socket, no clock
+    lanes    the sockets of a home server; each has 256 identifiers
+    pool     which home server is asked; who waits for which answer; what moves to another server
+
+Retransmits of the NAS drive ours: a request is sent again when the NAS sends it again, as the same packet, so that the
+server behind sees what it would have seen without us. Nobody waits longer than `pool.LIMIT_S`, or the response window
+where that is longer.
+
+A login that waits costs its parked task and an entry under its identifier, and no task or timer of its own on this
+side: what is due is looked up a few times a second among those that wait.
+"""

@@ -1,0 +1,207 @@
+"""Passes logins on to the home servers of a domain, and says what their answers come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from secrets import token_bytes
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import structlog
+import trio
+
+from sallyport.base.errors import PacketError
+from sallyport.login.first.model import Fields, Host, Tell, silent
+from sallyport.login.first.password import CODE_LENGTHS, given_password, split_digits
+from sallyport.login.first.upstream.fields import HomeServerFields, UpstreamFields
+from sallyport.login.first.upstream.health import State
+from sallyport.login.first.upstream.home import HomeServer
+from sallyport.login.first.upstream.names import accepted_user, split_name
+from sallyport.login.first.upstream.pool import Pool, Question
+from sallyport.login.first.upstream.rewrite import Back, Forward
+from sallyport.login.model import Found, Login, Reason
+from sallyport.mfa.model import Code
+from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, as_text
+
+if TYPE_CHECKING:
+    from sallyport.metrics import Cell
+
+MARK_OCTETS: Final = 8
+LOCATE_S: Final = 10.0  # so long the first logins wait for the servers' names to be looked up
+
+log = structlog.get_logger()
+
+
+class Upstream:
+    """Other RADIUS servers, to which everything goes."""
+
+    name: ClassVar[str] = "radius"
+    fields: ClassVar[type[Fields]] = UpstreamFields
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, UpstreamFields)  # noqa: S101  the caller made it with `fields`
+        self._label = str(host.domain_id)
+        self._domain = host.domain
+        self._metrics = host.upstream
+        self._strips_realm = fields.stripRealm
+        self._checks = fields.statusCheck
+        self._back = Back(host.hidden)
+        # Random, so that nobody can send it who has not had a request of ours, and its own for each domain: a request
+        # may well pass here twice, on the way from one domain to another.
+        self._mark = token_bytes(MARK_OCTETS)
+        servers = [self._home_server(each) for each in fields.servers]
+        self._pool = Pool(servers, fields, host.domain_id, host.upstream, host.egress)
+        self._cells: dict[str, Cell] = {}
+
+    def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
+        """Pass a login on without a task for it; see `AtOnce.begin`."""
+        if not self._pool.located.is_set() or self._was_here(login):
+            return False
+        question = self._question(login, takes_code)
+        question.done = partial(self._say, login, question, done)
+        return self._send(login, question)
+
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+        """Pass a login on and wait for the answer; see `Checker.check`. PacketError also where it has no room for what
+        is added."""
+        if self._was_here(login):
+            tell("the login was here before: the server that it is passed on to sends it back")
+            return Reason.PROXY_LOOP
+        question, over = self._question(login, takes_code), trio.Event()
+        question.done = over.set
+        with trio.move_on_after(LOCATE_S):
+            await self._pool.located.wait()
+        if not self._send(login, question):
+            return self._unreachable(tell)
+        tell(f"asks {question.server}")
+        try:
+            await over.wait()
+        finally:
+            login.known.on_again = None
+            self._pool.leave(question, trio.current_time())
+        for server in question.tried[1:]:
+            tell(f"no answer in time: asks {server}")
+        return self._judge(login, question, tell)
+
+    async def run(self) -> None:
+        """Keep the servers' sockets and look after their health, until cancelled."""
+        for server in self._pool.servers:
+            self._metrics.moved(self._label, "", server.health.state)
+        try:
+            await self._pool.run()
+        finally:
+            for server in self._pool.servers:
+                self._metrics.moved(self._label, server.health.state, "")
+
+    def _home_server(self, fields: HomeServerFields) -> HomeServer:
+        secret = SharedSecret(fields.secret.get_secret_value().encode())
+        return HomeServer(
+            fields.host, fields.port, secret, trio.current_time(), checks=self._checks, on_change=self._changed
+        )
+
+    def _changed(self, server: HomeServer, before: State, after: State) -> None:
+        self._metrics.moved(self._label, before, after)
+        tell = log.info if after is State.ALIVE else log.warning
+        tell(f"a home server is {after}", domain=self._domain, server=str(server), before=before.value)
+
+    # --- there ------------------------------------------------------------------------------------------------
+
+    def _was_here(self, login: Login) -> bool:
+        request = login.request
+        return PROXY_STATE in request.first and self._mark in request.values(PROXY_STATE)
+
+    def _question(self, login: Login, takes_code: Callable[[], bool]) -> Question:
+        request = login.request
+        password = self._password(login, takes_code) if USER_PASSWORD in request.first else None
+        return Question(Forward(request, password=password, name=self._name(login), mark=self._mark))
+
+    def _send(self, login: Login, question: Question) -> bool:
+        if not self._pool.begin(question, login.request.first.get(STATE), trio.current_time()):
+            return False
+        login.known.on_again = partial(self._again, question)
+        return True
+
+    def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
+        """What is passed on of a PAP password. One login is one question, so a code is split off before; one of six
+        digits, since what ends in eight ends in six."""
+        login.code = None
+        given = given_password(login)
+        split = split_digits(given, CODE_LENGTHS[0]) if given[-1:].isdigit() and takes_code() else None
+        if split is None:
+            return given
+        login.code = Code(split[1].decode())
+        return split[0]
+
+    def _name(self, login: Login) -> bytes | None:
+        """The User-Name to send instead of the one that came; None: that one."""
+        if not self._strips_realm:
+            return None
+        name = login.request.first.get(USER_NAME, b"")
+        user, _ = split_name(name)
+        return None if user == name else user
+
+    def _again(self, question: Question) -> None:
+        self._pool.again(question, trio.current_time())
+
+    # --- and back ---------------------------------------------------------------------------------------------
+
+    def _say(self, login: Login, question: Question, done: Callable[[Reason], None]) -> None:
+        login.known.on_again = None
+        done(self._judge(login, question, silent))
+
+    def _judge(self, login: Login, question: Question, tell: Tell) -> Reason:
+        server, answer = question.server, question.answer
+        if server is None or answer is None:
+            return self._unreachable(tell)
+        code, packet, first = answer
+        tell(f"{server} answers {CODE_NAMES[code]}")
+        received = server.secret, question.packet[4:20]
+        try:
+            attributes = self._back.attributes(
+                packet, first, received, (login.client.secret, login.request.authenticator)
+            )
+        except PacketError as error:
+            tell(f"the answer cannot be passed on: {error}")
+            log.warning("an answer cannot be passed on", domain=self._domain, server=str(server), error=str(error))
+            return self._count("malformed", Reason.FIRST_FACTOR_UNREACHABLE)
+        if code == ACCESS_ACCEPT:
+            if USER_NAME in first and not self._names_user(login, server, first[USER_NAME], tell):
+                return self._count("accept", Reason.REFUSED_UPSTREAM)
+            login.found = Found(accept=attributes)
+            return self._count("accept", Reason.NONE)
+        if code == ACCESS_REJECT:
+            login.found = Found(refuse=attributes)
+            return self._count("reject", Reason.REFUSED_UPSTREAM)
+        if STATE in first:
+            self._pool.stay(question, first[STATE], trio.current_time())
+        login.found = Found(challenge=attributes)
+        return self._count("challenge", Reason.NONE)
+
+    def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
+        """Whether an Accept is the login's; who is inside EAP is the user from now on."""
+        user = accepted_user(login, name)
+        if user is None:
+            tell(f"the answer lets another user in: {as_text(name)}")
+            log.warning(
+                "an Accept names another user", domain=self._domain, server=str(server), user=login.user,
+                named=as_text(name),
+            )  # fmt: skip
+            return False
+        if user != login.user:
+            tell(f"the answer names the user: {user}")
+            login.user = user
+        return True
+
+    def _unreachable(self, tell: Tell) -> Reason:
+        for server in self._pool.servers:
+            tell(f"{server} is {server.health.state}{': ' if server.trouble else ''}{server.trouble}")
+        return self._count("none", Reason.FIRST_FACTOR_UNREACHABLE)
+
+    def _count(self, outcome: str, reason: Reason) -> Reason:
+        cell = self._cells.get(outcome)
+        if cell is None:
+            cell = self._cells[outcome] = self._metrics.requests.cell(self._label, outcome)
+        cell.count += 1
+        return reason

@@ -1,0 +1,113 @@
+"""One home server: where it is, how it does, and its sockets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from sallyport.login.first.upstream.health import Health, State
+from sallyport.login.first.upstream.lanes import Lane
+from sallyport.radius.authenticator import SharedSecret
+
+MAX_LANES: Final = 64
+
+
+class Ask:
+    """Somebody who waits for an answer under an identifier of a lane.
+
+    packet: what was sent. ends_at: when its window is over.
+    """
+
+    __slots__ = ("ends_at", "identifier", "lane", "packet", "sent_at")
+
+    def __init__(self) -> None:
+        self.lane: Lane[Ask]
+        self.identifier = 0
+        self.packet = b""
+        self.sent_at = self.ends_at = 0.0
+
+
+class HomeServer:
+    """address: empty until the name was looked up. trouble: why there is none, or why an answer did not hold; for an
+    admin. waiting: how many wait for its answer. refused_at: when the network last said that nobody is there."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        secret: SharedSecret,
+        now: float,
+        *,
+        checks: bool,
+        on_change: Callable[[HomeServer, State, State], None],
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.secret = secret
+        self.health = Health(now, checks=checks, changed=lambda before, after: on_change(self, before, after))
+        self.address = ""
+        self.trouble = ""
+        self.waiting = 0
+        self.refused_at = self.warned_at = -math.inf
+        self.lanes: list[Lane[Ask]] = []
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is where it can be asked, and answers."""
+        return self.health.state is State.ALIVE and bool(self.address)
+
+    def locate(self, addresses: list[str]) -> None:
+        """It is at one of these addresses; where it was before, if that is one of them."""
+        if self.address not in addresses:
+            self.address = addresses[0]
+            for lane in self.lanes:
+                lane.retired = True
+
+    def refused(self, now: float) -> None:
+        """The network says that nobody is there."""
+        self.refused_at = now
+        self.health.refused(now)
+
+    def free_lane(self, now: float) -> tuple[Lane[Ask], bool] | None:
+        """A lane with a free identifier, and whether it is a new one. None: there is none, and may be no more, or no
+        way to the server."""
+        for lane in self.lanes:
+            if lane.has_room:
+                return lane, False
+        if not self.address or len(self.lanes) >= MAX_LANES:
+            return None
+        try:
+            lane = Lane(self.address, self.port, now)
+        except OSError as error:
+            self.trouble = error.strerror or type(error).__name__
+            self.refused(now)
+            return None
+        self.lanes.append(lane)
+        return lane, True
+
+    def send(self, lane: Lane[Ask], packet: bytes, now: float) -> None:
+        """Send without waiting. What the kernel does not take is lost, as on any way."""
+        for _ in range(2):  # an error may be about what was sent before; then nothing was sent now
+            try:
+                lane.sock.send(packet)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self.trouble = error.strerror or type(error).__name__
+                self.refused(now)
+            else:
+                return
+
+    def close_lanes(self, now: float = math.inf) -> None:
+        """Close those that are of no use any more; at no time given, all."""
+        idle = [lane for lane in self.lanes if now == math.inf or lane.is_idle(now)]
+        for lane in idle:
+            self.lanes.remove(lane)
+            trio.lowlevel.notify_closing(lane.sock)
+            lane.sock.close()

@@ -1,0 +1,75 @@
+"""The sockets of a home server. A RADIUS packet has one octet for its identifier, so that 256 can wait at a socket
+(RFC 2865 section 3); for more there are more sockets."""
+
+import ipaddress
+import socket
+from collections import deque
+from random import SystemRandom
+from typing import Final, Generic, TypeVar
+
+IDENTIFIERS: Final = range(256)
+RECEIVE_BUFFER: Final = 1 << 20
+IDLE_S: Final = 60.0
+
+Waits = TypeVar("Waits")
+
+_random: Final = SystemRandom()
+
+
+class Lane(Generic[Waits]):
+    """One connected UDP socket. waiting: who waits for the answer under each identifier.
+
+    An identifier that was answered is the last to be used again. One that was not, rests until its answer would come
+    too late: it would be held against the next one's request.
+    """
+
+    __slots__ = ("_free", "_resting", "_used_at", "retired", "sock", "waiting")
+
+    def __init__(self, address: str, port: int, now: float) -> None:
+        """OSError: there is no way to the address, or no socket."""
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+        self.sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+            self.sock.connect((address, port))
+        except OSError:
+            self.sock.close()
+            raise
+        self._free = deque(_random.sample(IDENTIFIERS, len(IDENTIFIERS)))
+        self._resting: deque[tuple[float, int]] = deque()
+        self._used_at = now
+        self.waiting: dict[int, Waits] = {}
+        self.retired = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether an identifier is free."""
+        return bool(self._free) and not self.retired
+
+    def take(self, waits: Waits, now: float) -> int:
+        """A free identifier, under which somebody waits from now on."""
+        identifier = self._free.popleft()
+        self.waiting[identifier] = waits
+        self._used_at = now
+        return identifier
+
+    def give(self, identifier: int) -> None:
+        """It was answered."""
+        del self.waiting[identifier]
+        self._free.append(identifier)
+
+    def rest(self, identifier: int, until: float) -> None:
+        """Nobody waits any more, and an answer may still come. until: never before that of an earlier call."""
+        del self.waiting[identifier]
+        self._resting.append((until, identifier))
+
+    def pass_by(self, now: float) -> None:
+        """Free what has rested."""
+        while self._resting and self._resting[0][0] <= now:
+            self._free.append(self._resting.popleft()[1])
+
+    def is_idle(self, now: float) -> bool:
+        """Whether it is of no use any more."""
+        if self.retired:
+            return not self.waiting
+        return not self.waiting and not self._resting and now - self._used_at >= IDLE_S

@@ -1,0 +1,367 @@
+"""The home servers of a domain: which one is asked, who waits for which answer, and what moves to another server.
+
+Everything but the waiting for sockets runs by plain calls, with `now` passed in. A readable socket is drained as
+`listen/udp` drains its own.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from sallyport.base.errors import PacketError
+from sallyport.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, State
+from sallyport.login.first.upstream.home import Ask, HomeServer
+from sallyport.login.first.upstream.talks import Talks
+from sallyport.mfa.model import ProviderError
+from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    STATUS_SERVER,
+    decode_reply,
+    encode_request,
+)
+
+if TYPE_CHECKING:
+    from sallyport.login.first.upstream.fields import UpstreamFields
+    from sallyport.login.first.upstream.lanes import Lane
+    from sallyport.login.first.upstream.rewrite import Forward
+    from sallyport.metrics import UpstreamMetrics
+    from sallyport.mfa.egress import Egress
+
+LIMIT_S: Final = 30.0
+"""So long a login is tried at one server after the other, as FreeRADIUS's max_request_time has it."""
+DRAIN: Final = 64
+TICK_S: Final = 0.25  # how often what waits is looked through
+QUIET_S: Final = 0.5  # and where nobody waits
+LOCATE_S: Final = 30.0  # how often the name of a server that is away is looked up
+LOCATE_ALL_S: Final = 300.0  # and that of any other
+WARN_S: Final = 60.0
+
+_ANSWERS: Final = frozenset({ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_CHALLENGE})
+_WHO: Final = push_attribute(NAS_IDENTIFIER, b"sallyport")
+
+log = structlog.get_logger()
+
+
+class Check(Ask):
+    """A Status-Server (RFC 5997)."""
+
+    __slots__ = ()
+
+
+class Question(Ask):
+    """A login that is passed on.
+
+    server: the one that is asked now, or has answered; tried: all that were asked. answer: code, octets and first
+    values. over: it has its answer, or nobody is left to ask; `done` is called then. stays: the login goes on with what
+    only this server knows.
+    """
+
+    __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self.forward = forward
+        self.over = False
+        self.done: Callable[[], None]
+        self.server: HomeServer | None = None
+        self.tried: list[HomeServer] = []
+        self.limit_at = 0.0
+        self.stays = False
+        self.answer: tuple[int, bytes, dict[int, bytes]] | None = None
+
+    def end(self) -> None:
+        """Nothing more is to come."""
+        self.over = True
+        done = self.done
+        del self.done  # it mostly knows the question: no cycle is left to the collector
+        done()
+
+
+class Pool:
+    """Home servers in their order. `run` must run for any to be asked; `located` is set when one may be.
+
+    domain_id: for metrics and the log.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[HomeServer],
+        fields: UpstreamFields,
+        domain_id: int,
+        metrics: UpstreamMetrics,
+        egress: Egress,
+    ) -> None:
+        self.servers = tuple(servers)
+        self.located = trio.Event()
+        self._window_s = fields.responseWindowSeconds
+        self._shares = fields.loadBalance
+        self._only_signed = fields.requireMessageAuthenticator
+        self._domain_id = domain_id
+        self._metrics = metrics
+        self._egress = egress
+        self._waiting = 0
+        self._over = False
+        self._missing = set(servers)
+        self._talks = Talks[HomeServer]()
+        self._nursery: trio.Nursery
+        self._stirred = trio.Event()
+        label = str(domain_id)
+        self._again_cell = metrics.repeats.cell(label, "again")
+        self._moved_cell = metrics.repeats.cell(label, "moved")
+
+    # --- a login ----------------------------------------------------------------------------------------------
+
+    def begin(self, question: Question, state: bytes | None, now: float) -> bool:
+        """Ask a server. state: the State of the request. False: there is none to ask."""
+        question.limit_at = now + max(LIMIT_S, self._window_s)
+        partner = None if state is None else self._talks.partner(state)
+        if partner is not None and partner.health.state is not State.DEAD:
+            question.stays = True
+            if self._send(question, partner, now):
+                return True
+        return self._ask_next(question, now)
+
+    def again(self, question: Question, now: float) -> None:
+        """The NAS sends it again: to the same server, or to one that is alive if that one does not answer any more."""
+        server = question.server
+        if server is None or question.over:
+            return None
+        if not server.is_alive and not question.stays and self._can_flee(question):
+            return self._move(question, now)
+        self._again_cell.count += 1
+        return server.send(question.lane, question.packet, now)
+
+    def leave(self, question: Question, now: float) -> None:
+        """Nobody waits for it any more."""
+        if not question.over:
+            self._let_go(question, now)
+
+    def stay(self, question: Question, state: bytes, now: float) -> None:
+        """The conversation goes on with the server that sent this State in its challenge."""
+        if question.server is not None:
+            self._talks.note(state, question.server, now)
+
+    # --- which server -----------------------------------------------------------------------------------------
+
+    def _rank(self, server: HomeServer) -> tuple[int, int]:
+        return RANK[server.health.state], server.waiting if self._shares else 0
+
+    def _ask_next(self, question: Question, now: float) -> bool:
+        """Ask the best server that was not asked yet. False: none is left."""
+        while (best := self._best(question)) is not None:
+            if self._send(question, best, now):
+                return True
+        return False
+
+    def _best(self, question: Question) -> HomeServer | None:
+        best: HomeServer | None = None
+        for server in self.servers:
+            may = server.address and server not in question.tried
+            if may and (best is None or self._rank(server) < self._rank(best)):
+                best = server
+        return best
+
+    def _can_flee(self, question: Question) -> bool:
+        """Whether a server is alive that was not asked yet."""
+        return any(each.is_alive and each not in question.tried for each in self.servers)
+
+    def _move(self, question: Question, now: float) -> None:
+        """Ask another server; where there is none, or no time, that was it."""
+        self._let_go(question, now)
+        if now < question.limit_at and self._ask_next(question, now):
+            self._moved_cell.count += 1
+        else:
+            question.end()
+
+    def _send(self, question: Question, server: HomeServer, now: float) -> bool:
+        question.tried.append(server)
+        lane = self._lane(server, now)
+        if lane is None:
+            return False
+        self._stirred.set()
+        question.server, question.lane = server, lane
+        question.sent_at = now
+        question.ends_at = min(now + self._window_s, question.limit_at)
+        question.identifier = lane.take(question, now)
+        server.waiting += 1
+        self._waiting += 1
+        question.packet = question.forward.packet(question.identifier, server.secret)
+        server.send(lane, question.packet, now)
+        return True
+
+    def _lane(self, server: HomeServer, now: float) -> Lane[Ask] | None:
+        found = None if self._over else server.free_lane(now)
+        if found is None:
+            return None
+        lane, is_new = found
+        if is_new:
+            self._nursery.start_soon(self._read, server, lane)
+        return lane
+
+    def _let_go(self, question: Question, now: float) -> None:
+        """Its identifier rests: an answer may still come."""
+        if question.server is not None:
+            question.lane.rest(question.identifier, now + self._window_s)
+            question.server.waiting -= 1
+            self._waiting -= 1
+            question.server = None
+
+    # --- what comes -------------------------------------------------------------------------------------------
+
+    async def _read(self, server: HomeServer, lane: Lane[Ask]) -> None:
+        recv = lane.sock.recv
+        while True:
+            try:
+                await trio.lowlevel.wait_readable(lane.sock)
+            except trio.ClosedResourceError:
+                return
+            if lane.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
+                return
+            now = trio.current_time()
+            try:
+                for _ in range(DRAIN):
+                    self._take(server, lane, recv(MAX_LENGTH + 1), now)
+            except BlockingIOError:
+                pass
+            except OSError:  # an ICMP error of what was sent
+                if lane.sock.fileno() < 0:
+                    return
+                server.refused(now)
+
+    def _take(self, server: HomeServer, lane: Lane[Ask], datagram: bytes, now: float) -> None:
+        """Give an answer to who waits for it; what proves to be none is dropped, and the right one may still come."""
+        ask = lane.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
+        if ask is None:
+            return self._discard(server, "nobody waits for it", "unexpected", now)
+        try:
+            code, first = decode_reply(datagram, ask.packet, server.secret)
+            if code not in _ANSWERS:
+                raise PacketError(f"code {code}", "unknown_type")
+            must_be_signed = EAP_MESSAGE in first or (self._only_signed and isinstance(ask, Question))
+            if must_be_signed and MESSAGE_AUTHENTICATOR not in first:  # RFC 3579 section 3.2
+                raise PacketError("without Message-Authenticator, see requireMessageAuthenticator", "unsigned")
+        except PacketError as error:
+            return self._discard(server, str(error), error.reason, now)
+        lane.give(ask.identifier)
+        if not isinstance(ask, Question):
+            return server.health.check_answered(now)
+        server.health.answered(now)
+        server.waiting -= 1
+        self._waiting -= 1
+        ask.answer = code, datagram, first
+        return ask.end()
+
+    def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:
+        self._metrics.discards.cell(str(self._domain_id), reason).count += 1
+        server.trouble = f"what came does not hold: {why}"
+        if now >= server.warned_at + WARN_S:
+            server.warned_at = now
+            log.warning("an answer of a home server was dropped", domain=self._domain_id, server=str(server), why=why)
+
+    # --- what time brings -------------------------------------------------------------------------------------
+
+    def pass_by(self, now: float) -> float:
+        """Do what is due. How long until the next look, in seconds; without end where nothing can become due."""
+        for server in self.servers:
+            server.health.pass_by(now)
+            flees = not server.is_alive and any(each.is_alive for each in self.servers)
+            for lane in server.lanes:
+                due = [
+                    ask
+                    for ask in lane.waiting.values()
+                    if ask.ends_at <= now or (flees and ask.sent_at <= server.refused_at)
+                ]
+                for ask in due:
+                    self._end(server, ask, now)
+                lane.pass_by(now)
+            server.close_lanes(now)
+            if server.address and server.health.is_check_due(now):
+                self._check(server, now)
+        if self._waiting:
+            return TICK_S
+        calm = all(server.health.state is State.ALIVE and not server.lanes for server in self.servers)
+        return math.inf if calm else QUIET_S
+
+    def _end(self, server: HomeServer, ask: Ask, now: float) -> None:
+        """A window is over, or the network says that there is nobody."""
+        if isinstance(ask, Question):
+            if ask.ends_at <= now:
+                if now >= ask.sent_at + self._window_s:
+                    server.health.unanswered(ask.sent_at, now)
+                self._move(ask, now)
+            elif self._can_flee(ask):
+                self._move(ask, now)
+        elif ask.ends_at <= now:
+            ask.lane.rest(ask.identifier, now + self._window_s)
+            server.health.check_unanswered()
+
+    def _check(self, server: HomeServer, now: float) -> None:
+        lane = self._lane(server, now)
+        if lane is None:
+            return server.health.check_unanswered()
+        check = Check()
+        check.lane, check.sent_at, check.ends_at = lane, now, now + CHECK_TIMEOUT_S
+        check.identifier = lane.take(check, now)
+        check.packet = encode_request(STATUS_SERVER, check.identifier, server.secret, _WHO)
+        return server.send(lane, check.packet, now)
+
+    async def run(self) -> None:
+        """Look names up, read and check, until cancelled; then nobody is asked any more."""
+        try:
+            async with trio.open_nursery() as self._nursery:
+                for server in self.servers:
+                    self._nursery.start_soon(self._locate, server)
+                while True:
+                    pause = self.pass_by(trio.current_time())
+                    if pause < math.inf:
+                        await trio.sleep(pause)
+                    else:
+                        self._stirred = trio.Event()
+                        await self._stirred.wait()
+        except Exception:
+            self._over = True
+            self._give_up()
+            raise
+        finally:
+            self._over = True
+            self.located.set()
+            for server in self.servers:
+                server.close_lanes()
+
+    def _give_up(self) -> None:
+        """Nobody reads any more."""
+        for server in self.servers:
+            for lane in server.lanes:
+                for ask in tuple(lane.waiting.values()):
+                    if isinstance(ask, Question):
+                        self._let_go(ask, trio.current_time())
+                        ask.end()
+
+    async def _locate(self, server: HomeServer) -> None:
+        """Look a server's name up, again and again: its address may change."""
+        looked_at = -math.inf
+        while True:
+            now = trio.current_time()
+            if now >= looked_at + LOCATE_ALL_S or server.health.state is State.DEAD or not server.address:
+                looked_at = now
+                try:
+                    server.locate(await self._egress.resolve(server.host, server.port, socket.SOCK_DGRAM))
+                except ProviderError as error:
+                    server.trouble = str(error)
+                    log.warning("a home server cannot be found", domain=self._domain_id, error=str(error))
+                self._missing.discard(server)
+                if server.address or not self._missing:
+                    self.located.set()
+                self._stirred.set()
+            await trio.sleep(LOCATE_S)

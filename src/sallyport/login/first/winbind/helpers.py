@@ -1,0 +1,134 @@
+"""The running ntlm_auth processes: started as they are needed, one question at a time for each, ended when idle.
+
+One that dies, hangs or leaves the protocol is killed, so that a late answer can never be taken for another login's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Final
+
+import trio
+
+from sallyport.base.config import PREFIX
+from sallyport.login.first.winbind.words import ARGUMENTS, Answer, Nonsense, Question, pull_answer, push_question
+
+MOST: Final = 16
+PATIENCE_S: Final = 10.0
+IDLE_S: Final = 60.0
+_MAX_ANSWER: Final = 65_536
+
+
+class Unanswered(Exception):
+    """There is no answer; the message says why."""
+
+
+class Helpers:
+    """The processes of one program. `run` ends those that are idle, and at its own end all of them.
+
+    program: the path of ntlm_auth. most: processes at a time. patience_s: for one question, its waiting included.
+    """
+
+    def __init__(
+        self, program: Path, *, most: int = MOST, patience_s: float = PATIENCE_S, idle_s: float = IDLE_S
+    ) -> None:
+        self._program = program
+        self._turns = trio.Semaphore(most)
+        self._patience_s = patience_s
+        self._idle_s = idle_s
+        self._idle: list[_Helper] = []  # the last was busy last, so that the first stay idle
+
+    async def run(self) -> None:
+        """End idle processes, until cancelled."""
+        try:
+            while True:
+                await trio.sleep(self._idle_s / 2)
+                await self._end(before=trio.current_time() - self._idle_s)
+        finally:
+            await self._end(before=trio.current_time())
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer to a question, which is asked once. Unanswered."""
+        try:
+            with trio.fail_after(self._patience_s):
+                async with self._turns:
+                    return await self._ask(question)
+        except trio.TooSlowError:
+            raise Unanswered(f"{self._program} gave no answer within {self._patience_s:g} s") from None
+        except Nonsense as error:
+            raise Unanswered(f"{self._program} does not speak its protocol: {error}") from None
+        except OSError as error:
+            raise Unanswered(f"{self._program} cannot be run: {error.strerror}") from None
+        except (trio.BrokenResourceError, EOFError):
+            raise Unanswered(f"{self._program} ended without an answer") from None
+
+    async def _ask(self, question: Question) -> Answer:
+        helper = await self._take()
+        answer = None
+        try:
+            answer = await helper.ask(question)
+        finally:
+            if answer is None:
+                await helper.end()
+        helper.idle_since = trio.current_time()
+        self._idle.append(helper)
+        return answer
+
+    async def _take(self) -> _Helper:
+        while self._idle:
+            helper = self._idle.pop()
+            if helper.is_alive:
+                return helper
+            await helper.end()
+        return await _Helper.start(self._program)
+
+    async def _end(self, *, before: float) -> None:
+        """End those that are idle since then or earlier."""
+        while self._idle and self._idle[0].idle_since <= before:
+            await self._idle.pop(0).end()
+
+
+class _Helper:
+    """One process."""
+
+    def __init__(self, process: trio.Process) -> None:
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101  `start` asked for both
+        self._process = process
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self.idle_since = 0.0
+
+    @classmethod
+    async def start(cls, program: Path) -> _Helper:
+        """Start a process, which gets none of the service's settings: a key may be among them. OSError."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        command = [str(program), *ARGUMENTS]
+        return cls(await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self._process.poll() is None
+
+    async def ask(self, question: Question) -> Answer:
+        """Its answer. Nonsense, EOFError, trio.BrokenResourceError: then, or when it is cancelled, `end` it."""
+        await self._stdin.send_all(push_question(question))
+        received = b""
+        while len(received) <= _MAX_ANSWER:
+            chunk = await self._stdout.receive_some()
+            if not chunk:
+                raise EOFError
+            received += chunk
+            answer = pull_answer(received)
+            if answer is not None:
+                return answer
+        raise Nonsense("an answer without an end")
+
+    async def end(self) -> None:
+        """Kill it, and wait until it is gone."""
+        with trio.CancelScope(shield=True):
+            self._process.kill()
+            await self._process.wait()
+            await self._stdin.aclose()
+            await self._stdout.aclose()

@@ -1,0 +1,91 @@
+"""The helper protocol `ntlm-server-1` of Samba's ntlm_auth (its manual page): lines of `Name: value`, ended by a dot.
+
+A question is answered by `Authenticated: Yes` and the session key, or by `Authenticated: No` and a text; behind the
+latter stand two dots, so a dot where an answer should begin belongs to the one before. `Name:: value` is in base64.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+from typing import Final
+
+ARGUMENTS: Final = ("--helper-protocol=ntlm-server-1", "--allow-mschapv2")
+"""What the program is started with. The second tells domain controllers that refuse NTLMv1 that this is MS-CHAPv2."""
+_KEY: Final = re.compile(r"[0-9A-Fa-f]{32}")
+
+
+class Nonsense(Exception):
+    """Not in the protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether a response is right. domain: its NetBIOS or DNS name; empty for the one that the host has joined.
+    challenge: 8 octets. response: the NT response, 24 octets."""
+
+    user: str
+    domain: str
+    challenge: bytes
+    response: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """key: MD4 of the password's NT hash, 16 octets; None where the response is not right. error: why it is not."""
+
+    key: bytes | None
+    error: str = ""
+
+
+def push_question(question: Question) -> bytes:
+    """A question in octets. Names go in base64: whatever is in them, they end no line."""
+    lines = [f"Username:: {_base64(question.user)}"]
+    if question.domain:
+        lines.append(f"NT-Domain:: {_base64(question.domain)}")
+    lines += [
+        f"LANMAN-Challenge: {question.challenge.hex()}",
+        f"NT-Response: {question.response.hex()}",
+        "Request-User-Session-Key: Yes",
+        ".",
+    ]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def pull_answer(received: bytes) -> Answer | None:
+    """The answer to one question; None while it is not whole. received: all that came since the question. Nonsense."""
+    whole = received[: received.rfind(b"\n") + 1]
+    values: dict[str, str] = {}
+    for line in whole.decode(errors="replace").splitlines():
+        if line != ".":
+            name, value = _parsed(line)
+            values[name] = value
+        elif values:
+            return _answer(values)
+    return None
+
+
+def _parsed(line: str) -> tuple[str, str]:
+    name, separator, value = line.partition(": ")
+    if not separator or name == "Error":
+        raise Nonsense(line[:200])
+    if not name.endswith(":"):
+        return name, value
+    try:
+        return name[:-1], b64decode(value, validate=True).decode(errors="replace")
+    except Base64Error:
+        raise Nonsense(line[:200]) from None
+
+
+def _answer(values: dict[str, str]) -> Answer:
+    authenticated = values.get("Authenticated")
+    if authenticated == "No":
+        return Answer(None, values.get("Authentication-Error", "no reason was given"))
+    key = values.get("User-Session-Key", "")
+    if authenticated != "Yes" or not _KEY.fullmatch(key):
+        raise Nonsense(f"{', '.join(values)}: no verdict, or no key")
+    return Answer(bytes.fromhex(key))
+
+
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()

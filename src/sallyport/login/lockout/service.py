@@ -1,0 +1,251 @@
+"""The rules of lock-outs: what a failure comes to, who is refused, and who is let back in."""
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.errors import StoreError
+from sallyport.domains.model import Domain
+from sallyport.login.first.password import given_password
+from sallyport.login.lockout import repo
+from sallyport.login.lockout.failures import MAX_NAMES, Failures, Key, Lock
+from sallyport.login.lockout.model import Kind
+from sallyport.login.lockout.repo import LockoutRow
+from sallyport.login.lockout.stations import RECENT_US, SharedStations, is_nas, station_of
+from sallyport.login.model import Decision, Login, Method, Reason, Verdict
+from sallyport.login.rules.match import station_key
+from sallyport.metrics import LockoutMetrics
+from sallyport.radius.attributes import CALLING_STATION_ID
+from sallyport.radius.packet import as_text
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+FAILURES: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER, Reason.WRONG_CODE, Reason.REFUSED_UPSTREAM})
+"""What counts: the credentials were wrong. What keeps the owner of right ones out, such as a disabled account, does
+not."""
+_OF_PASSWORDS: Final = FAILURES - {Reason.WRONG_CODE}
+SWEEP_S: Final = 5.0
+MINUTE_US: Final = 60 * SECOND
+
+log = structlog.get_logger()
+
+
+class Lockouts:
+    """Who is locked out. `load` must have run; `run` forgets what is over.
+
+    limit: failures within five minutes that lock; 0: nobody is locked out. some: whether the login path has to ask:
+    somebody has failed lately, or is locked out.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        metrics: LockoutMetrics,
+        *,
+        limit: int,
+        minutes: int,
+        clock: Clock,
+        max_names: int = MAX_NAMES,
+    ) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._limit = limit
+        self._clock = clock
+        self._users, self._strangers, self._stations = (
+            Failures(limit, minutes * MINUTE_US, max_names=max_names) for _ in range(3)
+        )
+        self._shared = SharedStations(max_stations=max_names)
+        self._last_failure = 0
+        self._key = token_bytes(16)
+        self.some = False
+        metrics.watch(
+            lambda: {
+                (Kind.USER.value,): float(self._users.locked + self._strangers.locked),
+                (Kind.STATION.value,): float(self._stations.locked),
+            }
+        )
+
+    # --- for the login path -----------------------------------------------------------------------------------
+
+    def refuses(self, login: Login, domain: Domain) -> bool:
+        """Whether a login's user or station is locked out. Worth asking where `some` is true."""
+        if not (self._users.locks or self._strangers.locks or self._stations.locks):
+            return False
+        now, user = self._clock(), _user_key(domain.id, login.user)
+        if self._users.is_locked(user, now) or self._strangers.is_locked(user, now):
+            return True
+        station = station_of(login, domain.id) if self._stations.locks else None
+        return station is not None and self._stations.is_locked(station, now)
+
+    def note(self, login: Login, domain: Domain, decision: Decision, *, wrong_code: bool = False) -> None:
+        """Count what was decided on a login that is not refused. wrong_code: it brought one, and is asked again."""
+        if wrong_code or decision.reason in FAILURES:
+            if self._limit and _is_authentic(login):
+                self._fail(login, domain, decision.reason)
+        elif decision.applied is Verdict.ACCEPT and self.some:
+            user, station = _user_key(domain.id, login.user), station_of(login, domain.id)
+            self._users.forgive(user)
+            self._strangers.forgive(user)
+            if station is not None:
+                self._stations.forgive(station)
+                self._shared.note(station, user[1], login.at)
+
+    def _fail(self, login: Login, domain: Domain, reason: Reason) -> None:
+        self.some = True
+        self._last_failure = now = self._clock()
+        names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
+        user, station = _user_key(domain.id, login.user), station_of(login, domain.id)
+        proof = self._proof(login, reason)
+        failures = names.fail(user, login.at, proof)
+        if failures >= self._limit:
+            lock = names.lock(user, login.at, now, failures)
+            row = LockoutRow(domain.id, Kind.USER, user[1], login.user, now, lock.until, failures)
+            _keep_too(login, partial(self._write, domain=domain, row=row))
+        if station is None or station in self._stations.locks:
+            return
+        if is_nas(login) or self._shared.is_shared(station, now):
+            return
+        failures = self._stations.fail(station, login.at, proof)
+        if failures >= self._limit:
+            lock = self._stations.lock(station, login.at, now, failures, holds=False)
+            sent = as_text(login.request.first[CALLING_STATION_ID])
+            row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
+            _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+
+    def _proof(self, login: Login, reason: Reason) -> bytes:
+        """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
+        captured packet, is worth no more than the first. The same code again is another guess, since codes change."""
+        if login.method == Method.PAP and reason in _OF_PASSWORDS:
+            guess = login.user.casefold().encode() + b"\0" + given_password(login)
+            return blake2b(guess, key=self._key, digest_size=16).digest()
+        return login.request.authenticator
+
+    def _write_station(self, tx: Tx, login: Login, domain: Domain, row: LockoutRow, lock: Lock) -> None:
+        """In the event's transaction: the store knows whether the NAS tells stations apart."""
+        device = login.device
+        if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
+            self._write(tx, domain, row)
+            lock.holds = True
+
+    def _write(self, tx: Tx, domain: Domain, row: LockoutRow) -> None:
+        repo.write(tx, row)
+        audit.record(
+            tx,
+            f"{row.kind}.locked",
+            at=row.since,
+            tenant_id=domain.tenant_id,
+            domain_id=domain.id,
+            target=f"{row.kind} {row.name}",
+            changes={"failures": [None, row.failures], "until": [None, iso(row.until)]},
+        )
+        self._metrics.locked(row.kind)
+
+    def take_back(self, login: Login) -> None:
+        """A login could not be recorded and gets no answer: its device will ask again, and it counts then."""
+        if login.domain is not None and self.some:
+            user, station = _user_key(login.domain.id, login.user), station_of(login, login.domain.id)
+            self._users.take_back(user, login.at)
+            self._strangers.take_back(user, login.at)
+            if station is not None:
+                self._stations.take_back(station, login.at)
+
+    # --- for admins -------------------------------------------------------------------------------------------
+
+    async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+        """One page of a domain's lock-outs, ordered by id, and how many there are. StoreError."""
+        now = self._clock()
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
+
+    async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
+        """Let a user or a station in again, with nothing counted. name: a station's may be written in any way. False:
+        it was not locked out. StoreError."""
+        now, same = self._clock(), str.casefold if kind is Kind.USER else station_key
+        wanted = same(name.strip())
+
+        def work(tx: Tx) -> list[LockoutRow]:
+            found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
+            for row in found:
+                repo.delete(tx, row)
+                audit.record(
+                    tx,
+                    f"{kind}.unlocked",
+                    at=now,
+                    tenant_id=audit.tenant_of(tx, domain_id),
+                    domain_id=domain_id,
+                    target=f"{kind} {row.name}",
+                )
+            return found
+
+        found = await self._store.write(work)
+        for row in found:
+            for names in (self._users, self._strangers, self._stations):
+                names.unlock(_key(row))
+        if kind is Kind.USER:  # also who has not failed so often yet
+            self._users.unlock((domain_id, wanted))
+            self._strangers.unlock((domain_id, wanted))
+        return bool(found)
+
+    # --- over time --------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Know the lock-outs of the store, and nothing else. StoreError."""
+        rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
+        for names in (self._users, self._strangers, self._stations, self._shared):
+            names.clear()
+        for row in rows:
+            names = self._users if row.kind == Kind.USER else self._stations
+            names.restore(_key(row), Lock(row.since, row.until, row.failures))
+        self.some = bool(rows)
+
+    async def run(self) -> None:
+        """Forget what is over, until cancelled."""
+        while True:
+            await trio.sleep(SWEEP_S)
+            try:
+                await self.sweep()
+            except StoreError as error:  # what is over counts for nothing anyway
+                log.warning("lock-outs that are over could not be deleted", error=str(error))
+
+    async def sweep(self) -> None:
+        """Forget what is over, in memory and in the store. StoreError."""
+        now = self._clock()
+        tables = (self._users, self._strangers, self._stations)
+        ended = sum(names.sweep(now) for names in tables)
+        if self.some and not any(map(len, tables)) and self._last_failure <= now - RECENT_US:
+            self.some = False
+            self._shared.clear()
+        if ended:
+            await self._store.write(partial(repo.purge, now=now))
+
+
+def _user_key(domain_id: int, name: str) -> tuple[int, str]:
+    return domain_id, name.strip().casefold()
+
+
+def _key(row: LockoutRow) -> Key:
+    if row.kind == Kind.USER:
+        return row.domain_id, row.name_key
+    return row.domain_id, bytes.fromhex(row.name_key)
+
+
+def _is_authentic(login: Login) -> bool:
+    """Whether the login's sender is known; a right PAP password shows that it was hidden under the secret."""
+    return login.request.signed or (login.proven and login.method == Method.PAP)
+
+
+def _keep_too(login: Login, work: Callable[[Tx], None]) -> None:
+    """Write something more in the transaction of a login's event."""
+    before = login.keep
+
+    def both(tx: Tx) -> None:
+        if before is not None:
+            before(tx)
+        work(tx)
+
+    login.keep = both

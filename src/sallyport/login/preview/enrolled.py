@@ -1,0 +1,69 @@
+"""What asking for a second factor would come to: as the live path forecasts it, for many users, disturbing nobody."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.domains.model import Domain
+from sallyport.login.model import Reason
+from sallyport.login.second.enrolment import Enrolments
+from sallyport.login.second.forecast import Standing, standing
+from sallyport.mfa.service import Attached, Providers
+
+ASK_S: Final = 5.0
+AT_ONCE: Final = 2  # others are asked for live logins
+MOST_ASKED: Final = 50
+REST_S: Final = 60.0
+"""A preview that is asked for again so soon asks the provider about nobody: its limits are for logins."""
+OWN: Final = frozenset({"totp"})
+"""Providers that look into our own store: as many are asked for as the time allows."""
+
+
+class SecondFactors:
+    """The second factors of all domains, for previews."""
+
+    def __init__(self, providers: Providers, enrolments: Enrolments) -> None:
+        self._providers = providers
+        self._enrolments = enrolments
+        self._asked_at: dict[int, float] = {}
+
+    def of(self, domain: Domain) -> Standing:
+        """A domain's second factor as it is now."""
+        return standing(self._providers.of(domain.id))
+
+    def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
+        """What is known of a user's enrolment; None: nothing. key: the name without case."""
+        return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
+
+    def worth_asking(self, domain: Domain, second: Standing) -> int:
+        """About how many users the provider may be asked now."""
+        if second.attached is None or second.away is not Reason.NONE:
+            return 0
+        if second.attached.name in OWN:
+            return 1_000_000
+        return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
+
+    async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
+        """Find out about users, in their order, for some seconds at most. names: (without case, as sent)."""
+        attached = second.attached
+        if attached is None or not names:
+            return
+        self._asked_at[domain.id] = trio.current_time()
+        left = iter(names)
+
+        async def work(attached: Attached) -> None:
+            for key, name in left:
+                try:
+                    await self._enrolments.find_out(attached, (domain.id, key), name)
+                except StoreError:
+                    return  # what is not found out is unknown
+                await trio.lowlevel.checkpoint()
+                if attached.provider.is_open:
+                    return
+
+        with trio.move_on_after(ASK_S):
+            async with trio.open_nursery() as nursery:
+                for _ in range(AT_ONCE):
+                    nursery.start_soon(work, attached)

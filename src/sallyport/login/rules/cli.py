@@ -1,0 +1,186 @@
+"""`sallyport rule`: who is let in, who is asked for a second factor, who is not let in."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row
+
+COLUMNS = ("id", "name", "action", "priority", "enabled", "scope", "reply")
+ACTIONS = click.Choice(["allow", "block", "mfa_required"])
+NUMBER = click.IntRange(min=1)
+# The options that may be repeated, and the fields that they are.
+LISTS = {
+    "user": "users",
+    "group": "groups",
+    "ou": "ous",
+    "client": "clients",
+    "product": "products",
+    "medium": "media",
+    "station": "stations",
+    "service-type": "serviceTypes",
+}
+_HELP = {
+    "user": "Name of a user, in any case.",
+    "group": "A group of the user.",
+    "ou": "An organizational unit of the user.",
+    "client": "RADIUS client: its name, an address, or a network.",
+    "product": "Product of the sender or of the NAS, such as `Cisco ISE`.",
+    "medium": "Ethernet, Wireless, Virtual, ...",
+    "station": "Calling-Station-Id; a MAC address in any notation.",
+    "service-type": "A number or a name: Login, Framed, Administrative, ...",
+}
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+def described(work: CommandT) -> CommandT:
+    """The options that add and update share."""
+    options = [
+        click.option("--domain", required=True, help="The domain's name or domainId."),
+        click.option("--priority", type=click.IntRange(min=0), help="Smaller ones are read first; 100 unless given."),
+        click.option("--disabled/--enabled", default=None, help="A disabled rule is kept and not read."),
+        *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
+        click.option("--time", help="Such as `mon-fri 22:00-06:00 Europe/Berlin`; UTC unless a zone is given."),
+        click.option("--vlan", help="Number or name of the VLAN to answer with."),
+        click.option("--reply", "replies", multiple=True, metavar="NAME=VALUE", help="An attribute of the answer."),
+    ]
+    for option in reversed(options):
+        work = option(work)
+    return work
+
+
+@click.group()
+def rule() -> None:
+    """Login rules of a domain: allow, block, or ask for a second factor."""
+
+
+@rule.command()
+@click.argument("name")
+@click.option("--action", type=ACTIONS, required=True)
+@described
+@click.pass_obj
+def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
+    """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values."""
+    made = line.call("rule.add", domain=domain, name=name, action=action, **_fields(given))
+    line.print(str(made))
+
+
+@rule.command()
+@click.argument("rule_id", type=NUMBER)
+@click.option("--name")
+@click.option("--action", type=ACTIONS)
+@described
+@click.pass_obj
+def update(
+    line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
+) -> None:
+    """Change a rule. What is not given stays, an empty value clears it, as in --user ''."""
+    line.call("rule.update", domain=domain, rule=rule_id, name=name, action=action, **_fields(given))
+    line.note(f"rule {rule_id} is changed")
+
+
+@rule.command("list")
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """List the rules of a domain in the order in which they are read."""
+    rows = line.rows("rule.list", domain=domain)
+    if form != "json":
+        rows = [{**row, "scope": _scope(row), "reply": _reply(row)} for row in rows]
+    line.print_rows(rows, COLUMNS, form)
+
+
+@rule.command()
+@click.argument("rule_ids", type=NUMBER, nargs=-1, required=True)
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.pass_obj
+def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None:
+    """Remove rules, all or none."""
+    removed = line.call("rule.remove", domain=domain, rules=list(rule_ids))
+    line.note(f"{removed} rule(s) removed")
+
+
+def _fields(given: dict[str, object]) -> dict[str, JSON]:
+    """The options as a command's arguments; those that were not given are left out."""
+    fields: dict[str, JSON] = {}
+    for name, value in given.items():
+        if isinstance(value, tuple):
+            texts = [str(each) for each in value]
+            if texts and name == "replies":
+                fields["replyAttributes"] = [_pair(text) for text in texts if text]
+            elif texts:
+                fields[name] = [text for text in texts if text]
+        elif name == "disabled" and value is not None:
+            fields["enabled"] = not value
+        elif name == "time" and isinstance(value, str):
+            fields[name] = _time(value.split())
+        elif isinstance(value, bool | int | str):
+            fields[name] = value
+    return fields
+
+
+def _pair(text: str) -> JSON:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise click.BadParameter("NAME=VALUE", param_hint="--reply")
+    return {"name": name.strip(), "value": value.strip()}
+
+
+def _time(words: Sequence[str]) -> JSON:
+    """`mon-fri 22:00-06:00 Europe/Berlin`, in any order; whatever is neither days nor times is the zone."""
+    time: dict[str, JSON] = {}
+    for word in words:
+        span, days = _SPAN.fullmatch(word), _days(word)
+        if span is not None:
+            time["from"], time["until"] = span[1], span[2]
+        elif days:
+            time["days"] = days
+        elif "timezone" not in time:
+            time["timezone"] = word
+        else:
+            raise click.BadParameter("days, FROM-UNTIL and a time zone", param_hint="--time")
+    return time
+
+
+def _days(word: str) -> list[JSON]:
+    """`mon,wed-fri` as its days; none where a part is no day."""
+    days: list[JSON] = []
+    for part in word.casefold().split(","):
+        first, _, last = part.partition("-")
+        last = last or first
+        if first not in _DAYS or last not in _DAYS:
+            return []
+        begin, end = _DAYS.index(first), _DAYS.index(last)
+        days += (_DAYS[begin:] + _DAYS[: end + 1]) if end < begin else _DAYS[begin : end + 1]
+    return list(dict.fromkeys(days))
+
+
+def _scope(row: Row) -> str:
+    parts = []
+    for name, field in LISTS.items():
+        entries = row[field]
+        if isinstance(entries, list) and entries:
+            more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+            parts.append(f"{name} {', '.join(map(str, entries[:3]))}{more}")
+    window = row["time"]
+    if isinstance(window, dict):
+        days = window["days"]
+        named = ",".join(map(str, days)) + " " if isinstance(days, list) and days else ""
+        parts.append(f"{named}{window['from']}-{window['until']} {window['timezone']}")
+    return "; ".join(parts) or "everybody"
+
+
+def _reply(row: Row) -> str:
+    replies = row["replyAttributes"]
+    named = (
+        [f"{each['name']}={each['value']}" for each in replies if isinstance(each, dict)]
+        if isinstance(replies, list)
+        else []
+    )
+    return ", ".join(([f"vlan {row['vlan']}"] if row["vlan"] else []) + named)

@@ -1,0 +1,90 @@
+"""What goes on with a provider about one login, and who waits for its end."""
+
+from dataclasses import dataclass
+
+import trio
+
+from sallyport.login.model import NOTHING, TYPED, Found, Login, Reason
+from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
+from sallyport.mfa.service import Attached
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of a second factor. reason: NONE for approved. text, session: of the challenge to send, for ASKED.
+    over: the challenge that this ends. asked: who was. found: by the first factor, where that was
+    checked by a request before this one. wrong_code: the code was wrong, and the user is asked once more."""
+
+    reason: Reason
+    text: str = ""
+    session: Session | None = None
+    over: str = ""
+    asked: Asked = NOBODY
+    found: Found = NOTHING
+    wrong_code: bool = False
+
+
+class Waiter:
+    """One request that waits for a conversation's end. superseded: a newer request of the same login took its place."""
+
+    __slots__ = ("done", "login", "superseded")
+
+    def __init__(self, login: Login) -> None:
+        self.login = login
+        self.done = trio.Event()
+        self.superseded = False
+
+
+class Conversation:
+    """One login's second factor. Whoever came last waits for it; its end is told once.
+
+    session: who may go on with it, and how many challenges were sent (step 0: none). key: what a request must equal to
+    join; None: no other may. deadline: of trio's clock. takes_codes: whether the user can type one by this kind of
+    login. handle, text: of the provider's last WAITING answer. error: the store failed, or we did, so that
+    nobody is answered.
+    """
+
+    def __init__(
+        self, attached: Attached, session: Session, key: LoginKey | None, deadline: float, method: str
+    ) -> None:
+        self.takes_codes = method in TYPED
+        self.attached = attached
+        self.session = session
+        self.key = key
+        self.deadline = deadline
+        self.handle = ""
+        self.text = ""
+        self.told: Told | None = None
+        self.error: Exception | None = None
+        self.taken = False
+        self._newest: Waiter | None = None
+
+    def attach(self, login: Login) -> Waiter:
+        """Wait in the place of whoever waited before."""
+        before = self._newest
+        if before is not None:
+            login.known.follows(before.login.known)
+            before.superseded = True
+            before.done.set()
+        self._newest = waiter = Waiter(login)
+        if self.told is not None:
+            waiter.done.set()
+        return waiter
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wait no longer."""
+        if self._newest is waiter:
+            self._newest = None
+
+    def finish(self, told: Told) -> None:
+        """It has ended."""
+        self.told = told
+        if self._newest is not None:
+            self._newest.done.set()
+
+    def take(self) -> Told | None:
+        """How it ended, for the one request that gets it; None for all others."""
+        if self.taken:
+            return None
+        self.taken = True
+        return self.told

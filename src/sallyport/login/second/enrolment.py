@@ -1,0 +1,119 @@
+"""Who has a second factor, for monitoring and the impact preview: asked without disturbing anybody, off the login path,
+and remembered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.login.model import Reason
+from sallyport.login.second.prompts import UserKey
+from sallyport.mfa.model import Enrolment, ProviderError
+from sallyport.mfa.service import Attached
+
+ENROLLED_S: Final = 600.0
+OTHERWISE_S: Final = 60.0  # who was not enrolled may be so soon
+WAITING: Final = 1000
+AT_ONCE: Final = 4
+LOOK_UP_S: Final = 15.0
+LEARN_S: Final = 3.0
+MAX_KNOWN: Final = 65_536
+
+log = structlog.get_logger()
+
+_REASONS = {
+    Enrolment.ENROLLED: Reason.ASKED,
+    Enrolment.NOT_ENROLLED: Reason.NOT_ENROLLED,
+    Enrolment.UNKNOWN: Reason.ENROLMENT_UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a user with one configuration of a provider, until a moment."""
+
+    stamp: str
+    reason: Reason
+    until: float
+
+
+class Enrolments:
+    """What is known of users' second factors. `run` must run for anything to be found out. clock: monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: dict[UserKey, _Known] = {}
+        self._asked: dict[UserKey, trio.Event] = {}
+        self._changes = 0
+        self._send, self._receive = trio.open_memory_channel[tuple[Attached, UserKey, str]](WAITING)
+
+    def look_up(self, attached: Attached, user: UserKey, name: str) -> Reason:
+        """What asking a user would come to: ASKED, NOT_ENROLLED, UNREACHABLE, or ENROLMENT_UNKNOWN. Never waits; what
+        is not known, or not any more, is found out for the next time."""
+        known = self._known.get(user)
+        if known is not None and known.stamp != attached.stamp:
+            known = None
+        if (known is None or known.until <= self._clock()) and user not in self._asked:
+            try:
+                self._send.send_nowait((attached, user, name))
+                self._asked[user] = trio.Event()
+            except trio.WouldBlock:
+                pass  # too much at once: a later login asks
+        return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
+
+    async def learn(self, attached: Attached, user: UserKey, name: str) -> Reason:
+        """`look_up`, waiting a little for what is not known. It is found out a few users at a time and once for each,
+        so that whoever sends names at random cannot ask the provider about all of them at once."""
+        reason = self.look_up(attached, user, name)
+        found_out = self._asked.get(user)
+        if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:
+            with trio.move_on_after(LEARN_S):
+                await found_out.wait()
+            reason = self.known(attached, user) or reason
+        return reason
+
+    def known(self, attached: Attached, user: UserKey) -> Reason | None:
+        """What was found out and is still true; None: it would have to be asked for, which this does not."""
+        known = self._known.get(user)
+        fresh = known is not None and known.stamp == attached.stamp and known.until > self._clock()
+        return known.reason if known is not None and fresh else None
+
+    async def find_out(self, attached: Attached, user: UserKey, name: str) -> Reason:
+        """The same, asking the provider where it is not known."""
+        known = self._known.get(user)
+        if known is not None and known.stamp == attached.stamp and known.until > self._clock():
+            return known.reason
+        changes = self._changes
+        try:
+            reason = _REASONS[await attached.provider.enrolled(name, deadline_s=LOOK_UP_S)]
+        except ProviderError as error:
+            log.warning("enrolment cannot be asked for", provider=attached.name, error=str(error))
+            reason = Reason.UNREACHABLE
+        if changes == self._changes:
+            if len(self._known) >= MAX_KNOWN:
+                del self._known[next(iter(self._known))]
+            until = self._clock() + (ENROLLED_S if reason is Reason.ASKED else OTHERWISE_S)
+            self._known[user] = _Known(attached.stamp, reason, until)
+        return reason
+
+    def forget(self, domain_id: int, name: str) -> None:
+        """A user of the service's own has changed: ask anew."""
+        self._changes += 1
+        self._known.pop((domain_id, name.casefold()), None)
+
+    async def run(self) -> None:
+        """Find out what was asked for, a few at a time, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for _ in range(AT_ONCE):
+                nursery.start_soon(self._work)
+
+    async def _work(self) -> None:
+        async for attached, user, name in self._receive.clone():
+            try:
+                await self.find_out(attached, user, name)
+            except Exception:
+                log.exception("enrolment cannot be asked for", provider=attached.name)
+            finally:
+                self._asked.pop(user).set()

@@ -1,0 +1,46 @@
+"""What asking for a second factor would come to, without asking: for monitoring and for the impact preview, by one
+function, since two would come to disagree."""
+
+from dataclasses import dataclass
+from math import inf
+
+from sallyport.login.model import Reason
+from sallyport.mfa.service import Attached, Unavailable
+
+UNAVAILABLE = {Unavailable.NONE: Reason.NO_PROVIDER, Unavailable.UNREADABLE: Reason.UNREADABLE}
+NEARLY = 0.8
+LEAST_S = 1.0
+
+
+def patience_s(give_up_ms: int | None) -> float:
+    """How long a device is made to wait: nearly until it gave up before; without end where that is not known."""
+    return inf if give_up_ms is None else max(LEAST_S, give_up_ms / 1000 * NEARLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A domain's second factor as it is at this moment. attached: None where nobody can be asked. away: why not."""
+
+    attached: Attached | None
+    away: Reason
+
+    def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
+        """Whether a device waits for less than nearly all users take, and has never answered a challenge. Where codes
+        are typed no device waits."""
+        if self.attached is None or give_up_ms is None or takes_challenges or self.attached.provider.asks_for_codes:
+            return False
+        p95_s = self.attached.provider.p95_s()
+        return p95_s is not None and patience_s(give_up_ms) < p95_s
+
+    def comes_to(self, enrolment: Reason, *, gives_up: bool) -> Reason:
+        """What asking a user through a device comes to. enrolment: what is known of the user."""
+        if self.away is not Reason.NONE:
+            return self.away
+        return Reason.GIVES_UP if gives_up and enrolment is Reason.ASKED else enrolment
+
+
+def standing(attached: Attached | Unavailable) -> Standing:
+    """A domain's second factor as it is now. attached: of its provider."""
+    if isinstance(attached, Unavailable):
+        return Standing(None, UNAVAILABLE[attached])
+    return Standing(attached, Reason.CIRCUIT_OPEN if attached.provider.is_open else Reason.NONE)

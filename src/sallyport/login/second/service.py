@@ -1,0 +1,422 @@
+"""Asks for second factors: joins what is the same login, sends challenges where a device cannot wait, and takes their
+answers."""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from secrets import token_hex
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import StoreError
+from sallyport.domains.model import Domain
+from sallyport.login.model import TYPED, Login, Reason
+from sallyport.login.second import session as sessions
+from sallyport.login.second.conversation import Conversation, Told
+from sallyport.login.second.enrolment import Enrolments
+from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
+from sallyport.login.second.prompts import Prompts, UserKey
+from sallyport.login.second.session import LIFETIME_US, WRONG_CODES, Asked, Kind, LoginKey, Session
+from sallyport.metrics import MfaMetrics
+from sallyport.mfa.model import Answer, Code, Outcome, ProviderError, Question
+from sallyport.mfa.service import Attached, Providers, Unavailable
+from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
+from sallyport.radius.salted import HIDDEN, without_hidden
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+
+PURGE_S: Final = 30.0
+CHALLENGE_ID_OCTETS: Final = 16
+MAX_STEPS: Final = 20
+MOST_CHALLENGES: Final = 200  # a step is one octet of the State; then a device has to wait
+MAX_TEXT: Final = 253
+CALL_S: Final = 15.0  # for one call of a provider; it is away when it takes longer
+POLL_S: Final = 40.0  # some let the call wait for the user
+POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
+CANCEL_S: Final = 3.0
+ENTER_CODE: Final = "Enter your code"
+WRONG_CODE: Final = "Wrong code. Enter your code"
+APPROVE: Final = "Approve on your phone, then press Enter"
+
+log = structlog.get_logger()
+
+_REASONS = {
+    Outcome.APPROVED: Reason.NONE,
+    Outcome.DENIED: Reason.DENIED,
+    Outcome.WRONG_CODE: Reason.WRONG_CODE,
+    Outcome.NOT_ENROLLED: Reason.NOT_ENROLLED,
+}
+_RESULTS = {Reason.NONE: "approved", Reason.ASKED: "challenged", Reason.NOT_ANSWERED: "expired"}
+_UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
+OVER: Final = Told(Reason.CHALLENGE_OVER)
+
+
+def device_patience(login: Login, attached: Attached) -> float:
+    """How long the device of a login is made to wait for an answer, in seconds: without end, unless it is known to give
+    up sooner than nearly all users answer."""
+    limit_s = patience_s(login.device.posture.give_up_ms)
+    p95_s = attached.provider.p95_s() if limit_s < math.inf else None
+    return limit_s if p95_s is not None and limit_s < p95_s else math.inf
+
+
+class SecondFactor:
+    """The second factor of all domains. `run` must run for anybody to be asked.
+
+    patience: how long the device of a login is made to wait for a provider's answer, in seconds. hidden: (vendor, type)
+    of the attributes that are hidden in answers (`radius.salted`).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        providers: Providers,
+        metrics: MfaMetrics,
+        *,
+        patience: Callable[[Login, Attached], float],
+        clock: Clock,
+        hidden: Mapping[tuple[int, int], int] = HIDDEN,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._providers = providers
+        self._metrics = metrics
+        self._patience = patience
+        self._clock = clock
+        self._hidden = hidden
+        self._prompts = Prompts(trio.current_time)
+        self.enrolments = Enrolments(trio.current_time)
+        self._nursery: trio.Nursery
+        # Whoever calls a provider passes here, one in a turn of the event loop: a thousand logins that begin or end
+        # together would otherwise hold up everybody else's for as long as all of their calls take.
+        self._turnstile = trio.Lock()
+        self._same: dict[LoginKey, Conversation] = {}
+        self._going_on: dict[str, Conversation] = {}  # by challenge id
+        self._sessions: dict[str, Session] = {}  # the last step of each challenge; the store has them too
+        self._over: dict[str, int] = {}  # challenges that ended, until their State has expired
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Carry the conversations, until cancelled; prompts that nobody can answer any more are taken back."""
+        async with trio.open_nursery() as self._nursery:
+            self._nursery.start_soon(self.enrolments.run)
+            self._nursery.start_soon(self._purge)
+            task_status.started()
+
+    # --- without waiting --------------------------------------------------------------------------------------
+
+    def at_once(self, domain: Domain) -> Reason | None:
+        """What asking comes to where nobody can be asked: no provider, or one whose configuration cannot be read."""
+        attached = self._providers.of(domain.id)
+        return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
+
+    def forecast(self, login: Login, domain: Domain) -> Reason:
+        """What asking for a login's second factor would come to. Disturbs nobody and never waits."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable):
+            return UNAVAILABLE[attached]
+        if login.method not in TYPED and attached.provider.only_codes:
+            return Reason.TAKES_NO_CODE
+        now = standing(attached)
+        # Also while the circuit is open: the look-up tries it again.
+        enrolment = self.enrolments.look_up(attached, (domain.id, login.user.casefold()), login.user)
+        posture = login.device.posture
+        gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
+        return now.comes_to(enrolment, gives_up=gives_up)
+
+    def takes_codes(self, domain: Domain, name: str) -> bool:
+        """Whether a code may stand behind a user's password: only for users who are not known to have none."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+            return False
+        return self.enrolments.look_up(attached, (domain.id, name.casefold()), name) is not Reason.NOT_ENROLLED
+
+    def asks_for_codes(self, domain: Domain) -> bool:
+        """Whether any user of a domain may have codes."""
+        attached = self._providers.of(domain.id)
+        return isinstance(attached, Attached) and attached.provider.asks_for_codes
+
+    async def has_codes(self, domain: Domain, name: str) -> bool:
+        """Whether a user is known to have codes; where that is not known yet, the provider's word is waited for a
+        little."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+            return False
+        return await self.enrolments.learn(attached, (domain.id, name.casefold()), name) is Reason.ASKED
+
+    def names_challenge(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
+        """The challenge and step of a domain that a State of ours names."""
+        return sessions.open_state(self._vault, state, domain_id)
+
+    # --- a login asks -----------------------------------------------------------------------------------------
+
+    async def ask(self, login: Login, domain: Domain, asked: Asked) -> Told | None:
+        """Ask for a login's second factor. None: a newer request of the same login took its place."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable):
+            return Told(UNAVAILABLE[attached])
+        login.factor = f"{domain.factor}+{attached.name}"
+        key = sessions.same_login(login, asked)
+        talk = None if key is None else self._same.get(key)
+        if talk is not None and talk.attached is attached:
+            return await self._join(login, talk)
+        user = (domain.id, login.user.casefold())
+        if not self._prompts.begin(user):
+            return Told(Reason.TOO_MANY_PROMPTS)
+        session = self._new_session(login, domain, attached, asked)
+        provider, question = attached.provider, session.question
+        call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit hears of it
+        begin = partial(provider.start, question, deadline_s=call_s)
+        if login.code is not None:
+            begin = partial(provider.verify, question, login.code, "", deadline_s=call_s)
+        talk = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login.method)
+        self._start(talk, begin, user)
+        return await self._wait(login, talk)
+
+    def _new_session(self, login: Login, domain: Domain, attached: Attached, asked: Asked) -> Session:
+        expires_at = login.at + int(attached.timeout_s * SECOND)
+        question = Question(
+            challenge_id=token_hex(CHALLENGE_ID_OCTETS),
+            domain_id=domain.id,
+            domain=domain.name,
+            user=login.user,
+            device=login.device.device_name,
+            source=login.device.client_ip,
+            station=login.station,
+            expires_at=expires_at,
+        )
+        found = login.found
+        return Session(
+            question,
+            attached.stamp,
+            login.client.id,
+            asked.user_id,
+            sessions.station_of(login),
+            Kind.APPROVAL,
+            handle="",
+            step=0,
+            wrong=0,
+            expires_at=expires_at,
+            accept=without_hidden(found.accept, self._hidden).hex(),
+            groups=tuple(found.groups),
+            ous=tuple(found.ous),
+            user_stamp=asked.stamp,
+            factor=asked.factor,
+        )
+
+    async def _join(self, login: Login, talk: Conversation) -> Told | None:
+        self._metrics.joined(talk.attached.name)
+        return await self._wait(login, talk)
+
+    async def _wait(self, login: Login, talk: Conversation) -> Told | None:
+        """Wait for a conversation's end, as long as the device does; then let the user go on by a challenge."""
+        waiter = talk.attach(login)
+        may_challenge = talk.takes_codes and talk.session.step < MOST_CHALLENGES
+        limit_s = self._patience(login, talk.attached) if may_challenge else math.inf
+        with trio.move_on_after(limit_s):
+            await waiter.done.wait()
+        if waiter.superseded:
+            return None
+        if talk.error is not None:
+            raise talk.error
+        if talk.told is None:
+            talk.leave(waiter)
+            return self._send(talk, self._challenge(talk, Kind.APPROVAL, talk.handle, talk.text or APPROVE))
+        told = talk.take()
+        if told is None:
+            return OVER
+        self._forget(talk)
+        if told.session is not None:
+            return self._send(talk, told)
+        over = talk.session.id if talk.session.step else ""
+        return replace(told, over=over, asked=talk.session.asked, found=talk.session.found)
+
+    # --- a login answers a challenge --------------------------------------------------------------------------
+
+    async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> Told | None:
+        """Go on with a challenge. code: what was typed. None: a newer request of the same login took its place."""
+        known = await self._session(challenge_id)
+        attached = None if login.domain is None else self._providers.of(login.domain.id)
+        if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
+            return OVER
+        if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
+            return OVER
+        talk = self._going_on.get(challenge_id)
+        if talk is None and known.kind is Kind.APPROVAL and not known.handle:
+            return OVER  # the service ended before the provider said how to go on
+        login.factor = f"{login.factor}+{attached.name}"
+        login.code = code if known.kind is Kind.CODE else None
+        key: LoginKey = (challenge_id, step, login.code)
+        if talk is None:
+            talk = self._go_on(known, attached, key, code, login)
+            return await self._wait(login, talk)
+        if known.kind is Kind.CODE and talk.key != key:
+            return OVER  # another code while one is being checked
+        return await self._join(login, talk)
+
+    async def _session(self, challenge_id: str) -> Session | None:
+        known = self._sessions.get(challenge_id)
+        if known is None and challenge_id not in self._over:
+            known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
+            known = self._sessions.get(challenge_id, known)  # another request went on with it meanwhile
+        return None if challenge_id in self._over else known
+
+    def _go_on(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
+        question, provider, left = known.question, attached.provider, math.inf  # one call, which has its own limit
+        begin: Callable[[], Awaitable[Answer]] = partial(
+            provider.verify, question, code, known.handle, deadline_s=CALL_S
+        )
+        if known.kind is Kind.APPROVAL:
+            left = max(0.0, (question.expires_at - self._clock()) / SECOND)
+            begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
+        talk = Conversation(attached, known, key, trio.current_time() + left, login.method)
+        talk.handle = known.handle if known.kind is Kind.APPROVAL else ""
+        self._start(talk, begin, None)
+        return talk
+
+    # --- a conversation's task --------------------------------------------------------------------------------
+
+    def _start(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
+        if talk.key is not None:
+            self._same[talk.key] = talk
+        self._going_on[talk.session.id] = talk
+        self._nursery.start_soon(self._carry, talk, begin, user)
+
+    async def _carry(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
+        began = trio.current_time()
+        told: Told | None = None
+        try:
+            with trio.move_on_at(talk.deadline):
+                told = await self._converse(talk, begin)
+        except ProviderError as error:
+            told = Told(Reason.CIRCUIT_OPEN if talk.attached.provider.is_open else Reason.UNREACHABLE)
+            log.warning("the MFA provider cannot be asked", provider=talk.attached.name, error=str(error))
+        except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
+            if talk.session.step == 0:
+                await self._cancel(talk)
+            raise
+        except Exception as error:  # the store failed, or we did: nobody is answered
+            talk.error = error
+        finally:
+            self._leave(talk, user)
+        if told is None:  # out of time: the user's, or the provider's, where it has not even begun
+            told = Told(Reason.NOT_ANSWERED if talk.handle or talk.session.step else Reason.UNREACHABLE)
+        talk.finish(told)
+        self._metrics.finished(
+            talk.attached.name, _RESULTS.get(told.reason, told.reason.name.lower()), trio.current_time() - began
+        )
+        if told.reason in _UNANSWERED:  # told first: the provider may take its time
+            await self._cancel(talk)
+
+    def _leave(self, talk: Conversation, user: UserKey | None) -> None:
+        """Its task has ended: no new request joins it, and after an error of ours its challenge is as it was."""
+        if user is not None:
+            self._prompts.end(user)
+        if talk.key is not None and self._same.get(talk.key) is talk:
+            del self._same[talk.key]
+        if talk.error is not None and self._going_on.get(talk.session.id) is talk:
+            del self._going_on[talk.session.id]
+
+    async def _converse(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Told:
+        await self._pass()
+        answer = await begin()
+        while answer.outcome is Outcome.WAITING:
+            talk.handle, talk.text = answer.handle, answer.text
+            if not 0 <= answer.again_s < math.inf:
+                raise ProviderError("the provider gives an answer that makes no sense")
+            await trio.sleep(answer.again_s)
+            answer = await self._poll(talk)
+        session = talk.session
+        if answer.outcome is Outcome.CODE and not talk.takes_codes:
+            return Told(Reason.TAKES_NO_CODE)
+        if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
+            return self._challenge(talk, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
+        if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
+            talk.session = replace(session, wrong=session.wrong + 1)
+            told = self._challenge(talk, Kind.CODE, answer.handle, answer.text or WRONG_CODE)
+            return replace(told, wrong_code=True)
+        return Told(_REASONS.get(answer.outcome, Reason.DENIED))
+
+    async def _pass(self) -> None:
+        async with self._turnstile:
+            await trio.lowlevel.checkpoint()
+
+    async def _poll(self, talk: Conversation) -> Answer:
+        """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
+        provider = talk.attached.provider
+        for _ in range(POLLS - 1):
+            await self._pass()
+            try:
+                return await provider.poll(talk.handle, deadline_s=POLL_S)
+            except ProviderError:
+                if provider.is_open:
+                    raise
+                await trio.sleep(POLL_AGAIN_S)
+        return await provider.poll(talk.handle, deadline_s=POLL_S)
+
+    async def _cancel(self, talk: Conversation) -> None:
+        """Take the prompt back, where there is one: nobody can answer it any more."""
+        if talk.handle:
+            with trio.CancelScope(shield=True):
+                await talk.attached.provider.cancel(talk.handle, deadline_s=CANCEL_S)
+
+    # --- challenges -------------------------------------------------------------------------------------------
+
+    def _challenge(self, talk: Conversation, kind: Kind, handle: str, text: str) -> Told:
+        """A challenge to send: the step after the last one that was sent."""
+        before = talk.session
+        session = replace(
+            before, kind=kind, handle=handle, step=before.step + 1, expires_at=self._clock() + LIFETIME_US
+        )
+        return Told(Reason.ASKED, text, session, asked=session.asked)
+
+    def _send(self, talk: Conversation, told: Told) -> Told:
+        """Somebody is there to get the challenge: the next request goes on with it."""
+        assert told.session is not None  # noqa: S101  a challenge has one
+        talk.session = self._sessions[told.session.id] = told.session
+        return told
+
+    def _forget(self, talk: Conversation) -> None:
+        """A conversation's end was told: nobody joins it, and its last challenge is answered."""
+        session = talk.session
+        if self._going_on.get(session.id) is talk:
+            del self._going_on[session.id]
+        if talk.told is not None and talk.told.session is None and session.step:
+            self._sessions.pop(session.id, None)
+            self._over[session.id] = session.expires_at
+
+    def attributes(self, told: Told) -> bytes:
+        """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
+        assert told.session is not None  # noqa: S101  a challenge has one
+        text = told.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
+        state = sessions.seal_state(self._vault, told.session)
+        return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
+
+    def keep(self, told: Told) -> Callable[[Tx], None] | None:
+        """What the store must know before the answer leaves."""
+        if told.session is not None:
+            return partial(sessions.write, session=told.session)
+        return partial(sessions.delete, challenge_id=told.over) if told.over else None
+
+    def forget(self) -> None:
+        """The store was replaced: the challenges in memory are not in it."""
+        self._sessions.clear()
+        self._going_on.clear()
+        self._same.clear()
+
+    async def _purge(self) -> None:
+        """Forget what is over, in memory and in the store."""
+        while True:
+            await trio.sleep(PURGE_S)
+            now = self._clock()
+            self._over = {each: until for each, until in self._over.items() if until > now}
+            for session in [each for each in self._sessions.values() if each.expires_at <= now]:
+                del self._sessions[session.id]
+            for talk in [each for each in self._going_on.values() if each.told and each.session.expires_at <= now]:
+                del self._going_on[talk.session.id]
+            with suppress(StoreError):
+                await self._store.write(partial(sessions.purge, now=now))

@@ -1,0 +1,177 @@
+"""Challenges that wait for their answer, and the State that names one (RFC 2865 section 5.24).
+
+State is sealed under the master key (so it is authenticated, and tells nothing) and holds the session's id and step.
+Each step is answered once; the session is bound to the RADIUS client, the user and the calling station.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import SecretError
+from sallyport.login.model import Found, Login
+from sallyport.mfa.model import Question
+from sallyport.radius.attributes import (
+    ACCT_SESSION_ID,
+    CALLING_STATION_ID,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS,
+    NAS_PORT,
+    NAS_PORT_ID,
+)
+from sallyport.store.model import Tx
+from sallyport.store.vault import Vault
+
+LIFETIME_US = 120 * SECOND
+WRONG_CODES = 3
+
+LoginKey = tuple[object, ...]
+
+
+class Kind(StrEnum):
+    """What the next request of a session brings."""
+
+    CODE = "code"
+    APPROVAL = "approval"  # nothing: the user has approved elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a second factor is asked of: an endpoint user, 0 where somebody else knows the users. stamp: of the
+    password that was right. factor: the domain's first factor, which said so."""
+
+    user_id: int
+    stamp: str = ""
+    factor: str = ""
+
+
+NOBODY = Asked(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A challenge that was sent. Times in microseconds.
+
+    provider: which configuration of the domain's provider it was begun with. station: Calling-Station-Id in
+    hexadecimal, empty for none. step: how many challenges were sent. wrong: how many wrong codes came. accept, groups,
+    ous: what the first factor had found; accept in hexadecimal and without keys, which are of one answer. user_stamp:
+    of the user's password then. factor: the first factor.
+    """
+
+    question: Question
+    provider: str
+    client_id: int
+    user_id: int
+    station: str
+    kind: Kind
+    handle: str
+    step: int
+    wrong: int
+    expires_at: int
+    accept: str = ""
+    groups: tuple[str, ...] = ()
+    ous: tuple[str, ...] = ()
+    user_stamp: str = ""
+    factor: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        """Whom it was sent to."""
+        return Asked(self.user_id, self.user_stamp, self.factor)
+
+    @property
+    def found(self) -> Found:
+        """What the first factor had found, for the answer to the login that goes on."""
+        return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
+
+    def is_of(self, login: Login) -> bool:
+        """Whether a request may answer it: same client, same user, same station."""
+        asked = self.question
+        return (
+            login.client.id == self.client_id
+            and (login.domain is not None and login.domain.id == asked.domain_id)
+            and login.user.casefold() == asked.user.casefold()
+            and station_of(login) == self.station
+        )
+
+    @property
+    def id(self) -> str:
+        """The challenge id, for as long as the login goes on."""
+        return self.question.challenge_id
+
+
+def station_of(login: Login) -> str:
+    """What a session is bound to besides client and user."""
+    return login.request.first.get(CALLING_STATION_ID, b"").hex()
+
+
+_TELLING = (CALLING_STATION_ID, ACCT_SESSION_ID, NAS_PORT, NAS_PORT_ID)
+_DEVICE = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
+
+
+def same_login(login: Login, asked: Asked) -> LoginKey | None:
+    """What is equal in two requests of one login; None where the device does not tell logins apart.
+
+    Client and device (a client may be a range, or a proxy before many devices that all have a port 1), verified user,
+    what was typed behind the password, and every attribute present that names a session or a port (decisions.md,
+    Second factor). Packets and credentials are not compared: a CHAP response differs each time.
+    """
+    first = login.request.first
+    telling = tuple(first.get(kind) for kind in _TELLING)
+    if not any(telling) or login.domain is None:
+        return None
+    device = (login.source[0], *map(first.get, _DEVICE))
+    return login.client.id, *device, login.domain.id, login.user.casefold(), asked, login.code, *telling
+
+
+def _identity(domain_id: int) -> str:
+    return f"radius/state/{domain_id}"
+
+
+def seal_state(vault: Vault, session: Session) -> bytes:
+    """The State that names a session's present step: 46 octets."""
+    return vault.seal(bytes.fromhex(session.id) + bytes((session.step,)), _identity(session.question.domain_id))
+
+
+def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | None:
+    """The challenge id and step that a State names; None where it is none of this domain's: a login may pass this
+    service twice, on its way from one domain to the server of another."""
+    try:
+        clear = vault.open(state, _identity(domain_id))
+    except SecretError:
+        return None
+    return clear[:16].hex(), clear[16]
+
+
+def write(tx: Tx, session: Session) -> None:
+    """Keep a session, in the place of its step before."""
+    tx.execute(
+        "insert into challenges (id, domain_id, expires_at, session) values (:id, :domain_id, :expires_at, :session) "
+        "on conflict (id) do update set expires_at = excluded.expires_at, session = excluded.session",
+        id=session.id,
+        domain_id=session.question.domain_id,
+        expires_at=session.expires_at,
+        session=json.dumps(asdict(session)),
+    )
+
+
+def delete(tx: Tx, challenge_id: str) -> None:
+    """Its State is worth nothing any more."""
+    tx.execute("delete from challenges where id = :id", id=challenge_id)
+
+
+def read(tx: Tx, challenge_id: str) -> Session | None:
+    """A session that was kept, by this process or another."""
+    return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
+
+
+def purge(tx: Tx, now: int) -> int:
+    """Delete what is over."""
+    return tx.execute("delete from challenges where expires_at < :now", now=now)
+
+
+def _session(*, session: str) -> Session:
+    values = json.loads(session)
+    return Session(**{**values, "question": Question(**values["question"]), "kind": Kind(values["kind"])})

@@ -1,0 +1,36 @@
+"""The HTTP operations of MFA providers: /ad/GetMFAProvider, /ad/SetMFAProvider, /ad/DeleteMFAProvider."""
+
+from sallyport.mfa.bodies import DeleteMfaProvider, GetMfaProvider, MfaProvider, SetMfaProvider
+from sallyport.mfa.service import Providers
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: Providers, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    providers = Operations("MFA providers", gate)
+
+    @providers.post("/ad/GetMFAProvider", roles=READERS)
+    async def get_mfa_provider(body: GetMfaProvider, caller: Caller) -> MfaProvider:
+        """The provider of a domain's second factor, with its fields but for every secret. 404: it has none."""
+        name, timeout_s, fields = service.shown(body.domainId)
+        return MfaProvider(provider=name, timeoutSeconds=timeout_s, **fields)
+
+    @providers.post("/ad/SetMFAProvider", roles=ADMINS)
+    async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:
+        """Attach the provider of a domain's second factor, in the place of the one before.
+
+        totp {}, duo {ikey, skey, host}, okta {domain, apiToken}, privacyidea {url, realm?, adminToken?},
+        webhook {url, secret}, radius {host, port?, secret}, or one that was installed beside the service. It holds for
+        the next login.
+        """
+        await service.set(body.domainId, body.provider, body.own_fields(), body.timeoutSeconds)
+        return Done(message=f"{body.provider} is the MFA provider")
+
+    @providers.post("/ad/DeleteMFAProvider", roles=ADMINS)
+    async def delete_mfa_provider(body: DeleteMfaProvider, caller: Caller) -> Done:
+        """Remove the provider of a domain's second factor. It holds for the next login. 404: it has none."""
+        await service.delete(body.domainId)
+        return Done(message="MFA provider removed")
+
+    return providers

@@ -1,0 +1,253 @@
+"""What stands before every provider: a deadline for each call, and a circuit that opens when the provider is away.
+
+    closed --5 failures in a row--> open --30 s--> half open: one call is let through
+      ^                               ^                    |           |
+      |                               +------- fails ------+           |
+      +---------------------------------- succeeds --------------------+
+
+A failure is a ProviderError, a call over its deadline, or any exception that nobody expected of a provider. While the
+circuit is open calls fail at once, so that logins do not wait for a provider that does not answer. A provider that
+asks to be left alone (HTTP 429) is left alone: that is no failure, and no success.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from math import ceil
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import structlog
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
+
+FAILURES: Final = 5
+OPEN_S: Final = 30.0
+LONGEST_REST_S: Final = 60.0
+MAX_HANDLE: Final = 4000
+_DURATIONS: Final = 200
+_REMEMBERED: Final = 10_000  # conversations whose beginning is known
+_POLLED: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.WAITING})
+_STARTED: Final = frozenset(Outcome) - {Outcome.WRONG_CODE}
+_VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
+_FINAL: Final = frozenset({Outcome.APPROVED, Outcome.DENIED})
+
+ResultT = TypeVar("ResultT")
+
+
+class _Late(ProviderError):
+    """The call was over its deadline."""
+
+
+class Meter(Protocol):
+    """Where calls are counted. Labels are closed sets."""
+
+    def called(self, provider: str, call: str, result: str, seconds: float) -> None:
+        """A call ended. call: enrolled, start, poll, verify, cancel. result: ok, error, timeout, busy (HTTP 429),
+        refused (not made: the circuit is open, or the provider is left alone)."""
+
+    def circuit(self, provider: str, *, is_open: bool) -> None:
+        """The circuit of one domain's provider opened or closed."""
+
+
+class NoMeter:
+    """Counts nothing."""
+
+    def called(self, provider: str, call: str, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def circuit(self, provider: str, *, is_open: bool) -> None:
+        """Nothing."""
+
+
+class Guarded:
+    """One domain's provider behind its circuit.
+
+    now: monotonic seconds. Calls raise ProviderError and StoreError, nothing else. Cancelling from outside counts as
+    neither failure nor success.
+    """
+
+    def __init__(
+        self, provider: Provider, *, meter: Meter | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.provider = provider
+        self._meter: Meter = meter or NoMeter()
+        self._now = now
+        self._failures = 0
+        self._closed_until = 0.0  # an open circuit lets nothing through before
+        self._rest_until = 0.0
+        self._trying = False
+        self._began: OrderedDict[str, float] = OrderedDict()
+        self._took: deque[float] = deque(maxlen=_DURATIONS)
+
+    @property
+    def only_codes(self) -> bool:
+        """Whether nobody gets in without typing a code: a provider may leave out to say so."""
+        return getattr(self.provider, "only_codes", False)
+
+    @property
+    def asks_for_codes(self) -> bool:
+        """Provider.asks_for_codes."""
+        return self.provider.asks_for_codes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the circuit is open or half open."""
+        return self._failures >= FAILURES
+
+    def p95_s(self) -> float | None:
+        """What 95 of 100 users take from the prompt to their answer, of the last 200; None before the first."""
+        return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
+
+    async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
+        """Provider.enrolled."""
+        return await self._call("enrolled", lambda: self.provider.enrolled(user), _is_enrolment, deadline_s)
+
+    async def start(self, question: Question, *, deadline_s: float) -> Answer:
+        """Provider.start."""
+        began = self._now()
+        answer = await self._ask("start", lambda: self.provider.start(question), _STARTED, deadline_s)
+        if answer.outcome is Outcome.WAITING:
+            self._remember(answer.handle, began)
+        elif answer.outcome is Outcome.CODE:
+            self._remember(question.challenge_id, began)
+        return answer
+
+    async def poll(self, handle: str, *, deadline_s: float) -> Answer:
+        """Provider.poll. deadline_s: at least 30, since some wait for the user at their end; the end of the login
+        itself is for the caller's own cancel scope, which is no failure."""
+        answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
+        began = self._began.pop(handle, None)
+        if began is not None:
+            self._go_on(answer, answer.handle, began)
+        return answer
+
+    async def verify(self, question: Question, code: Code, handle: str, *, deadline_s: float) -> Answer:
+        """Provider.verify."""
+        answer = await self._ask("verify", lambda: self.provider.verify(question, code, handle), _VERIFIED, deadline_s)
+        began = self._began.pop(question.challenge_id, None)
+        if began is not None:
+            self._go_on(answer, question.challenge_id, began)
+        return answer
+
+    async def cancel(self, handle: str, *, deadline_s: float) -> None:
+        """Provider.cancel. Nobody can do anything about its failure, so it raises none."""
+        self._began.pop(handle, None)
+        try:
+            await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
+        except (ProviderError, StoreError):
+            return
+
+    async def aclose(self) -> None:
+        """Provider.aclose; raises nothing."""
+        if self.is_open:
+            self._failures = 0
+            self._meter.circuit(self.provider.name, is_open=False)
+        try:
+            await self.provider.aclose()
+        except Exception as error:
+            self._log(error)
+
+    def _remember(self, key: str, began: float) -> None:
+        self._began[key] = began
+        if len(self._began) > _REMEMBERED:
+            self._began.popitem(last=False)
+
+    def _go_on(self, answer: Answer, key: str, began: float) -> None:
+        if answer.outcome in _FINAL:
+            self._took.append(self._now() - began)
+        elif answer.outcome is not Outcome.NOT_ENROLLED:
+            self._remember(key, began)
+
+    async def _ask(
+        self, call: str, ask: Callable[[], Awaitable[Answer]], expected: frozenset[Outcome], deadline_s: float
+    ) -> Answer:
+        def makes_sense(answer: object) -> bool:
+            return isinstance(answer, Answer) and answer.outcome in expected and len(answer.handle) <= MAX_HANDLE
+
+        return await self._call(call, ask, makes_sense, deadline_s)
+
+    async def _call(
+        self, call: str, ask: Callable[[], Awaitable[ResultT]], makes_sense: Callable[[object], bool], deadline_s: float
+    ) -> ResultT:
+        began = self._now()
+        trying = self._admit(call)
+        result = ""
+        try:
+            answer = await _within(deadline_s, ask)
+            if not makes_sense(answer):
+                raise ProviderError("the provider gives an answer that makes no sense")
+        except ProviderError as error:
+            result = self._note(error, tried=trying)
+            raise
+        except StoreError:  # ours, not the provider's
+            result = "error"
+            raise
+        except Exception as error:
+            self._log(error)
+            failure = ProviderError(f"the provider failed unexpectedly ({type(error).__name__})")
+            result = self._note(failure, tried=trying)
+            raise failure from None
+        else:
+            result = "ok"
+            self._succeed()
+            return answer
+        finally:
+            self._trying = self._trying and not trying
+            if result:  # empty where it was cancelled
+                self._meter.called(self.provider.name, call, result, self._now() - began)
+
+    def _admit(self, call: str) -> bool:
+        """Whether this call is the one that tries a half open circuit. ProviderError where it must not be made."""
+        now, reason = self._now(), ""
+        if now < self._rest_until:
+            reason = "the provider asked to be left alone"
+        elif self.is_open and (now < self._closed_until or self._trying):
+            reason = "circuit open"
+        if reason:
+            self._meter.called(self.provider.name, call, "refused", 0.0)
+            raise ProviderError(reason, retry_after_s=max(self._rest_until - now, 0.0))
+        self._trying = self._trying or self.is_open
+        return self.is_open
+
+    def _succeed(self) -> None:
+        if self.is_open:
+            self._meter.circuit(self.provider.name, is_open=False)
+        self._failures = 0
+
+    def _note(self, error: ProviderError, *, tried: bool) -> str:
+        """Count a failure; gives the meter's word for it."""
+        now = self._now()
+        if error.retry_after_s > 0:
+            self._rest_until = max(self._rest_until, now + min(error.retry_after_s, LONGEST_REST_S))
+            return "busy"
+        self._failures += 1
+        if self._failures == FAILURES:
+            self._meter.circuit(self.provider.name, is_open=True)
+        if self._failures == FAILURES or tried:  # calls from before it opened do not prolong it
+            self._closed_until = now + OPEN_S
+        return "timeout" if isinstance(error, _Late) else "error"
+
+    def _log(self, error: Exception) -> None:
+        """Say where, not what: the text of an unexpected exception may hold anything."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
+        structlog.get_logger().error(
+            "mfa provider failed unexpectedly", provider=self.provider.name, error=type(error).__name__, at=where
+        )
+
+
+async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    with trio.move_on_after(deadline_s):
+        return await ask()
+    raise _Late(f"no answer within {deadline_s:g} s")
+
+
+def _is_enrolment(answer: object) -> bool:
+    return isinstance(answer, Enrolment)

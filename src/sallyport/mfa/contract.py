@@ -1,0 +1,377 @@
+"""The test that every provider must pass, ours and those of others.
+
+    from sallyport.mfa.contract import Behaviour, ProviderContract
+
+    class TestAcme(ProviderContract):
+        @pytest.fixture
+        async def bench(self) -> AsyncIterator[AcmeBench]:
+            async with running_acme() as bench:
+                yield bench
+
+A `Bench` is the provider's other end made small: a server on loopback that speaks its protocol, checks what it is
+sent, and behaves as the test says. The tests are async functions for trio; pytest-trio with `trio_mode = true` runs
+them. Nothing here imports pytest.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from enum import StrEnum
+from typing import Final, Protocol
+
+import trio
+from pydantic import SecretStr, ValidationError
+
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, Provider, ProviderError, Question
+
+PATIENCE_S: Final = 20.0
+DEADLINE_S: Final = 0.5
+_FIELD_SAMPLE: Final = 1
+_ODD_CODES: Final = (
+    "", " ", "0", "123", "999999999999", "a" * 128, "\x00\x01", "é漢字", "000000' or '1'='1", "../..", "{}", "\r\nX: y",
+)  # fmt: skip
+
+
+class Behaviour(StrEnum):
+    """What the other end does from now on."""
+
+    APPROVE = "the user approves; the right code is right"
+    WAIT = "the user has not answered yet; the right code is right"
+    DENY = "the user denies; every code is wrong"
+    UNKNOWN_USER = "nobody is known"
+    # What follows a provider must take for a failure, in every call that asks the other end.
+    SILENT = "it takes requests and never answers"
+    BROKEN_OFF = "it dies in the middle of an answer"
+    NO_PROTOCOL = "it answers octets that are not its protocol"
+    RUBBISH = "its answers have no content that can be read"
+    EMPTY = "its answers can be read and hold nothing that is expected"
+    HUGE = "its answers have no end"
+    REDIRECT = "it sends to another place, which would approve"
+    FAIL = "it says that it failed (HTTP 500)"
+    BUSY = "it asks to be left alone for 7 s (HTTP 429)"
+
+
+HTTP_FAILURES: Final = frozenset(Behaviour) - {
+    Behaviour.APPROVE, Behaviour.WAIT, Behaviour.DENY, Behaviour.UNKNOWN_USER,
+}  # fmt: skip
+"""All failures that a provider over HTTP can meet."""
+
+
+class Bench(Protocol):
+    """A provider and its other end.
+
+    fields: the configuration as the interface takes it. secrets: what must never be shown. failures: the behaviours
+    after UNKNOWN_USER that its transport can show. user: somebody enrolled.
+    """
+
+    provider: type[Provider]
+    fields: Mapping[str, object]
+    secrets: Sequence[str]
+    host: Host
+    failures: frozenset[Behaviour]
+    user: str
+
+    @property
+    def right_code(self) -> str:
+        """What the other end takes from the user; empty where it takes no codes."""
+
+    @property
+    def prompts(self) -> int:
+        """How many people were disturbed so far."""
+
+    @property
+    def requests(self) -> int:
+        """How many questions the other end was asked so far."""
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Do so from now on. APPROVE is how it begins."""
+
+
+class ProviderContract:
+    """Inherit it, and give it a fixture `bench`."""
+
+    async def test_declares_what_it_is(self, bench: Bench) -> None:
+        """It has a short name, fields, and says whether it takes codes."""
+        provider = bench.provider
+        assert provider.name.isascii() and provider.name.replace("-", "").isalnum() and provider.name.islower()
+        assert issubclass(provider.fields, Fields)
+        assert provider.asks_for_codes == bool(bench.right_code)
+
+    async def test_fields_hide_their_secrets(self, bench: Bench) -> None:
+        """No repr, dump or JSON of the fields shows a secret, and every secret is in a field that is one."""
+        fields = bench.provider.fields.model_validate(bench.fields)
+        shown = f"{fields!r} {fields} {fields.model_dump()} {fields.model_dump_json()}"
+        assert _without(bench, shown)
+        hidden = [value.get_secret_value() for _, value in fields if isinstance(value, SecretStr)]
+        assert sorted(hidden) == sorted(bench.secrets)
+
+    async def test_refused_fields_are_not_repeated(self, bench: Bench) -> None:
+        """A missing or malformed field is refused by name; the refusal repeats no value."""
+        for name in bench.fields:
+            for wrong in (None, "", "\x00\n", ["mallory-was-here"], {"mallory-was-here": _FIELD_SAMPLE}):
+                try:
+                    bench.provider.fields.model_validate({**bench.fields, name: wrong})
+                except ValidationError as error:
+                    assert name in str(error)
+                    assert "mallory-was-here" not in str(error)
+                    assert _without(bench, str(error))
+                else:
+                    raise AssertionError(f"{name} takes {wrong!r}")
+
+    async def test_begins_silently(self, bench: Bench) -> None:
+        """Making a provider and closing it twice asks nothing; its repr shows no secret."""
+        async with _made(bench) as provider:
+            assert _without(bench, repr(provider))
+            await provider.aclose()
+        assert bench.requests == 0
+
+    async def test_enrolment_disturbs_nobody(self, bench: Bench) -> None:
+        """Whether somebody is enrolled is told, or not known, without a prompt."""
+        async with _made(bench) as provider:
+            assert await provider.enrolled(bench.user) in {Enrolment.ENROLLED, Enrolment.UNKNOWN}
+            bench.behave(Behaviour.UNKNOWN_USER)
+            assert await provider.enrolled("nobody") in {Enrolment.NOT_ENROLLED, Enrolment.UNKNOWN}
+        assert bench.prompts == 0
+
+    async def test_nobody_is_not_let_in(self, bench: Bench) -> None:
+        """A user that the other end does not know ends without an approval and without a prompt."""
+        bench.behave(Behaviour.UNKNOWN_USER)
+        question = _question(bench, user="nobody")
+        async with _made(bench) as provider:
+            answer = await _finish(bench, provider, question, await provider.start(question))
+        assert answer.outcome in {Outcome.NOT_ENROLLED, Outcome.DENIED, Outcome.WRONG_CODE}
+        assert bench.prompts == 0
+
+    async def test_approval(self, bench: Bench) -> None:
+        """The user approves, or types the right code: APPROVED, after one prompt at most."""
+        question = _question(bench)
+        async with _made(bench) as provider:
+            answer = await _finish(bench, provider, question, await provider.start(question))
+        assert answer.outcome is Outcome.APPROVED
+        assert bench.prompts <= 1
+
+    async def test_denial(self, bench: Bench) -> None:
+        """The user denies, or types a wrong code: never an approval, and no failure."""
+        bench.behave(Behaviour.DENY)
+        question = _question(bench)
+        async with _made(bench) as provider:
+            answer = await _finish(bench, provider, question, await provider.start(question))
+        assert answer.outcome in {Outcome.DENIED, Outcome.WRONG_CODE}
+
+    async def test_one_challenge_is_one_prompt(self, bench: Bench) -> None:
+        """The same challenge again, at once or later, prompts nobody again; another one does."""
+        bench.behave(Behaviour.WAIT)
+        question = _question(bench)
+        async with _made(bench) as provider:
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(provider.start, question)
+            once = bench.prompts
+            assert once <= 1
+            first, again = await provider.start(question), await provider.start(question)
+            assert (first.outcome, first.handle) == (again.outcome, again.handle)
+            assert bench.prompts == once
+            await provider.start(_question(bench, challenge_id="f" * 32))
+            assert bench.prompts == 2 * once
+
+    async def test_waiting_goes_on_in_another_process(self, bench: Bench) -> None:
+        """A handle is enough: a provider made anew goes on with it. It fits into the store and holds no secret."""
+        bench.behave(Behaviour.WAIT)
+        question = _question(bench)
+        async with _made(bench) as provider:
+            answer = await provider.start(question)
+        assert len(answer.handle) <= 4000
+        assert _without(bench, answer.handle + answer.text)
+        bench.behave(Behaviour.APPROVE)
+        async with _made(bench) as provider:
+            assert (await _finish(bench, provider, question, answer)).outcome is Outcome.APPROVED
+
+    async def test_waiting_is_told(self, bench: Bench) -> None:
+        """While the user has not answered, poll says WAITING or waits itself; then it tells, again and again alike."""
+        bench.behave(Behaviour.WAIT)
+        async with _made(bench) as provider:
+            answer = await provider.start(_question(bench))
+            if answer.outcome is not Outcome.WAITING:
+                return
+            with trio.move_on_after(DEADLINE_S):
+                assert (await provider.poll(answer.handle)).outcome is Outcome.WAITING
+            bench.behave(Behaviour.APPROVE)
+            assert (await _poll(provider, answer)).outcome is Outcome.APPROVED
+            again = await _outcome(bench, lambda: provider.poll(answer.handle))
+            assert again in {Outcome.APPROVED, None}
+        assert bench.prompts == 1
+
+    async def test_cancelling_is_harmless(self, bench: Bench) -> None:
+        """A login that is over is taken back, twice too, without a prompt and without harm to the next one."""
+        bench.behave(Behaviour.WAIT)
+        async with _made(bench) as provider:
+            answer = await provider.start(_question(bench))
+            before = bench.prompts
+            await _outcome(bench, lambda: provider.cancel(answer.handle))
+            await _outcome(bench, lambda: provider.cancel(answer.handle))
+            assert bench.prompts == before
+            bench.behave(Behaviour.APPROVE)
+            question = _question(bench, challenge_id="e" * 32)
+            assert (
+                await _finish(bench, provider, question, await provider.start(question))
+            ).outcome is Outcome.APPROVED
+
+    async def test_code_behind_the_password(self, bench: Bench) -> None:
+        """A code is checked without a start before it, and disturbs nobody; who takes none approves none."""
+        async with _made(bench) as provider:
+            answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
+        assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
+        assert bench.prompts == 0
+
+    async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
+        """Whatever is typed is an answer and never a failure: a failure may let a user pass (fallbackAction)."""
+        async with _made(bench) as provider:
+            for text in _ODD_CODES:
+                answer = await provider.verify(_question(bench), Code(text), "")
+                assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}, text
+            chap = Code(None, response=bytes(17), challenge=bytes(16))
+            answer = await provider.verify(_question(bench), chap, "")
+            assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
+
+    async def test_failures_are_failures(self, bench: Bench) -> None:
+        """Each failure of the other end is a ProviderError without secrets in every call that asks it, and is over
+        when the other end is well again."""
+        for failure in sorted(bench.failures - {Behaviour.SILENT}):
+            bench.behave(Behaviour.WAIT)
+            question = _question(bench, challenge_id=f"{sorted(Behaviour).index(failure):032x}")
+            async with _made(bench) as provider:
+                with _quiet(bench):
+                    waiting = await provider.start(question)
+                    bench.behave(failure)
+                    for ask in _calls(bench, provider, waiting):
+                        await _fails(bench, ask, failure)
+                bench.behave(Behaviour.APPROVE)
+                assert (await _finish(bench, provider, question, waiting)).outcome is Outcome.APPROVED, failure
+
+    async def test_silence_ends_with_the_deadline(self, bench: Bench) -> None:
+        """A call to an end that never answers is over as soon as it is cancelled; the next one is well."""
+        if Behaviour.SILENT not in bench.failures:
+            return
+        bench.behave(Behaviour.WAIT)
+        question = _question(bench)
+        async with _made(bench) as provider:
+            waiting = await provider.start(question)
+            bench.behave(Behaviour.SILENT)
+            for ask in _calls(bench, provider, waiting):
+                with trio.fail_after(DEADLINE_S + 1), trio.move_on_after(DEADLINE_S):
+                    await _outcome(bench, ask)
+            bench.behave(Behaviour.APPROVE)
+            assert (await _finish(bench, provider, question, waiting)).outcome is Outcome.APPROVED
+
+
+@asynccontextmanager
+async def _made(bench: Bench) -> AsyncIterator[Provider]:
+    """The provider, closed at the end; what a test does with it takes no longer than PATIENCE_S."""
+    with trio.fail_after(PATIENCE_S):
+        provider = bench.provider(bench.provider.fields.model_validate(bench.fields), bench.host)
+        try:
+            yield provider
+        finally:
+            await provider.aclose()
+
+
+def _question(bench: Bench, *, user: str = "", challenge_id: str = "0" * 31 + "1") -> Question:
+    return Question(
+        challenge_id=challenge_id,
+        domain_id=bench.host.domain_id,
+        domain=bench.host.domain,
+        user=user or bench.user,
+        device="switch-7",
+        source="192.0.2.7",
+        station="00-11-22-33-44-55",
+        expires_at=bench.host.clock() + 60_000_000,
+    )
+
+
+async def _finish(bench: Bench, provider: Provider, question: Question, answer: Answer) -> Answer:
+    """Go on from an answer to the last one, as the login path does."""
+    if answer.outcome is Outcome.WAITING:
+        return await _poll(provider, answer)
+    if answer.outcome is Outcome.CODE:
+        return await provider.verify(question, Code(bench.right_code), answer.handle)
+    return answer
+
+
+async def _poll(provider: Provider, answer: Answer) -> Answer:
+    while answer.outcome is Outcome.WAITING:
+        assert answer.handle
+        answer = await provider.poll(answer.handle)
+    return answer
+
+
+def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
+    """Every question that there is. The challenge is a new one, since one that has begun is not asked for again."""
+    new = _question(bench, challenge_id="d" * 32)
+    return [
+        lambda: provider.enrolled(bench.user),
+        lambda: provider.start(new),
+        lambda: provider.poll(waiting.handle),
+        lambda: provider.verify(new, Code(bench.right_code or "000000"), ""),
+        lambda: provider.cancel(waiting.handle),
+    ]
+
+
+async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
+    """A call that asks the other end raises ProviderError; what cannot be told is unknown, and nothing approves."""
+    asked = bench.requests
+    try:
+        with trio.fail_after(PATIENCE_S / 2):
+            result = await ask()
+    except ProviderError as error:
+        assert _without(bench, "".join(traceback.format_exception(error)))
+        if failure is Behaviour.BUSY and bench.requests > asked:
+            assert error.retry_after_s == 7.0
+    else:
+        never = bench.requests == asked or result in {None, Enrolment.UNKNOWN}
+        assert never, f"{failure}: {result}"
+        assert not (isinstance(result, Answer) and result.outcome is Outcome.APPROVED), failure
+
+
+async def _outcome(bench: Bench, ask: Callable[[], Awaitable[object]]) -> Outcome | None:
+    """The outcome of a call that may fail; None where it did, or had none."""
+    try:
+        result = await ask()
+    except ProviderError as error:
+        assert _without(bench, str(error))
+        return None
+    return result.outcome if isinstance(result, Answer) else None
+
+
+def _without(bench: Bench, text: str) -> bool:
+    return not any(secret in text for secret in bench.secrets)
+
+
+class _Kept(logging.Handler):
+    """Everything that is logged through the standard library."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@contextmanager
+def _quiet(bench: Bench) -> Iterator[None]:
+    """No secret and no user reaches the log, even where all of it is wanted."""
+    root, kept = logging.getLogger(), _Kept()
+    level = root.level
+    root.addHandler(kept)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(kept)
+    logged = "\n".join(kept.lines)
+    assert _without(bench, logged)
+    assert bench.user not in logged

@@ -1,0 +1,212 @@
+"""Duo, over its Auth API v2: a push to the phone, or a passcode.
+
+preauth says whether the user is enrolled, may pass without a prompt (bypass) or is locked out, and disturbs nobody.
+auth with async=1 starts a push and gives a txid; auth_status is a long poll on it. Requests are signed with signature
+version 2 and HMAC-SHA512.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+from collections.abc import Mapping
+from email.utils import formatdate
+from typing import ClassVar, Final
+from urllib.parse import quote, urlencode
+
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.mfa.fields import Authority, Key, SecretKey, origin
+from sallyport.mfa.http import exchange, json_object, member, text_at
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.once import Once
+
+_CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
+_PLAIN_TEXT: Final = "A passcode can only be checked with PAP."
+_LONG_POLL_S: Final = 20.0
+_AGAIN_S: Final = 1.0  # where the long poll is answered at once
+_ENROLMENTS: Final = {
+    "auth": Enrolment.ENROLLED,
+    "allow": Enrolment.ENROLLED,
+    "enroll": Enrolment.NOT_ENROLLED,
+    "deny": Enrolment.UNKNOWN,
+}
+_ENDED_BEFORE: Final = {
+    "allow": Outcome.APPROVED,
+    "deny": Outcome.DENIED,
+    "enroll": Outcome.NOT_ENROLLED,
+}
+_STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
+_LONGEST_CODE: Final = 32
+
+
+class _Malformed(ProviderError):
+    """Duo finds fault with the parameters (HTTP 400)."""
+
+
+class DuoFields(Fields):
+    """The keys and the API host that Duo's admin panel shows for an Auth API application.
+
+    host: such as api-0123abcd.duosecurity.com; a loopback host with a port is spoken to in plain http, for tests.
+    """
+
+    ikey: Key
+    skey: SecretKey
+    host: Authority
+
+
+def canonical_parameters(parameters: Mapping[str, str]) -> str:
+    """The parameters in the form that is signed and sent: quoted as in RFC 3986, sorted by the quoted name."""
+    return "&".join(
+        f"{name}={value}" for name, value in sorted((quote(k, "~"), quote(v, "~")) for k, v in parameters.items())
+    )
+
+
+def sign(skey: bytes, date: str, method: str, host: str, path: str, parameters: Mapping[str, str]) -> str:
+    """Signature version 2 in hex: HMAC-SHA512 over date, method, host, path and parameters, a line each."""
+    lines = (date, method.upper(), host.lower(), path, canonical_parameters(parameters))
+    return hmac.digest(skey, "\n".join(lines).encode(), "sha512").hex()
+
+
+class Duo:
+    """Asks Duo."""
+
+    name: ClassVar[str] = "duo"
+    fields: ClassVar[type[Fields]] = DuoFields
+    asks_for_codes: ClassVar[bool] = True
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, DuoFields)  # noqa: S101  the caller made it with `fields`
+        self._ikey = fields.ikey
+        self._skey = fields.skey.get_secret_value().encode()
+        self._signed_host = fields.host.partition(":")[0]  # the port is not part of it
+        self._host = host
+        self._client = host.http(origin(fields.host))
+        self._once = Once()
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Ask preauth; it disturbs nobody."""
+        result = text_at(await self._preauth({"username": user}), "result")
+        if result not in _ENROLMENTS:
+            raise ProviderError("Duo's preauth answers what is not known here")
+        return _ENROLMENTS[result]
+
+    async def start(self, question: Question) -> Answer:
+        """Send a push, or ask for a passcode where the user has no device for one."""
+        return await self._once.start(question.challenge_id, lambda: self._begin(question))
+
+    async def poll(self, handle: str) -> Answer:
+        """Wait at Duo for the user, for a while."""
+        began = trio.current_time()
+        with trio.move_on_after(_LONG_POLL_S):
+            answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
+            outcome = _STATUSES.get(text_at(answer, "result"))
+            if outcome is None:
+                raise ProviderError("Duo's auth_status answers what is not known here")
+            if outcome is not Outcome.WAITING:
+                return Answer(outcome)
+        waited = trio.current_time() - began > _AGAIN_S
+        return Answer(Outcome.WAITING, handle=handle, again_s=0 if waited else _AGAIN_S)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Check a passcode with factor=passcode."""
+        if code.text is None:
+            return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
+        typed = code.text.strip()
+        if not (typed.isascii() and typed.isalnum() and len(typed) <= _LONGEST_CODE):
+            return Answer(Outcome.WRONG_CODE)  # Duo would call it a malformed request
+        asked = {"username": question.user, "factor": "passcode", "passcode": typed} | _source(question)
+        try:
+            answer = await self._call("POST", "/auth/v2/auth", asked)
+        except _Malformed:  # what is typed must not look like a failure of Duo, which a domain may let pass
+            return Answer(Outcome.WRONG_CODE)
+        result = text_at(answer, "result")
+        if result == "allow":
+            return Answer(Outcome.APPROVED)
+        if result != "deny":
+            raise ProviderError("Duo's auth answers what is not known here")
+        return Answer(Outcome.DENIED if text_at(answer, "status") == "locked_out" else Outcome.WRONG_CODE)
+
+    async def cancel(self, handle: str) -> None:
+        """Duo's API takes no push back; it ends by itself after a minute."""
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._client.aclose()
+
+    async def _begin(self, question: Question) -> Answer:
+        found = await self._preauth({"username": question.user} | _source(question))
+        result = text_at(found, "result")
+        if result in _ENDED_BEFORE:
+            return Answer(_ENDED_BEFORE[result])
+        if result != "auth":
+            raise ProviderError("Duo's preauth answers what is not known here")
+        if not _takes_push(found):
+            return Answer(Outcome.CODE, text=_CODE_TEXT)
+        asked = {
+            "username": question.user,
+            "factor": "push",
+            "device": "auto",
+            "async": "1",
+            "type": "Network login",
+            "display_username": question.user,
+            "pushinfo": urlencode(
+                {
+                    "domain": _shown(question.domain),
+                    "device": _shown(question.device),
+                    "station": _shown(question.station),
+                }
+            ),
+        }
+        txid = text_at(await self._call("POST", "/auth/v2/auth", asked | _source(question)), "txid")
+        if not txid or len(txid) > 1000:
+            raise ProviderError("Duo's auth answered without a txid")
+        return Answer(Outcome.WAITING, handle=txid, again_s=0)
+
+    async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
+        return await self._call("POST", "/auth/v2/preauth", parameters)
+
+    async def _call(
+        self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
+    ) -> Mapping[str, object]:
+        """The `response` of a signed call. ProviderError: anything but stat OK."""
+        date = formatdate(self._host.clock() / SECOND, usegmt=False)
+        signature = sign(self._skey, date, method, self._signed_host, path, parameters)
+        credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()
+        headers = {"Authorization": f"Basic {credentials}", "Date": date, "Accept": "application/json"}
+        sent = canonical_parameters(parameters)
+        if method == "GET":
+            answer = await exchange(self._client, method, f"{path}?{sent}", headers=headers, timeout_s=timeout_s)
+        else:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            answer = await exchange(
+                self._client, method, path, content=sent.encode(), headers=headers, timeout_s=timeout_s
+            )
+        if answer.status_code == 401:
+            raise ProviderError("Duo refuses the signature: check ikey, skey, host and the clock")
+        document = json_object(answer)
+        response = member(document, "response")
+        if answer.status_code != 200 or text_at(document, "stat") != "OK" or not isinstance(response, dict):
+            code = member(document, "code")
+            kind = _Malformed if answer.status_code == 400 else ProviderError
+            raise kind(f"Duo refuses: HTTP {answer.status_code}, code {code if type(code) is int else '-'}")
+        return response
+
+
+def _source(question: Question) -> dict[str, str]:
+    return {"ipaddr": question.source} if question.source else {}
+
+
+def _shown(text: str) -> str:
+    """What the user reads on the phone; the station is the word of whoever logs in."""
+    return "".join(character for character in text if character.isprintable())[:100] or "-"
+
+
+def _takes_push(preauth: Mapping[str, object]) -> bool:
+    """Whether one of the devices takes a push; where no devices are told, `auto` will find out."""
+    devices = member(preauth, "devices")
+    if not isinstance(devices, list):
+        return True
+    abilities = [member(device, "capabilities") for device in devices]
+    return any(isinstance(able, list) and "push" in able for able in abilities)

@@ -1,0 +1,65 @@
+"""Where the service may connect to: the setting `egress`, held against the address that is connected to.
+
+A tenant names hosts; what they resolve to is decided by whoever owns their DNS, anew for each look-up. So a name is
+resolved once for each connection, the addresses are checked, and the connection is made to a checked address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from sallyport.base.config import Network
+from sallyport.mfa.model import ProviderError
+
+_IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+# RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+class Egress:
+    """The networks that may be connected to. networks: None for all but link-local addresses, where clouds keep the
+    credentials of their machines."""
+
+    def __init__(self, networks: Sequence[Network] | None) -> None:
+        self._networks = None if networks is None else tuple(networks)
+
+    def allows(self, address: str) -> bool:
+        """Whether an IP address in text may be connected to. One that carries an IPv4 address counts as that."""
+        try:
+            reached = _reached(ipaddress.ip_address(address))
+        except ValueError:
+            return False
+        if self._networks is None:
+            return not reached.is_link_local
+        return any(reached in network for network in self._networks)
+
+    async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
+        """The addresses of a host that may be connected to, the system's favourite first.
+
+        ProviderError: the name has no address, or none that is allowed.
+        """
+        try:
+            found = await trio.socket.getaddrinfo(host, port, type=kind)
+        except (OSError, UnicodeError):
+            raise ProviderError(f"{host}: the name has no address") from None
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        allowed = [address for address in addresses if self.allows(address)]
+        if not allowed:
+            raise ProviderError(f"{host}: not in a network that the service may connect to (SALLYPORT_EGRESS)")
+        return allowed
+
+
+def _reached(address: _IPAddress) -> _IPAddress:
+    """The address at which a connection to this one ends."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address

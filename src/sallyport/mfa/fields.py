@@ -1,0 +1,129 @@
+"""The types of providers' fields: what the interface's values look like, checked before anything is stored.
+
+Error messages say what a field takes and never repeat a value (`base/validation.py`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, Final
+
+import httpx
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+
+from sallyport.base.validation import unfit
+
+_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?", re.IGNORECASE)
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host (without brackets) is this machine by its very spelling; nothing is looked up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _is_host(value: str) -> bool:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        # A name of digits alone is read as an address by some resolvers: 2130706433 is 127.0.0.1.
+        last = value.rstrip(".").rpartition(".")[2]
+        return len(value) <= 253 and _HOST_NAME.fullmatch(value) is not None and not last.isdecimal()
+    return "%" not in value
+
+
+def _host(value: str) -> str:
+    if not _is_host(value.strip()):
+        raise unfit("a host name or an IP address")
+    return value.strip()
+
+
+def _authority(value: str) -> str:
+    host, colon, port = value.strip().partition(":")
+    if not _is_host(host) or (colon and not (is_loopback(host) and port.isascii() and port.isdecimal())):
+        raise unfit("a host name")
+    return value.strip()
+
+
+def origin(authority: str) -> str:
+    """The base URL of an Authority: https, except for a port on loopback, which is plain http."""
+    return f"http://{authority}" if ":" in authority else f"https://{authority}"
+
+
+def _url(value: str) -> str:
+    try:
+        url = httpx.URL(value.strip())
+    except (httpx.InvalidURL, ValueError):
+        raise unfit("a URL") from None
+    if not _PRINTABLE.fullmatch(value.strip()) or not _is_host(url.host) or url.fragment:
+        raise unfit("a URL such as https://mfa.example.com/path")
+    if url.userinfo:
+        raise unfit("a URL without a user name and a password")
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
+        raise unfit("an https URL; http on loopback only")
+    return str(url)
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    if not _PRINTABLE.fullmatch(value.get_secret_value()):
+        raise unfit("ASCII text without spaces")
+    return value
+
+
+def _plain(value: SecretStr) -> SecretStr:
+    if not value.get_secret_value().isprintable():
+        raise unfit("text without control characters")
+    return value
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+HostName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_host)]
+"""A host name or an IP address."""
+Authority = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_authority)]
+"""The host of an https service. For tests and local gateways: a loopback host with a port, such as 127.0.0.1:8123 or
+localhost:8123, is spoken to in plain http. `origin` makes the URL."""
+ServerUrl = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_url)]
+"""An https URL, or http on loopback; without credentials and fragment."""
+Key = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(_stripped)]
+"""A public identifier that a provider gave out."""
+SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_secret)]
+"""A secret that a provider gave out: it may stand in a header."""
+SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
+"""A secret of any printable characters, used as a key in UTF-8."""
+
+
+def revealed(fields: BaseModel) -> dict[str, object]:
+    """Everything that was configured, with the secrets: to be sealed."""
+    return {name: _plain_value(getattr(fields, name)) for name in type(fields).model_fields}
+
+
+def shown(fields: BaseModel) -> dict[str, object]:
+    """What may be shown: everything but secrets and what was left out."""
+    values = {name: getattr(fields, name) for name in type(fields).model_fields}
+    return {
+        name: _shown_value(value)
+        for name, value in values.items()
+        if value is not None and not isinstance(value, SecretStr)
+    }
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, BaseModel):
+        return revealed(value)
+    return [_plain_value(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _shown_value(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return shown(value)
+    return [_shown_value(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,45 @@
+"""One prompt for one challenge: a provider whose service has no idempotency keys begins each challenge once here."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import trio
+
+from sallyport.mfa.model import Answer, Outcome
+
+_REMEMBERED: Final = 10_000
+
+
+class Once:
+    """Remembers how the last challenges began, in this process; after a restart the store has their handles.
+
+    Only answers with something behind them are kept: a prompt, or a conversation that a handle names. Asking again for
+    a refusal disturbs nobody.
+    """
+
+    def __init__(self, remembered: int = _REMEMBERED) -> None:
+        self._remembered = remembered
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._beginning: dict[str, trio.Event] = {}
+
+    async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer of `begin`, run once for a challenge_id. Whoever comes while it runs waits for it, and takes its
+        place where it fails or is cancelled. Raises what `begin` raises."""
+        while (running := self._beginning.get(challenge_id)) is not None:
+            await running.wait()
+        if challenge_id in self._answers:
+            return self._answers[challenge_id]
+        done = self._beginning[challenge_id] = trio.Event()
+        try:
+            answer = await begin()
+            if answer.outcome is Outcome.WAITING or answer.handle:
+                self._answers[challenge_id] = answer
+                if len(self._answers) > self._remembered:
+                    self._answers.popitem(last=False)
+        finally:
+            del self._beginning[challenge_id]
+            done.set()
+        return answer

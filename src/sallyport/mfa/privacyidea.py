@@ -1,0 +1,316 @@
+"""privacyIDEA: OTP tokens, codes that it sends by mail or SMS, and push. Its API is /validate (without a login) and,
+with an admin's token, /validate/triggerchallenge and /token.
+
+    start   triggerchallenge {user, realm}              push sent: WAITING;  a code sent or due: CODE;  no token
+    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it lets one login in
+    verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for one more
+
+Without an admin's token a challenge is begun by a check with an empty password, which triggers those tokens that have
+no PIN; for other tokens privacyIDEA counts it as a failure, and whether somebody is enrolled cannot be asked.
+
+A handle is the transaction's id, followed by the user where it is to be polled: the check that ends a push needs both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, ClassVar, Final, NamedTuple
+from urllib.parse import quote
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from sallyport.base.validation import unfit
+from sallyport.mfa.fields import Key, ServerUrl
+from sallyport.mfa.http import exchange, json_object, member, text_at
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.once import Once
+
+_REMEMBERED: Final = 10_000
+_PLAIN_TEXT: Final = "A code can only be checked with PAP."
+_LONGEST_TEXT: Final = 200  # a Reply-Message holds 253 octets
+_LONGEST_CODE: Final = 128  # a User-Password holds no more (RFC 2865 section 5.2)
+# An OTP has 6 to 8 digits; more in front of its last six are a PIN.
+_PIN_AND_OTP: Final = re.compile(r".{3,}[0-9]{6}", re.DOTALL)
+_HEADER: Final = re.compile(r"[\x21-\x7e]+")
+_TRANSACTION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
+
+# Its error codes: privacyidea/lib/error.py.
+_NO_SUCH_USER: Final = 904
+# About this user: a policy forbids it (303), the token is locked or revoked (1007).
+_FORBIDDEN: Final = frozenset({303, 1007})
+
+_JUDGED: Final = {"ACCEPT": Outcome.APPROVED, "REJECT": Outcome.WRONG_CODE, "DECLINED": Outcome.DENIED}
+_NO_WAY_ON: Final = Answer(Outcome.DENIED)
+_VERDICTS: Final = frozenset({*_JUDGED, "CHALLENGE"})
+_POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cancelled": Outcome.DENIED}
+# Token types that give no second factor at a login, and the states of a roll-out in which a token can be used.
+_NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
+_ROLLED_OUT: Final = frozenset({"", "enrolled"})
+# Older servers do not tell the client mode; what a browser must answer cannot be answered over RADIUS.
+_MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
+
+
+def _one_word(value: SecretStr) -> SecretStr:
+    if not _HEADER.fullmatch(value.get_secret_value()):
+        raise unfit("a token of privacyIDEA, ASCII text without spaces")
+    return value
+
+
+# Longer than a SecretKey: a JWT that lists all the rights of an admin has 4,400 characters.
+_AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterValidator(_one_word)]
+
+
+class PrivacyIdeaFields(Fields):
+    """realm: without it the server's default realm. adminToken: for triggerchallenge and token lists; it takes the
+    rights triggerchallenge, tokenlist and, to take prompts back, cancelchallenge."""
+
+    url: ServerUrl
+    realm: Key = ""
+    adminToken: _AdminToken = SecretStr("")  # noqa: N815  the interface's spelling
+
+
+class _Reply(NamedTuple):
+    """An answer. error: privacyIDEA's own code, 0 for an answer that is none."""
+
+    document: Mapping[str, object]
+    error: int = 0
+
+
+class PrivacyIdea:
+    """Asks a privacyIDEA server."""
+
+    name: ClassVar[str] = "privacyidea"
+    fields: ClassVar[type[Fields]] = PrivacyIdeaFields
+    asks_for_codes: ClassVar[bool] = True
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, PrivacyIdeaFields)  # noqa: S101  the caller made it with `fields`
+        self._client = host.http(fields.url, headers={"Accept": "application/json"})
+        self._realm = {"realm": fields.realm} if fields.realm else {}
+        # privacyIDEA takes the token bare. Only what needs it gets it.
+        self._admin = {"Authorization": fields.adminToken.get_secret_value()} if fields.adminToken else None
+        self._once = Once()
+        self._spent: OrderedDict[str, None] = OrderedDict()
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Look for an active token in the user's list, which begins no challenge."""
+        if self._admin is None or not user:  # without a name it would list everybody's
+            return Enrolment.UNKNOWN
+        # A push token is told with its keys, 10 KiB; a page of 15 stays below the limit of an answer.
+        params = {"user": user, **self._realm, "active": "True", "pagesize": "15"}
+        reply = await self._as_admin("GET", "/token/", params=params)
+        if reply.error == _NO_SUCH_USER:
+            return Enrolment.NOT_ENROLLED
+        _check(reply)
+        tokens = member(reply.document, "result", "value", "tokens")
+        if not isinstance(tokens, list):
+            raise ProviderError("privacyIDEA answered without a list of tokens")
+        return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
+
+    async def start(self, question: Question) -> Answer:
+        """Trigger the user's tokens."""
+        return await self._once.start(question.challenge_id, lambda: self._begin(question.user))
+
+    async def poll(self, handle: str) -> Answer:
+        """Ask whether the phone has answered; if it has approved, spend the approval. The server says `pending` for
+        transactions that it does not know any more, too: the caller's deadline ends those."""
+        transaction, user = _parts(handle)
+        if transaction in self._spent:
+            return Answer(Outcome.APPROVED)
+        reply = await self._ask("GET", f"/validate/polltransaction/{quote(transaction, safe='')}")
+        _check(reply)
+        accepted = member(reply.document, "result", "value")
+        status = text_at(reply.document, "detail", "challenge_status")
+        # Older servers tell no status.
+        if not isinstance(accepted, bool) or status not in ({"accept", ""} if accepted else {*_POLLED, ""}):
+            raise ProviderError("privacyIDEA answers a challenge_status that makes no sense")
+        if not accepted:
+            outcome = _POLLED.get(status, Outcome.WAITING)
+            return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "")
+        return await self._spend(transaction, user)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Check what the user typed: a code, or a PIN followed by a code."""
+        if code.text is None:
+            return Answer(Outcome.WRONG_CODE, text=_PLAIN_TEXT)
+        typed = code.text.strip()
+        # An empty password would trigger a challenge instead.
+        if not typed.isprintable() or not 0 < len(typed) <= _LONGEST_CODE:
+            return Answer(Outcome.WRONG_CODE)
+        if not handle:
+            return _judged(await self._validate(question.user, typed))
+        transaction, _ = _parts(handle)
+        answer = _judged(await self._validate(question.user, typed, transaction))
+        if answer.outcome is Outcome.WRONG_CODE and _PIN_AND_OTP.fullmatch(typed):
+            # In a transaction the server wants the code alone, but users type the PIN before it as everywhere else.
+            answer = _judged(await self._validate(question.user, typed))
+        # The challenge stands for another try.
+        return replace(answer, handle=handle) if answer.outcome is Outcome.WRONG_CODE else answer
+
+    async def cancel(self, handle: str) -> None:
+        """Take the challenge back, so that no late approval lies around; older servers and tokens without the
+        right cancelchallenge can't, there it runs out by itself."""
+        if self._admin is not None and handle:
+            transaction, _ = _parts(handle)
+            path = f"/token/challenges/transaction/{quote(transaction, safe='')}"
+            await exchange(self._client, "DELETE", path, headers=self._admin)
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._client.aclose()
+
+    async def _begin(self, user: str) -> Answer:
+        if self._admin is None:
+            return await self._begin_unasked(user)
+        reply = await self._as_admin("POST", "/validate/triggerchallenge", data={"user": user, **self._realm})
+        if reply.error == _NO_SUCH_USER:
+            return Answer(Outcome.NOT_ENROLLED)
+        _check(reply)
+        triggered = member(reply.document, "result", "value")
+        if not isinstance(triggered, int) or isinstance(triggered, bool):
+            raise ProviderError("privacyIDEA does not tell how many challenges it triggered")
+        if triggered > 0:
+            return _challenge(reply, user) or Answer(Outcome.NOT_ENROLLED)
+        # Nothing can be triggered for a user without tokens, but neither for tokens that take no challenge.
+        enrolled = await self.enrolled(user)
+        return Answer(Outcome.CODE if enrolled is Enrolment.ENROLLED else Outcome.NOT_ENROLLED)
+
+    async def _begin_unasked(self, user: str) -> Answer:
+        reply = await self._validate(user, "")
+        answer = _judged(reply)
+        if answer.outcome is Outcome.WRONG_CODE:
+            return Answer(Outcome.CODE)
+        if answer.outcome is Outcome.CODE:
+            return _challenge(reply, user) or answer
+        return answer
+
+    async def _spend(self, transaction: str, user: str) -> Answer:
+        """Use the approval up. The server forgets it with that, so it is remembered here for who asks again."""
+        reply = await self._validate(user, "", transaction)
+        if reply.error and reply.error not in _FORBIDDEN:
+            _check(reply)
+        if reply.error or _verdict(reply) != "ACCEPT":
+            # A second question for it came at the same time; or it was used elsewhere, or a policy wants more than it.
+            return Answer(Outcome.APPROVED if transaction in self._spent else Outcome.DENIED)
+        self._spent[transaction] = None
+        if len(self._spent) > _REMEMBERED:
+            self._spent.popitem(last=False)
+        return Answer(Outcome.APPROVED)
+
+    async def _validate(self, user: str, typed: str, transaction: str = "") -> _Reply:
+        form = {"user": user, **self._realm, "pass": typed}
+        if transaction:
+            form["transaction_id"] = transaction
+        return await self._ask("POST", "/validate/check", data=form)
+
+    async def _as_admin(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, data: Mapping[str, str] | None = None
+    ) -> _Reply:
+        response = await exchange(self._client, method, path, params=params, data=data, headers=self._admin)
+        if response.status_code in {401, 403}:
+            what = "does not accept the adminToken" if response.status_code == 401 else "denies the adminToken a right"
+            raise ProviderError(f"privacyIDEA {what} (HTTP {response.status_code})")
+        return _reply(response.status_code, json_object(response))
+
+    async def _ask(self, method: str, path: str, *, data: Mapping[str, str] | None = None) -> _Reply:
+        response = await exchange(self._client, method, path, data=data)
+        return _reply(response.status_code, json_object(response))
+
+
+def _reply(status: int, document: Mapping[str, object]) -> _Reply:
+    """What an answer is: a result, or an error with its code."""
+    succeeded = member(document, "result", "status")
+    error = member(document, "result", "error", "code")
+    if succeeded is True and status == 200:
+        return _Reply(document)
+    if succeeded is False and isinstance(error, int) and error > 0:
+        return _Reply(document, error)
+    raise ProviderError(f"privacyIDEA answered HTTP {status} without a result")
+
+
+def _check(reply: _Reply) -> None:
+    if reply.error:
+        # Its text may quote what was sent.
+        raise ProviderError(f"privacyIDEA answered error {reply.error}")
+
+
+def _verdict(reply: _Reply) -> str:
+    """ACCEPT, REJECT, CHALLENGE or DECLINED: of /validate/check."""
+    value = member(reply.document, "result", "value")
+    said = member(reply.document, "result", "authentication")
+    if said is None and isinstance(value, bool):  # older servers tell no verdict
+        refused = "CHALLENGE" if text_at(reply.document, "detail", "transaction_id") else "REJECT"
+        said = "ACCEPT" if value else refused
+    if not isinstance(said, str) or said not in _VERDICTS or value is not (said == "ACCEPT"):
+        raise ProviderError("privacyIDEA answered a check with a result that makes no sense")
+    return said
+
+
+def _judged(reply: _Reply) -> Answer:
+    """What a check without an approval to spend comes to."""
+    if reply.error == _NO_SUCH_USER:
+        return Answer(Outcome.NOT_ENROLLED)
+    if reply.error in _FORBIDDEN:
+        # No ProviderError: that might be an open door by the domain's fallbackAction.
+        return Answer(Outcome.DENIED)
+    _check(reply)
+    verdict = _verdict(reply)
+    if verdict in _JUDGED:
+        return Answer(_JUDGED[verdict])
+    # One more: a code that was sent, or a push, which counts once the phone has approved, whatever is typed then.
+    challenge = _challenge(reply, "")
+    return replace(challenge, outcome=Outcome.CODE, handle=_parts(challenge.handle)[0]) if challenge else _NO_WAY_ON
+
+
+def _challenge(reply: _Reply, user: str) -> Answer | None:
+    """How to go on with a challenge: wait for a phone, if there is one, or ask for a code. None: only a browser can
+    answer, or the user is to enrol first."""
+    detail = member(reply.document, "detail")
+    listed = member(detail, "multi_challenge")
+    challenges = listed if isinstance(listed, list) and listed else [detail]
+    modes = [_mode(challenge) for challenge in challenges]
+    for mode in ("poll", "interactive"):
+        of_mode = [challenge for challenge, its in zip(challenges, modes, strict=True) if its == mode]
+        if of_mode:
+            transaction = text_at(of_mode[0], "transaction_id")
+            if not _TRANSACTION.fullmatch(transaction):
+                raise ProviderError("privacyIDEA answered a challenge without a usable transaction_id")
+            text = _told(of_mode)
+            if mode == "poll":
+                return Answer(Outcome.WAITING, handle=f"{transaction} {user}", text=text)
+            return Answer(Outcome.CODE, handle=transaction, text=text)
+    return None
+
+
+def _mode(challenge: object) -> str:
+    if text_at(challenge, "link"):  # of a QR code, with which the user would enrol
+        return "enrol"
+    return text_at(challenge, "client_mode") or _MODES.get(text_at(challenge, "type"), "interactive")
+
+
+def _told(challenges: list[object]) -> str:
+    """The messages for the user, each once: `Please press: 07` is among them where the phone wants to be shown it."""
+    messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
+    text = " ".join(filter(None, messages))
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]
+
+
+def _is_usable(token: object) -> bool:
+    return (
+        member(token, "active") is True
+        and member(token, "revoked") is not True
+        and member(token, "locked") is not True
+        and text_at(token, "rollout_state") in _ROLLED_OUT
+        and text_at(token, "tokentype") not in _NO_FACTOR
+    )
+
+
+def _parts(handle: str) -> tuple[str, str]:
+    """The transaction and the user of a handle."""
+    transaction, _, user = handle.partition(" ")
+    if not _TRANSACTION.fullmatch(transaction):
+        raise ProviderError("the handle is none of privacyIDEA's")
+    return transaction, user

@@ -1,0 +1,81 @@
+"""Which providers there are: ours in an explicit list, and those of others by an entry point.
+
+A package of somebody else names its class in its pyproject.toml:
+
+    [project.entry-points."sallyport.mfa"]
+    acme = "acme_sallyport:Acme"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
+
+import structlog
+
+from sallyport.mfa.duo import Duo
+from sallyport.mfa.model import Fields, Provider
+from sallyport.mfa.okta import Okta
+from sallyport.mfa.privacyidea import PrivacyIdea
+from sallyport.mfa.radius import Radius
+from sallyport.mfa.totp import Totp
+from sallyport.mfa.webhook import Webhook
+
+GROUP: Final = "sallyport.mfa"
+BUILT_IN: Final[tuple[type[Provider], ...]] = (
+    Totp,
+    Duo,
+    Okta,
+    PrivacyIdea,
+    Webhook,
+    Radius,
+)
+
+_METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
+
+
+def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Provider]]:
+    """All providers by name, ours first. found: entry points; without them, those of the installed packages.
+
+    Whatever cannot be loaded, is no provider or takes a name that is taken is left out, with a warning in the log.
+    """
+    known: dict[str, type[Provider]] = {provider.name: provider for provider in BUILT_IN}
+    for point in entry_points(group=GROUP) if found is None else found:
+        provider = _load(point)
+        if provider is None:
+            continue
+        if provider.name in known:
+            _leave_out(point, "its name is taken")
+        else:
+            known[provider.name] = provider
+    return known
+
+
+def _load(point: EntryPoint) -> type[Provider] | None:
+    try:
+        loaded: object = point.load()
+    except Exception as error:  # somebody else's module may raise anything
+        _leave_out(point, f"it cannot be loaded ({type(error).__name__})")
+        return None
+    if not _is_provider(loaded):
+        _leave_out(point, "it is no provider")
+        return None
+    return cast("type[Provider]", loaded)
+
+
+def _is_provider(loaded: object) -> bool:
+    fields, name = getattr(loaded, "fields", None), getattr(loaded, "name", None)
+    return (
+        isinstance(loaded, type)
+        and isinstance(name, str)
+        and name != ""
+        and isinstance(getattr(loaded, "asks_for_codes", None), bool)
+        and isinstance(fields, type)
+        and issubclass(fields, Fields)
+        and all(callable(getattr(loaded, method, None)) for method in _METHODS)
+    )
+
+
+def _leave_out(point: EntryPoint, reason: str) -> None:
+    structlog.get_logger().warning("mfa provider left out", entry_point=point.name, reason=reason)

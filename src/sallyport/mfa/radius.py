@@ -1,0 +1,149 @@
+"""Another RADIUS server that checks codes: RSA, multiOTP, a Duo proxy, privacyIDEA's FreeRADIUS.
+
+Each question is an Access-Request with a Message-Authenticator from a UDP socket of its own, so that identifiers never
+run out; an Access-Challenge is passed through, its State being the handle. An answer without a Message-Authenticator
+is refused: without it an Access-Reject on the way can be turned into an Access-Accept (BlastRADIUS, CVE-2024-3596).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from secrets import randbelow, token_bytes
+from typing import Annotated, ClassVar, Final
+
+import trio
+from pydantic import Field
+
+from sallyport.base.errors import PacketError
+from sallyport.mfa.fields import HostName, SharedKey
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.radius.attributes import (
+    CHAP_CHALLENGE,
+    CHAP_PASSWORD,
+    MESSAGE_AUTHENTICATOR,
+    NAS_IDENTIFIER,
+    REPLY_MESSAGE,
+    STATE,
+    USER_NAME,
+    USER_PASSWORD,
+    push_attribute,
+)
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    ACCESS_REQUEST,
+    MAX_LENGTH,
+    as_text,
+    decode_reply,
+    encode_request,
+)
+from sallyport.radius.password import hide_password
+
+_OUTCOMES: Final = {
+    ACCESS_ACCEPT: Outcome.APPROVED,
+    ACCESS_REJECT: Outcome.WRONG_CODE,
+    ACCESS_CHALLENGE: Outcome.CODE,
+}
+
+
+class RadiusFields(Fields):
+    """The server to ask."""
+
+    host: HostName
+    port: Annotated[int, Field(ge=1, le=65535)] = 1812
+    secret: SharedKey
+
+
+class Radius:
+    """Asks another RADIUS server."""
+
+    name: ClassVar[str] = "radius"
+    fields: ClassVar[type[Fields]] = RadiusFields
+    asks_for_codes: ClassVar[bool] = True
+    only_codes: ClassVar[bool] = True
+    tries_s: ClassVar[tuple[float, ...]] = (2.0, 3.0, 5.0)
+    """How long an answer to each transmission is waited for."""
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, RadiusFields)  # noqa: S101  the caller made it with `fields`
+        self._server = fields.host
+        self._port = fields.port
+        self._secret = SharedSecret(fields.secret.get_secret_value().encode())
+        self._host = host
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """RADIUS has no way to ask."""
+        return Enrolment.UNKNOWN
+
+    async def start(self, question: Question) -> Answer:
+        """Ask for the code; the server hears of the login when there is one."""
+        return Answer(Outcome.CODE)
+
+    async def poll(self, handle: str) -> Answer:
+        """Nothing ever waits here."""
+        raise ProviderError("codes are typed, not waited for")
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Send the code. Cancelling closes the socket; the server may have spent the code then."""
+        if code.text is not None and not code.text.strip("\0"):
+            return Answer(Outcome.WRONG_CODE)  # some servers do not answer to an empty password at all
+        authenticator = token_bytes(16)
+        try:
+            attributes = push_attribute(USER_NAME, question.user.encode()) + self._proof(code, authenticator)
+            attributes += push_attribute(NAS_IDENTIFIER, b"sallyport")
+            attributes += push_attribute(STATE, bytes.fromhex(handle)) if handle else b""
+        except ValueError:  # too long for RADIUS, so it is nobody's code
+            return Answer(Outcome.WRONG_CODE)
+        request = encode_request(ACCESS_REQUEST, randbelow(256), self._secret, attributes, authenticator=authenticator)
+        kind, first = await self._exchange(request)
+        if kind not in _OUTCOMES:
+            raise ProviderError(f"the RADIUS server answers with code {kind}")
+        text = as_text(first.get(REPLY_MESSAGE, b""))
+        return Answer(
+            _OUTCOMES[kind], handle=first.get(STATE, b"").hex() if kind == ACCESS_CHALLENGE else "", text=text
+        )
+
+    async def cancel(self, handle: str) -> None:
+        """The server's State expires by itself."""
+
+    async def aclose(self) -> None:
+        """Sockets live for one question."""
+
+    def _proof(self, code: Code, authenticator: bytes) -> bytes:
+        """The code as User-Password, or the CHAP response as it came. ValueError: too long."""
+        if code.text is None:
+            return push_attribute(CHAP_PASSWORD, code.response) + push_attribute(CHAP_CHALLENGE, code.challenge)
+        hidden = hide_password(code.text.encode(errors="surrogateescape"), self._secret, authenticator)
+        return push_attribute(USER_PASSWORD, hidden)
+
+    async def _exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
+        """The server's proven answer. ProviderError: none in time, or none that can be trusted."""
+        address = (await self._host.http.egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+        unproven = ""
+        try:
+            with trio.socket.socket(family, socket.SOCK_DGRAM) as udp:
+                await udp.connect((address, self._port))
+                for wait_s in self.tries_s:
+                    await udp.send(request)
+                    with trio.move_on_after(wait_s):
+                        while True:
+                            datagram = await udp.recv(MAX_LENGTH)
+                            try:
+                                return _signed(decode_reply(datagram, request, self._secret))
+                            except PacketError as error:  # perhaps somebody else's: the real one may still come
+                                unproven = f"; what came does not hold: {error}; check the secret"
+        except OSError:
+            raise ProviderError(f"{self._server}: no RADIUS server answers there") from None
+        raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven}")
+
+
+def _signed(answer: tuple[int, dict[int, bytes]]) -> tuple[int, dict[int, bytes]]:
+    if MESSAGE_AUTHENTICATOR not in answer[1]:
+        raise ProviderError(
+            "the RADIUS server answers without Message-Authenticator, which anyone on the way can forge"
+        )
+    return answer

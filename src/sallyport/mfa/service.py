@@ -1,0 +1,232 @@
+"""Which provider a domain has: set, shown without its secrets, removed; held ready for the login path."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import structlog
+import trio
+from pydantic import SecretStr, ValidationError
+
+from sallyport.base.clock import Clock
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError
+from sallyport.base.validation import refusal
+from sallyport.mfa import repo
+from sallyport.mfa.circuit import Guarded, Meter
+from sallyport.mfa.fields import revealed, shown
+from sallyport.mfa.model import Fields, Host, Provider
+from sallyport.mfa.repo import ProviderRow
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
+
+LONGEST_TIMEOUT_S = 300
+
+log = structlog.get_logger()
+
+
+class Unavailable(StrEnum):
+    """Why a domain has nobody to ask."""
+
+    NONE = "none"
+    UNREADABLE = "unreadable"
+    """Set, but not to be read: an outage, never another provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A domain's provider, ready to be asked. stamp: differs after every change; what was begun with another is over.
+
+    timeout_s: how long a user may take.
+    """
+
+    name: str
+    stamp: str
+    provider: Guarded
+    timeout_s: float
+
+
+class Providers:
+    """The MFA providers of all domains. `run` closes those that were replaced.
+
+    kinds: the classes by name. host: what the service lends the provider of a domain.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        vault: Vault,
+        kinds: Mapping[str, type[Provider]],
+        host: Callable[[int], Host],
+        meter: Meter,
+        clock: Clock,
+    ) -> None:
+        self._configuration = configuration
+        self._vault = vault
+        self._kinds = kinds
+        self._host = host
+        self._meter = meter
+        self._clock = clock
+        self._rows = configuration.hold(repo.load, dict[int, ProviderRow]())
+        self._ready: dict[int, tuple[ProviderRow, Attached | Unavailable]] = {}
+        self._send, self._receive = trio.open_memory_channel[Guarded](1000)
+
+    # --- for the login path -----------------------------------------------------------------------------------
+
+    def of(self, domain_id: int) -> Attached | Unavailable:
+        """A domain's provider. Never waits; a change holds for the next call."""
+        row = self._rows.value.get(domain_id)
+        ready = self._ready.get(domain_id)
+        if row is None and ready is None:
+            return Unavailable.NONE
+        if ready is not None and ready[0] is row:
+            return ready[1]
+        if row is None:
+            attached: Attached | Unavailable = Unavailable.NONE
+            self._ready.pop(domain_id, None)
+        elif ready is not None and ready[0] == row:  # read again, and the same
+            attached = ready[1]
+            self._ready[domain_id] = row, attached
+            return attached
+        else:
+            attached = self._attach(row)
+            self._ready[domain_id] = row, attached
+        if ready is not None and isinstance(ready[1], Attached):
+            self._retire(ready[1].provider)
+        return attached
+
+    def _attach(self, row: ProviderRow) -> Attached | Unavailable:
+        try:
+            kind, fields = self._open(row)
+            provider = kind(fields, self._host(row.domain_id))
+        except Exception as error:
+            log.error(  # noqa: TRY400
+                "the configuration of an MFA provider cannot be read",
+                domain=row.domain_id,
+                provider=row.provider,
+                error=type(error).__name__,
+            )
+            return Unavailable.UNREADABLE
+        guarded = Guarded(provider, meter=self._meter)
+        return Attached(row.provider, f"{row.provider}/{row.changed_at}", guarded, float(row.timeout_s))
+
+    def _open(self, row: ProviderRow) -> tuple[type[Provider], Fields]:
+        kind = self._kinds[row.provider]
+        clear = self._vault.open(row.fields, row.identity)
+        return kind, kind.fields.model_validate(json.loads(clear))
+
+    def _retire(self, provider: Guarded) -> None:
+        """Close it once nobody is left who began with it: at the latest when the longest wait is over."""
+        try:
+            self._send.send_nowait(provider)
+        except trio.WouldBlock:
+            log.warning("an MFA provider's connections are left to the system")
+
+    async def run(self) -> None:
+        """Close what was replaced, and at the end the rest, until cancelled."""
+        try:
+            async with trio.open_nursery() as nursery:
+                async for provider in self._receive:
+                    nursery.start_soon(_close_later, provider)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 2):
+                for _, attached in self._ready.values():
+                    if isinstance(attached, Attached):
+                        await attached.provider.aclose()
+
+    # --- for admins -------------------------------------------------------------------------------------------
+
+    async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
+        """Attach a provider to a domain; it holds for the next login. Invalid, naming the fields."""
+        kind = self._kinds.get(name)
+        if kind is None:
+            raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
+        try:
+            fields = kind.fields.model_validate(values)
+        except ValidationError as error:
+            raise refusal(error) from None
+        sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
+        row = ProviderRow(domain_id, name, sealed, timeout_s, self._clock())
+
+        def work(tx: Tx) -> None:
+            before = self._told(repo.find(tx, domain_id))
+            repo.save(tx, row)
+            _record(tx, "provider.set", row, row.changed_at, audit.changed(before, self._told(row)))
+
+        await self._configuration.change(work)
+        log.info("a domain's MFA provider was set", domain=domain_id, provider=name, timeout_s=timeout_s)
+
+    def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
+        """A domain's provider, its time limit in seconds, and its fields without secrets. NotFound. Conflict: it cannot
+        be read."""
+        row = self._rows.value.get(domain_id)
+        if row is None:
+            raise NotFound("no MFA provider")
+        if row.provider not in self._kinds:
+            return row.provider, row.timeout_s, {}
+        try:
+            _, fields = self._open(row)
+        except (SecretError, ValueError):
+            raise Conflict(
+                f"the configuration of the MFA provider {row.provider} cannot be read: set it anew"
+            ) from None
+        return row.provider, row.timeout_s, shown(fields)
+
+    async def delete(self, domain_id: int) -> None:
+        """Remove a domain's provider. NotFound."""
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            row = repo.find(tx, domain_id)
+            if row is None:
+                raise NotFound("no MFA provider")
+            repo.delete(tx, domain_id)
+            _record(tx, "provider.delete", row, at, audit.changed(self._told(row), {}))
+
+        await self._configuration.change(work)
+        log.info("a domain's MFA provider was removed", domain=domain_id)
+
+    def _told(self, row: ProviderRow | None) -> dict[str, JSON]:
+        """A configuration for the audit trail, without secrets; of one that cannot be read what is not sealed."""
+        if row is None:
+            return {}
+        told: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
+        try:
+            _, fields = self._open(row)
+        except (SecretError, ValueError, KeyError):
+            return told
+        secrets = {name for name in type(fields).model_fields if isinstance(getattr(fields, name), SecretStr)}
+        return told | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
+
+    def has(self, domain_id: int) -> bool:
+        """Whether a domain has a provider."""
+        return domain_id in self._rows.value
+
+    def check_key(self, tx: Tx) -> None:
+        """Open what is sealed in a store that is to take the place of this one. SecretError."""
+        for row in repo.load(tx).values():
+            self._vault.open(row.fields, row.identity)
+
+
+def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, JSON]) -> None:
+    audit.record(
+        tx,
+        action,
+        at=at,
+        tenant_id=audit.tenant_of(tx, row.domain_id),
+        domain_id=row.domain_id,
+        target=f"MFA provider {row.provider} of domain {row.domain_id}",
+        changes=changes,
+    )
+
+
+async def _close_later(provider: Guarded) -> None:
+    """Once nobody can be left who began with it; or at the end of the service."""
+    try:
+        await trio.sleep(LONGEST_TIMEOUT_S)
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 2):
+            await provider.aclose()

@@ -1,0 +1,106 @@
+"""Codes from an app: RFC 6238 over the seeds of the endpoint users. Nothing leaves the service.
+
+X is 30 seconds and T0 is 0; a code counts one step early and one step late, and each one once: its step is on disk
+before the login goes on, so that a code seen over a shoulder is worth nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b32decode, b32encode
+from binascii import Error as Base32Error
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from pyotp import HOTP
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import SecretError
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+STEP_S: Final = 30
+DIGITS: Final = 6
+SLACK: Final = (0, -1, 1)  # the present step first: nearly all codes are of it
+
+
+def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:
+    """The code of a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
+    return HOTP(b32encode(seed).decode(), digits=digits, digest=digest).at(counter)
+
+
+def step_at(now_us: int) -> int:
+    """The time step of a moment in microseconds (RFC 6238 section 4.2)."""
+    return now_us // (STEP_S * SECOND)
+
+
+def seed_octets(seed: str) -> bytes:
+    """The octets of a base32 seed; spaces, dashes, small letters and missing padding do no harm. ValueError."""
+    text = seed.replace(" ", "").replace("-", "").rstrip("=").upper()
+    try:
+        octets = b32decode(text + "=" * (-len(text) % 8))
+    except (Base32Error, ValueError):
+        octets = b""
+    if not octets:
+        raise ValueError("the seed is not base32")
+    return octets
+
+
+def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
+    """The time steps around now that the code belongs to; one, except by a rare chance."""
+    present = step_at(now_us)
+    return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
+
+
+class TotpFields(Fields):
+    """The seeds are the users' own; there is nothing to configure."""
+
+
+class Totp:
+    """The second factor of endpoint users with a seed."""
+
+    name: ClassVar[str] = "totp"
+    fields: ClassVar[type[Fields]] = TotpFields
+    asks_for_codes: ClassVar[bool] = True
+    only_codes: ClassVar[bool] = True
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        self._host = host
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Whether the user has a confirmed seed."""
+        return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
+
+    async def start(self, question: Question) -> Answer:
+        """Ask for the code."""
+        enrolled = await self._seed(question.user) is not None
+        return Answer(Outcome.CODE if enrolled else Outcome.NOT_ENROLLED)
+
+    async def poll(self, handle: str) -> Answer:
+        """Nothing ever waits here."""
+        raise ProviderError("codes are typed, not waited for")
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Check the code and spend it. StoreError where that cannot be kept."""
+        seed = await self._seed(question.user)
+        if seed is None:
+            return Answer(Outcome.NOT_ENROLLED)
+        for step in matching_steps(seed, code, self._host.clock()):
+            if await self._host.seeds.spend(question.domain_id, question.user, step):
+                return Answer(Outcome.APPROVED)
+        return Answer(Outcome.WRONG_CODE)
+
+    async def cancel(self, handle: str) -> None:
+        """There is no prompt to take back."""
+
+    async def aclose(self) -> None:
+        """There are no connections."""
+
+    async def _seed(self, user: str) -> bytes | None:
+        try:
+            seed = await self._host.seeds.seed(self._host.domain_id, user)
+            return None if seed is None else seed_octets(seed)
+        except (SecretError, ValueError):
+            raise ProviderError("the user's seed cannot be read") from None

@@ -1,0 +1,150 @@
+"""A second factor of the customer's own, asked over HTTPS.
+
+    POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
+        200 {status: approved | denied | unknown_user}, or 202 {poll_url}
+    GET poll_url
+        200 {status: waiting | approved | denied}
+    POST url {type: "enrolment", user}
+        200 {status: enrolled | unknown_user}
+
+Every request carries X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature, the hex
+HMAC-SHA256 of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id is an idempotency key,
+expires_at is ISO 8601 in UTC. Every answer is due within 10 seconds: a hook that waits for the user longer than that
+answers with a poll_url, and a Retry-After beside `waiting` or poll_url says when to ask again (1 second without it).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from typing import ClassVar, Final
+
+import httpx
+
+from sallyport.base.clock import SECOND, iso
+from sallyport.mfa.fields import ServerUrl, SharedKey
+from sallyport.mfa.http import exchange, json_object, text_at
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+
+_MAX_URL: Final = 2048
+_FINAL: Final = {"approved": Outcome.APPROVED, "denied": Outcome.DENIED}
+_STARTED: Final = _FINAL | {"unknown_user": Outcome.NOT_ENROLLED}
+_POLLED: Final = _FINAL | {"waiting": Outcome.WAITING}
+_ENROLMENTS: Final = {"enrolled": Enrolment.ENROLLED, "unknown_user": Enrolment.NOT_ENROLLED}
+
+
+class WebhookFields(Fields):
+    """Where to ask and the key of the signatures."""
+
+    url: ServerUrl
+    secret: SharedKey
+
+
+def signature(secret: bytes, timestamp: str, body: bytes) -> str:
+    """What X-Sallyport-Signature holds."""
+    return hmac.digest(secret, timestamp.encode() + b"." + body, "sha256").hex()
+
+
+class Webhook:
+    """Asks a URL."""
+
+    name: ClassVar[str] = "webhook"
+    fields: ClassVar[type[Fields]] = WebhookFields
+    asks_for_codes: ClassVar[bool] = False
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, WebhookFields)  # noqa: S101  the caller made it with `fields`
+        self._url = fields.url
+        self._secret = fields.secret.get_secret_value().encode()
+        self._host = host
+        self._client = host.http(str(httpx.URL(fields.url).copy_with(raw_path=b"/")))
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Ask whether the user is known; the hook must not disturb anybody for it. One that does not know the
+        question is no failure."""
+        response = await self._post({"type": "enrolment", "user": user}, secrets.token_hex(16))
+        if response.status_code != 200:
+            return Enrolment.UNKNOWN
+        return _ENROLMENTS.get(_status(response), Enrolment.UNKNOWN)
+
+    async def start(self, question: Question) -> Answer:
+        """Tell the hook of the login."""
+        body = {
+            "type": "challenge",
+            "challenge_id": question.challenge_id,
+            "user": question.user,
+            "domain": question.domain,
+            "device": question.device,
+            "source": question.source,
+            "expires_at": iso(question.expires_at),
+        }
+        response = await self._post(body, question.challenge_id)
+        if response.status_code == 202:
+            return _waiting(response, self._own(text_at(json_object(response), "poll_url")))
+        return Answer(_outcome(_STARTED, _status(response)))
+
+    async def poll(self, handle: str) -> Answer:
+        """Ask the poll_url that the hook gave."""
+        response = await exchange(
+            self._client, "GET", self._own(handle), headers=self._signed(b"", secrets.token_hex(16))
+        )
+        outcome = _outcome(_POLLED, _status(response))
+        return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """A hook takes no codes."""
+        return Answer(Outcome.DENIED, text="codes are not used here")
+
+    async def cancel(self, handle: str) -> None:
+        """A hook knows from expires_at when a login is over."""
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._client.aclose()
+
+    async def _post(self, body: dict[str, str], request_id: str) -> httpx.Response:
+        octets = json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
+        headers = self._signed(octets, request_id) | {"Content-Type": "application/json"}
+        return await exchange(self._client, "POST", self._url, content=octets, headers=headers)
+
+    def _signed(self, body: bytes, request_id: str) -> dict[str, str]:
+        timestamp = str(self._host.clock() // SECOND)
+        return {
+            "Accept": "application/json",
+            "X-Sallyport-Id": request_id,
+            "X-Sallyport-Timestamp": timestamp,
+            "X-Sallyport-Signature": signature(self._secret, timestamp, body),
+        }
+
+    def _own(self, poll_url: str) -> str:
+        """A poll_url, if it is one; that it has the url's own origin is what `exchange` insists on, but here it is
+        told before a prompt is waited for."""
+        try:
+            url = self._client.base_url.join(poll_url)
+        except (httpx.InvalidURL, ValueError):
+            raise ProviderError("the poll_url is no URL") from None
+        base = self._client.base_url
+        if not poll_url or len(poll_url) > _MAX_URL or url.userinfo:
+            raise ProviderError("answered 202 without a usable poll_url")
+        if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
+            raise ProviderError("the poll_url is at another origin than the url")
+        return str(url)
+
+
+def _status(response: httpx.Response) -> str:
+    if response.status_code != 200:
+        raise ProviderError(f"answered HTTP {response.status_code}")
+    return text_at(json_object(response), "status")
+
+
+def _outcome(known: dict[str, Outcome], status: str) -> Outcome:
+    if status not in known:
+        raise ProviderError(f"answered a status that is none of {', '.join(known)}")
+    return known[status]
+
+
+def _waiting(response: httpx.Response, poll_url: str) -> Answer:
+    retry = response.headers.get("Retry-After", "")
+    again_s = min(float(retry), 10.0) if retry.isascii() and retry.isdecimal() else 1.0
+    return Answer(Outcome.WAITING, handle=poll_url, again_s=max(again_s, 0.2))

@@ -1,0 +1,205 @@
+"""A password against the rules of a policy: every rule that it does not meet, in words that never repeat it.
+
+Two families of rules, each the way its users expect it:
+
+- `Rules` has the fields of the interface. They look at characters (Unicode code points): a length is what a person
+  counts, `É` is an uppercase letter, a letter of a script without cases is neither, digits are those of any script, and
+  all that is no letter, mark or digit is special.
+- `Quality` has the parameters of libpwquality 1.4.5 and means what they mean there (pwquality.conf(5)), so that a
+  password that passes here passes `pam_pwquality` on the machine with these lines and `dictcheck=0`. It looks at the
+  octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales: each octet above 127 is one
+  character of the class `other`, and has no case.
+
+For passwords in ASCII the two agree where they speak of the same thing: minLen and a minlen of 6 or more without
+credits, allowNumeric=no and no digits of the class that dcredit counts. The library names the first rule that fails;
+here they are all named, in the order in which the library looks. Octets that are no UTF-8 are carried as Python does it
+(`surrogateescape`); a password holds no NUL, with which it would end for the library.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby, pairwise
+from typing import Final
+
+SHORTEST: Final = 6
+"""What libpwquality raises a smaller minlen to."""
+CLASSES: Final = 4
+"""Digits, uppercase, lowercase, others; what libpwquality lowers a larger minclass to."""
+SHORTEST_NAME: Final = 4
+"""libpwquality does not look for shorter user names."""
+_DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
+_CREDITS: Final = (
+    ("dcredit", "digits"),
+    ("ucredit", "uppercase letters"),
+    ("lcredit", "lowercase letters"),
+    ("ocredit", "other characters"),
+)
+_CASES: Final = dict.fromkeys(range(0x41, 0x5B), _UPPER) | dict.fromkeys(range(0x61, 0x7B), _LOWER)
+_CLASS: Final = tuple((_CASES | dict.fromkeys(range(0x30, 0x3A), _DIGIT)).get(octet, _OTHER) for octet in range(256))
+
+
+class First(StrEnum):
+    """What a password must begin with."""
+
+    UPPERCASE = "uppercase"
+    LOWERCASE = "lowercase"
+    DIGIT = "digit"
+
+
+_FIRSTS: Final[Mapping[First, tuple[str, Callable[[str], bool]]]] = {
+    First.UPPERCASE: ("an uppercase letter", str.isupper),
+    First.LOWERCASE: ("a lowercase letter", str.islower),
+    First.DIGIT: ("a digit", str.isdecimal),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Parameters of libpwquality. minlen None: no length is demanded, so that a credit above 0 means nothing.
+
+    credits: of digits, uppercase, lowercase and others; n above 0: up to n of them count twice for minlen; n below 0:
+    at least -n of them. 0 in the others demands nothing, and so does a maxclassrepeat of 1.
+    """
+
+    minlen: int | None = None
+    credits: tuple[int, int, int, int] = (0, 0, 0, 0)
+    minclass: int = 0
+    maxrepeat: int = 0
+    maxclassrepeat: int = 0
+    maxsequence: int = 0
+    usercheck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a password must be like. None, or allowed, demands nothing.
+
+    both_cases: whether uppercase and lowercase letters may stand in one password. quality: None leaves out libpwquality
+    and what it refuses whatever its parameters are (palindromes).
+    """
+
+    min_length: int | None = None
+    max_length: int | None = None
+    first: First | None = None
+    both_cases: bool = True
+    special: bool = True
+    digits: bool = True
+    quality: Quality | None = None
+
+
+GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
+"""The guidance of the interface: eight characters, three of the four classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A rule that a password does not meet. rule: the name of its field, or `empty` or `palindrome`."""
+
+    rule: str
+    message: str
+
+
+def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
+    """Every rule that the password does not meet, libpwquality's in the order in which it looks.
+
+    user_name: whose password it is to be; an empty one is nobody's, and usercheck demands nothing.
+    """
+    if not password:
+        return [Failure("empty", "the password is empty")]
+    found = list(_of_characters(rules, password))
+    if rules.quality is not None:
+        found += _of_octets(rules.quality, _octets(password), _octets(user_name))
+    return found
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _of_characters(rules: Rules, password: str) -> Iterator[Failure]:
+    if rules.min_length is not None and len(password) < rules.min_length:
+        yield Failure("minLen", f"the password has fewer than {rules.min_length} characters")
+    if rules.max_length is not None and len(password) > rules.max_length:
+        yield Failure("maxLen", f"the password has more than {rules.max_length} characters")
+    if rules.first is not None:
+        wanted, begins = _FIRSTS[rules.first]
+        if not begins(password[0]):
+            yield Failure("firstChar", f"the password does not begin with {wanted}")
+    if not rules.both_cases and any(map(str.isupper, password)) and any(map(str.islower, password)):
+        yield Failure("allowUpperLower", "the password has uppercase and lowercase letters")
+    if not rules.special and any(map(_is_special, password)):
+        yield Failure("allowSpecial", "the password has special characters")
+    if not rules.digits and any(map(str.isdecimal, password)):
+        yield Failure("allowNumeric", "the password has digits")
+
+
+def _is_special(character: str) -> bool:
+    return not character.isalnum() and not unicodedata.category(character).startswith("M")
+
+
+def _of_octets(quality: Quality, octets: bytes, user_name: bytes) -> Iterator[Failure]:
+    classes = [_CLASS[octet] for octet in octets]
+    lowered = octets.lower()
+    if 1 < quality.maxclassrepeat < _longest_run(classes):
+        yield Failure(
+            "maxclassrepeat", f"the password has more than {quality.maxclassrepeat} characters of one class in a row"
+        )
+    yield from _of_credits(quality, classes)
+    demanded = min(quality.minclass, CLASSES)
+    if len(set(classes)) < demanded:
+        yield Failure(
+            "minclass", f"the password has fewer than {demanded} of digits, uppercase, lowercase and other characters"
+        )
+    if lowered == lowered[::-1]:
+        yield Failure("palindrome", "the password is the same read backwards")
+    if 0 < quality.maxrepeat < _longest_run(octets):
+        yield Failure("maxrepeat", f"the password has more than {quality.maxrepeat} same characters in a row")
+    if 0 < quality.maxsequence < _longest_sequence(octets):
+        yield Failure("maxsequence", f"the password has a sequence of more than {quality.maxsequence} characters")
+    if quality.usercheck and _names(user_name.lower(), lowered):
+        yield Failure("usercheck", "the password contains the user name in some form")
+
+
+def _of_credits(quality: Quality, classes: Sequence[int]) -> Iterator[Failure]:
+    counts = [classes.count(kind) for kind in range(CLASSES)]
+    for (rule, named), credit, count in zip(_CREDITS, quality.credits, counts, strict=True):
+        if count < -credit:
+            yield Failure(rule, f"the password has fewer than {-credit} {named}")
+    if quality.minlen is None:
+        return
+    shortest = max(quality.minlen, SHORTEST)
+    credited = sum(min(count, max(credit, 0)) for credit, count in zip(quality.credits, counts, strict=True))
+    if len(classes) < shortest - credited:
+        mixed = ", of which some kinds count twice" if any(credit > 0 for credit in quality.credits) else ""
+        yield Failure("minlen", f"the password has fewer than {shortest} characters{mixed}")
+
+
+def _longest_run(items: Sequence[int]) -> int:
+    return max(sum(1 for _ in run) for _, run in groupby(items))
+
+
+def _longest_sequence(octets: bytes) -> int:
+    """The longest stretch in which each octet is one more than the one before, or each one less."""
+    longest = length = 1
+    direction = 0
+    for before, octet in pairwise(octets):
+        # Octets above 127 are negative numbers to the library, as `char` is on most machines.
+        step = octet - before if (octet < 128) == (before < 128) else 0
+        length = (length if step == direction else 1) + 1 if step in (1, -1) else 1
+        direction = step
+        longest = max(longest, length)
+    return longest
+
+
+def _names(name: bytes, password: bytes) -> bool:
+    """Whether the name is in the password, or is the password but for how often in a row its characters stand (which
+    is what a distance below difok=1 means to the library); forwards or backwards."""
+    if len(name) < SHORTEST_NAME:
+        return False
+    return any(each in password or _once(each) == _once(password) for each in (name, name[::-1]))
+
+
+def _once(octets: bytes) -> bytes:
+    return bytes(octet for octet, _ in groupby(octets))

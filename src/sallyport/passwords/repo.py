@@ -1,0 +1,133 @@
+"""The SQL of password policies. A policy is kept as its fields in JSON.
+
+Every query names the tenant, but for those that begin with a machine or an assignment: the caller knows whose it is.
+"""
+
+from collections.abc import Iterable
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.passwords.model import MAX_POLICIES, PasswordPolicy, Policy
+from sallyport.store.model import Tx
+from sallyport.web.paging import Page
+
+NOT_FOUND = "policy not found"
+_COLUMNS = "id, fields"
+
+
+def _policy(*, id: int, fields: str) -> Policy:
+    return Policy(id, PasswordPolicy.model_validate_json(fields))
+
+
+def _id(*, id: int) -> int:
+    return id
+
+
+def find(tx: Tx, tenant_id: int, policy_id: int) -> Policy | None:
+    """A tenant's policy, or None."""
+    sql = f"select {_COLUMNS} from password_policies where id = :id and tenant_id = :tenant"
+    return tx.one(_policy, sql, id=policy_id, tenant=tenant_id)
+
+
+def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
+    """A tenant's policy. NotFound."""
+    found = find(tx, tenant_id, policy_id)
+    if found is None:
+        raise NotFound(NOT_FOUND)
+    return found
+
+
+def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
+    """One page of a tenant's policies, ordered by id, and how many there are."""
+    found = tx.all(
+        _policy,
+        f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id limit :limit offset :offset",
+        tenant=tenant_id,
+        limit=page.size,
+        offset=page.offset,
+    )
+    return found, _count(tx, tenant_id)
+
+
+def _count(tx: Tx, tenant_id: int) -> int:
+    """It counts no more than MAX_POLICIES rows."""
+    return tx.value(int, "select count(*) from password_policies where tenant_id = :tenant", tenant=tenant_id) or 0
+
+
+def ids_of(tx: Tx, instance_ids: Iterable[int]) -> list[int]:
+    """The policies that are assigned to any of these machines, by ids in order, each once."""
+    sql = "select policy_id as id from policy_instances where instance_id = :instance"
+    return sorted({found for each in instance_ids for found in tx.all(_id, sql, instance=each)})
+
+
+def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[PasswordPolicy]:
+    """What policies demand that are known to be there."""
+    sql = f"select {_COLUMNS} from password_policies where id = :id"
+    return [found.fields for each in policy_ids if (found := tx.one(_policy, sql, id=each)) is not None]
+
+
+def instances_of(tx: Tx, policy_id: int) -> list[int]:
+    """The machines that a policy is assigned to, by ids in order."""
+    sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id"
+    return tx.all(_id, sql, policy=policy_id)
+
+
+def add(tx: Tx, tenant_id: int, fields: PasswordPolicy, at: int) -> int:
+    """The new policy's id. Conflict: the name is taken, or the tenant has as many as it may."""
+    if _count(tx, tenant_id) >= MAX_POLICIES:
+        raise Conflict(f"a tenant has at most {MAX_POLICIES} password policies")
+    _must_be_free(tx, tenant_id, fields.policyName)
+    policy_id = tx.value(
+        int,
+        "insert into password_policies (tenant_id, name_key, fields, created_at, updated_at) "
+        "values (:tenant, :key, :fields, :at, :at) returning id",
+        tenant=tenant_id,
+        key=fields.policyName.casefold(),
+        fields=fields.model_dump_json(),
+        at=at,
+    )
+    assert policy_id is not None  # noqa: S101  an insert returns its row
+    return policy_id
+
+
+def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
+    """Keep what a tenant's policy is now. Conflict: another one has the name."""
+    _must_be_free(tx, tenant_id, policy.fields.policyName, but=policy.id)
+    tx.execute(
+        "update password_policies set name_key = :key, fields = :fields, updated_at = :at "
+        "where id = :id and tenant_id = :tenant",
+        key=policy.fields.policyName.casefold(),
+        fields=policy.fields.model_dump_json(),
+        at=at,
+        id=policy.id,
+        tenant=tenant_id,
+    )
+
+
+def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
+    """Two policies without a name do not share one."""
+    sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
+    if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
+        raise Conflict("the tenant has a password policy of this name")
+
+
+def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
+    """Take a tenant's policy off every machine, and away."""
+    tx.execute("delete from policy_instances where policy_id = :id", id=policy_id)
+    tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
+
+
+def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:
+    """Whether the machine did not have the policy before."""
+    sql = "insert into policy_instances (policy_id, instance_id) values (:policy, :instance) on conflict do nothing"
+    return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
+
+
+def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
+    """Whether the machine had the policy."""
+    sql = "delete from policy_instances where policy_id = :policy and instance_id = :instance"
+    return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
+
+
+def forget_instance(tx: Tx, instance_id: int) -> None:
+    """A machine is deleted, in this transaction: no policy is assigned to it any more."""
+    tx.execute("delete from policy_instances where instance_id = :instance", instance=instance_id)

@@ -1,0 +1,185 @@
+"""The rules of password policies: who may change which, and what holds for a machine."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import FieldError, Invalid, NotFound
+from sallyport.passwords import engine, repo
+from sallyport.passwords.engine import Failure
+from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.web.paging import Page
+
+MAX_ENTRIES = 1000
+"""Of one request: their transaction keeps others' waiting."""
+
+
+class Instances(Protocol):
+    """Knows the endpoint machines."""
+
+    def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
+        """Whether a tenant has this machine."""
+
+
+Deleted = Callable[[Tx, int], None]
+"""Told of a policy that is deleted, by its id, in that transaction."""
+
+
+def _nobody(_tx: Tx, _policy_id: int) -> None:
+    """Needs to know of nothing."""
+
+
+class PasswordPolicies:
+    """The password policies of all tenants. deleted: told of each that is deleted."""
+
+    def __init__(
+        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Deleted = _nobody
+    ) -> None:
+        self._store = store
+        self._instances = instances
+        self._clock = clock
+        self._deleted = deleted
+
+    def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
+        """Whether a tenant has this policy."""
+        return repo.find(tx, tenant_id, policy_id) is not None
+
+    async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
+        """One page of a tenant's policies, ordered by id, and how many there are in all.
+
+        instance_ids: those that are assigned to any of these machines; without any, all. NotFound: no such machine.
+        """
+
+        def work(tx: Tx) -> tuple[list[Policy], int]:
+            if not instance_ids:
+                return repo.page(tx, tenant_id, page)
+            self._must_have(tx, tenant_id, instance_ids)
+            assigned = repo.ids_of(tx, instance_ids)
+            shown = assigned[page.offset : page.offset + page.size]
+            return [repo.get(tx, tenant_id, each) for each in shown], len(assigned)
+
+        return await self._store.read(work)
+
+    async def machines(self, policy_ids: Sequence[int]) -> list[list[int]]:
+        """For each of these policies the machines that it is assigned to."""
+        return await self._store.read(lambda tx: [repo.instances_of(tx, each) for each in policy_ids])
+
+    async def add(self, tenant_id: int, fields: PolicyFields) -> int:
+        """The new policy's id; it needs a name. Invalid; Conflict: the name is taken, or there are too many."""
+        made = _checked(PasswordPolicy.model_validate(fields.given()))
+
+        def work(tx: Tx) -> int:
+            policy_id = repo.add(tx, tenant_id, made, self._clock())
+            self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, made.values())
+            return policy_id
+
+        return await self._store.write(work)
+
+    async def update(self, tenant_id: int, changes: Sequence[tuple[int, PolicyFields]]) -> None:
+        """Change what is given of each policy, by id, all or none; the rest stays. NotFound, Invalid, Conflict."""
+        _check_number(changes)
+
+        def work(tx: Tx) -> None:
+            for policy_id, fields in changes:
+                old = repo.get(tx, tenant_id, policy_id)
+                new = Policy(policy_id, _checked(old.fields.model_copy(update=fields.given())))
+                if new != old:
+                    repo.update(tx, tenant_id, new, self._clock())
+                    self._note(tx, "policy.update", tenant_id, new, old.fields.values(), new.fields.values())
+
+        await self._store.write(work)
+
+    async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[PasswordPolicy]:
+        """Delete policies, all or none, which also takes them off their machines; what they were. NotFound."""
+        _check_number(policy_ids)
+
+        def work(tx: Tx) -> list[PasswordPolicy]:
+            policies = [repo.get(tx, tenant_id, each) for each in dict.fromkeys(policy_ids)]
+            for policy in policies:
+                self._deleted(tx, policy.id)
+                repo.delete(tx, tenant_id, policy.id)
+                self._note(tx, "policy.delete", tenant_id, policy, policy.fields.values(), {})
+            return [policy.fields for policy in policies]
+
+        return await self._store.write(work)
+
+    async def assign(self, tenant_id: int, assignments: Sequence[AssignPolicy]) -> None:
+        """Assign policies to machines, or take them off, all or none. What holds already is no error. NotFound."""
+        _check_number(assignments)
+
+        def work(tx: Tx) -> None:
+            self._must_have(tx, tenant_id, {each.instanceId for each in assignments})
+            for each in assignments:
+                policy = repo.get(tx, tenant_id, each.policyId)
+                machine: dict[str, JSON] = {"instanceId": each.instanceId}
+                if each.action == "add" and repo.assign(tx, policy.id, each.instanceId):
+                    self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
+                elif each.action == "remove" and repo.unassign(tx, policy.id, each.instanceId):
+                    self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
+
+        await self._store.write(work)
+
+    async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
+        """What the policies of a machine find wrong with a password; with none assigned, what the guidance does.
+        NotFound: no such machine."""
+
+        def work(tx: Tx) -> list[Failure]:
+            self._must_have(tx, tenant_id, [instance_id])
+            policies = repo.fields_of(tx, repo.ids_of(tx, [instance_id]))
+            if not policies:
+                return engine.failures(engine.GUIDANCE, password, user_name)
+            return _all_failures(policies, user_name, password)
+
+        return await self._store.read(work)
+
+    def check(self, tx: Tx, instance_ids: Collection[int], user_name: str, password: str) -> list[Failure]:
+        """What all policies of these machines together find wrong with a password; nothing where none is assigned.
+
+        instance_ids: machines of the tenant that the caller acts in; whose password it is to be has access to them.
+        """
+        return _all_failures(repo.fields_of(tx, repo.ids_of(tx, instance_ids)), user_name, password)
+
+    def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
+        if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):
+            raise NotFound("instance not found")
+
+    def _note(
+        self,
+        tx: Tx,
+        action: str,
+        tenant_id: int,
+        policy: Policy,
+        before: Mapping[str, JSON],
+        after: Mapping[str, JSON],
+    ) -> None:
+        audit.record(
+            tx,
+            action,
+            at=self._clock(),
+            tenant_id=tenant_id,
+            target=f"policy {policy.id} {policy.fields.policyName}",
+            changes=audit.changed(before, after),
+        )
+
+
+def _all_failures(policies: Sequence[PasswordPolicy], user_name: str, password: str) -> list[Failure]:
+    """What several policies find wrong in the same words is told once."""
+    found = [each for policy in policies for each in engine.failures(policy.rules(), password, user_name)]
+    return list(dict.fromkeys(found))
+
+
+def _checked(fields: PasswordPolicy) -> PasswordPolicy:
+    """Invalid: no password could meet it."""
+    if fields.minLen and fields.maxLen and int(fields.minLen) > int(fields.maxLen):
+        raise Invalid("invalid maxLen", (FieldError("maxLen", "a whole number that is not below minLen"),))
+    return fields
+
+
+def _check_number(entries: Collection[object]) -> None:
+    if not entries:
+        raise Invalid("invalid body")
+    if len(entries) > MAX_ENTRIES:
+        raise Invalid(f"one request takes at most {MAX_ENTRIES} entries")

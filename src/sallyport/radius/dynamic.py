@@ -1,0 +1,60 @@
+"""Dynamic authorization (RFC 5176): what is asked of a NAS about a session that it has, and what it answers.
+
+The Request Authenticator is made as that of accounting is. A Message-Authenticator is made before it, over zeros in its
+place (section 3.4). What identifies the session, and the NAS, are attributes like any others; a NAS refuses those that
+it does not know (Error-Cause 401) and a session that does not have all of them (503), so that few are better than many.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import ERROR_CAUSE, EVENT_TIMESTAMP, MESSAGE_AUTHENTICATOR, push_attribute
+from sallyport.radius.authenticator import ZERO, SharedSecret, response_authenticator
+from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, decode_reply
+
+PORT: Final = 3799
+"""Where a NAS listens (RFC 5176 section 2.1)."""
+ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
+"""Octets of attributes beside the Message-Authenticator and the Event-Timestamp."""
+
+
+class Kind(IntEnum):
+    """What is asked, by its code; its ACK is one more, its NAK two (RFC 5176 section 2.3)."""
+
+    DISCONNECT = 40
+    CHANGE = 43
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a NAS answers. error_cause: RFC 5176 section 3.5; an ACK may have one too. None: it gave none."""
+
+    acknowledged: bool
+    error_cause: int | None
+
+
+def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
+    """A Disconnect-Request or CoA-Request, signed, with its Event-Timestamp against replay (RFC 5176 section 6.3).
+
+    attributes: up to ROOM octets. at: seconds since 1970.
+    """
+    attributes = push_attribute(EVENT_TIMESTAMP, at.to_bytes(4)) + attributes
+    head = bytes((kind, identifier)) + (MIN_LENGTH + 18 + len(attributes)).to_bytes(2)
+    signature = secret.hmac_md5(head + ZERO + push_attribute(MESSAGE_AUTHENTICATOR, ZERO) + attributes)
+    body = push_attribute(MESSAGE_AUTHENTICATOR, signature) + attributes
+    return head + response_authenticator(head, ZERO, body, secret) + body
+
+
+def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
+    """The answer to a request of `encode`.
+
+    Raises PacketError where it does not prove to be one: its lengths, its identifier, its Response Authenticator, a
+    Message-Authenticator, or a code that answers something else.
+    """
+    code, first = decode_reply(datagram, request, secret)
+    if code - request[0] not in (1, 2):
+        raise PacketError(f"code {code}", "unknown_type")
+    cause = first.get(ERROR_CAUSE, b"")
+    return Reply(code - request[0] == 1, int.from_bytes(cause) if len(cause) == 4 else None)

@@ -1,0 +1,74 @@
+"""Which user a client certificate is of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
+"""The otherName that Active Directory puts a user's principal name in."""
+_UTF8_STRING: Final = 0x0C
+
+
+class NamedBy(StrEnum):
+    """Where a certificate names its user."""
+
+    UPN = "upn"
+    EMAIL = "email"
+    DNS = "dns"
+    COMMON_NAME = "cn"
+
+
+@dataclass(frozen=True, slots=True)
+class UserNames:
+    """Where a user's name is looked for, in this order; the first that is there counts."""
+
+    order: tuple[NamedBy, ...] = (NamedBy.UPN, NamedBy.EMAIL, NamedBy.DNS, NamedBy.COMMON_NAME)
+
+    def of(self, certificate: x509.Certificate) -> str:
+        """The user's name; empty where the certificate has none."""
+        try:
+            alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except (x509.ExtensionNotFound, ValueError):
+            alternatives = x509.SubjectAlternativeName([])
+        found = (_FINDERS[each](certificate, alternatives) for each in self.order)
+        return next((name for name in found if name), "")
+
+
+def _upn(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeName) -> str:
+    for other in alternatives.get_values_for_type(x509.OtherName):
+        if other.type_id == UPN:
+            return _utf8_string(other.value)
+    return ""
+
+
+def _utf8_string(value: bytes) -> str:
+    """A UTF8String in DER of up to 255 octets; empty where it is none."""
+    head = 3 if value[1:2] == b"\x81" else 2
+    if len(value) <= head or value[0] != _UTF8_STRING or value[head - 1] != len(value) - head:
+        return ""
+    return value[head:].decode(errors="replace")
+
+
+def _email(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeName) -> str:
+    return next(iter(alternatives.get_values_for_type(x509.RFC822Name)), "")
+
+
+def _dns(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeName) -> str:
+    return next(iter(alternatives.get_values_for_type(x509.DNSName)), "")
+
+
+def _common_name(certificate: x509.Certificate, _alternatives: x509.SubjectAlternativeName) -> str:
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[-1].value) if names else ""
+
+
+_FINDERS: Final[Mapping[NamedBy, Callable[[x509.Certificate, x509.SubjectAlternativeName], str]]] = {
+    NamedBy.UPN: _upn,
+    NamedBy.EMAIL: _email,
+    NamedBy.DNS: _dns,
+    NamedBy.COMMON_NAME: _common_name,
+}

@@ -1,0 +1,164 @@
+"""One EAP conversation (RFC 3748): who, by which method, until it is over. TTLS and PEAP have another one inside."""
+
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.eap.model import (
+    Check,
+    Done,
+    Failed,
+    Failure,
+    Method,
+    Next,
+    Outcome,
+    Passed,
+    Send,
+    Step,
+    Verdict,
+    Waiting,
+)
+from sallyport.radius.eap.offers import Offer, Offers
+from sallyport.radius.eap.packet import (
+    FAILURE,
+    IDENTITY,
+    NAK,
+    REQUEST,
+    RESPONSE,
+    SUCCESS,
+    Packet,
+    decode,
+    encode,
+    end,
+)
+
+MAX_ROUNDS: Final = 100
+"""Responses of a client: a chain of certificates in fragments of 100 octets takes some seventy."""
+MAX_NAME: Final = 253
+
+
+class Conversation:
+    """What goes on with one client. offers: the methods. now: seconds of a monotonic clock, when it begins."""
+
+    def __init__(self, offers: Offers, *, now: float) -> None:
+        self._offers = offers
+        self._now = now
+        self._left: list[Offer] = list(offers.methods)
+        self._method: Method | None = None
+        self._can_choose = False  # the client may still ask for another method
+        self._identifier: int | None = None
+        self._response = b""
+        self._outcome: Outcome | None = None
+        self._rounds = 0
+        self.identity = b""
+        """What the client called itself, which may be no more than `anonymous`."""
+        self.user = b""
+        """Who logs in, as far as is known."""
+
+    @property
+    def method(self) -> str:
+        """The method, such as `peap-mschapv2`, as far as it is known."""
+        return "" if self._method is None else self._method.name
+
+    @property
+    def identifier(self) -> int:
+        """Of the last request."""
+        return self._identifier or 0
+
+    def begin(self) -> Outcome:
+        """Ask for the identity. A RADIUS client mostly has done so itself."""
+        return self._request(IDENTITY, b"")
+
+    def receive(self, octets: bytes) -> Outcome:
+        """Go on with an EAP packet; the same once more has the same outcome. PacketError: it is no answer to the last
+        request; the conversation is as it was."""
+        if octets == self._response and self._outcome is not None:
+            return Waiting() if isinstance(self._outcome, Check) else self._outcome
+        packet = decode(octets)
+        if packet.code != RESPONSE:
+            raise PacketError("an EAP packet that is no response")
+        return self._respond(packet, octets)
+
+    def answer(self, verdict: Verdict) -> Outcome:
+        """Go on with the answer to the question."""
+        assert self._method is not None  # noqa: S101  it put the question
+        self._outcome = self._become(self._method.answer(verdict))
+        return self._outcome
+
+    def _respond(self, packet: Packet, octets: bytes) -> Outcome:
+        if isinstance(self._outcome, Check | Done):
+            raise PacketError("a response that nothing waits for")
+        if packet.identifier != self._identifier and self._identifier is not None:
+            raise PacketError(f"a response to request {packet.identifier} instead of {self._identifier}")
+        expected = IDENTITY if self._method is None else self._method.kind
+        if packet.kind != expected and not (packet.kind == NAK and self._can_choose):
+            raise PacketError(f"a response of type {packet.kind} instead of {expected}")
+        self._response, self._identifier = octets, packet.identifier
+        self._rounds += 1
+        try:
+            self._outcome = self._go_on(packet)
+        except PacketError as error:
+            self._outcome = self._fail(str(error))
+        return self._outcome
+
+    def _go_on(self, packet: Packet) -> Outcome:
+        if self._rounds > MAX_ROUNDS:
+            return self._fail(f"more than {MAX_ROUNDS} rounds")
+        if self._method is None:
+            return self._identify(packet.data)
+        if packet.kind == NAK:
+            return self._choose(packet.data)
+        self._can_choose = False
+        return self._become(self._method.respond(packet))
+
+    def _identify(self, name: bytes) -> Outcome:
+        if len(name) > MAX_NAME:
+            return self._fail(f"an identity of {len(name)} octets")
+        self.identity = self.user = name
+        if not self._left:
+            why = self._offers.why(self._offers.left_out)
+            return self._fail(f"no method can be offered: {why}", Failure.NOT_OFFERED)
+        return self._start(self._left[0])
+
+    def _choose(self, wanted: bytes) -> Outcome:
+        """The client wants another method (RFC 3748 section 5.3.1): its first that is offered and was not tried."""
+        for kind in wanted:
+            for offer in self._left:
+                if offer.kind == kind:
+                    return self._start(offer)
+        why = self._offers.why(filter(None, wanted)) or "nothing else"
+        return self._fail(f"the client wants what is not offered: {why}", Failure.NOT_OFFERED)
+
+    def _start(self, offer: Offer) -> Outcome:
+        self._left.remove(offer)
+        self._method = offer.make(self.identity, self._now)
+        self._can_choose = True
+        return self._become(self._method.begin())
+
+    def _become(self, step: Step) -> Outcome:
+        if isinstance(step, Next):
+            assert self._method is not None  # noqa: S101  it made the step
+            return self._request(self._method.kind, step.data)
+        if isinstance(step, Check):
+            self.user = step.question.user
+            return step
+        if isinstance(step, Passed):
+            self.user = step.user
+            octets = end(SUCCESS, self.identifier)
+            return Done(True, octets, step.user, f"eap-{self.method}", step.msk)
+        return self._fail(step.reason, step.failure)
+
+    def _request(self, kind: int, data: bytes) -> Outcome:
+        self._identifier = 0 if self._identifier is None else self._identifier + 1 & 0xFF
+        self._outcome = Send(encode(Packet(REQUEST, self._identifier, kind, data)))
+        return self._outcome
+
+    def _fail(self, reason: str, failure: Failure = Failure.BROKEN) -> Outcome:
+        method = f"eap-{self.method}" if self.method else "eap"
+        return Done(False, end(FAILURE, self.identifier), self.user, method, reason=reason, failure=failure)
+
+
+def failed(inner: Outcome) -> Failed:
+    """What a conversation inside a tunnel that has not succeeded comes to outside."""
+    if isinstance(inner, Done) and inner.failure is not None:
+        return Failed(inner.reason, inner.failure)
+    return Failed("a response inside the tunnel that nothing waits for")

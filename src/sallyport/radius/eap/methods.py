@@ -1,0 +1,96 @@
+"""Which methods a conversation offers: those of an order that somebody can check, and why not the others.
+
+What can be checked is told as the kinds of questions that the domain's first factor answers: one that has passwords in
+memory answers all, a directory only `Password`.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.radius.eap.gtc import Gtc
+from sallyport.radius.eap.md5 import Md5
+from sallyport.radius.eap.model import Chap, Method, MsChap, Password, Question
+from sallyport.radius.eap.mschapv2 import MsChapV2
+from sallyport.radius.eap.offers import NO_AUTHORITY, NO_SERVER, UNCHECKED, Offer, Offers
+from sallyport.radius.eap.packet import GTC, MD5, MSCHAPV2, PEAP, TLS, TTLS
+from sallyport.radius.eap.peap import PeapPhase
+from sallyport.radius.eap.server import TlsServer
+from sallyport.radius.eap.tls import TlsPhase
+from sallyport.radius.eap.ttls import TtlsPhase
+from sallyport.radius.eap.tunnel import Tunnel
+from sallyport.radius.eap.tunnelled import Phase, Tunnelled
+
+ORDER: Final = (PEAP, TTLS, TLS, MSCHAPV2, MD5)
+"""What is offered first; the client may ask for any other. GTC is for tunnels alone: it is sent in clear."""
+IN_PEAP: Final = (MSCHAPV2, GTC)
+IN_TTLS: Final = (MSCHAPV2, GTC, MD5)
+_TUNNELLED: Final = (PEAP, TTLS, TLS)
+_NEEDS: Final[Mapping[int, type[Question]]] = {MD5: Chap, MSCHAPV2: MsChap, GTC: Password}
+_MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: MsChapV2, GTC: Gtc}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What methods there can be. server: None: there is no certificate. checkable: the kinds of questions that somebody
+    answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an EAP packet; 0: as configured.
+    scope: whose users they are: sessions are not resumed in another one."""
+
+    server: TlsServer | None
+    checkable: Collection[type[Question]]
+    order: Sequence[int] = ORDER
+    fragment_size: int = 0
+    scope: str = ""
+
+
+def offers(terms: Terms) -> Offers:
+    """The methods that can be had, and why each other one cannot."""
+    found: list[Offer] = []
+    left_out: dict[int, str] = {}
+    for kind in terms.order:
+        why = _why_not(kind, terms)
+        if why:
+            left_out[kind] = why
+        else:
+            found.append(_tunnelled(kind, terms) if kind in _TUNNELLED else _plain(kind))
+    return Offers(found, left_out)
+
+
+def _why_not(kind: int, terms: Terms) -> str:
+    if kind not in _TUNNELLED:
+        return "" if _NEEDS[kind] in terms.checkable else UNCHECKED
+    if terms.server is None:
+        return NO_SERVER
+    if kind == TLS:
+        return "" if terms.server.takes_certificates else NO_AUTHORITY
+    inside = {Password, Chap, MsChap} if kind == TTLS else {_NEEDS[each] for each in IN_PEAP}
+    return UNCHECKED if inside.isdisjoint(terms.checkable) else ""
+
+
+def _plain(kind: int) -> Offer:
+    return Offer(kind, lambda user, _now: _MAKERS[kind](user))
+
+
+def _inside(order: Sequence[int], terms: Terms) -> Offers:
+    return offers(Terms(None, terms.checkable, order))
+
+
+def _tunnelled(kind: int, terms: Terms) -> Offer:
+    server = terms.server
+    assert server is not None  # noqa: S101  or it would not be offered
+
+    def make(_identity: bytes, now: float) -> Method:
+        tunnel = server.tunnel(kind, terms.scope)
+        size = terms.fragment_size or server.configuration.fragment_size
+        return Tunnelled(kind, tunnel, _phase(kind, tunnel, server, terms, now), size)
+
+    return Offer(kind, make)
+
+
+def _phase(kind: int, tunnel: Tunnel, server: TlsServer, terms: Terms, now: float) -> Phase:
+    resumptions = server.resumptions[kind]
+    if kind == TLS:
+        return TlsPhase(tunnel, server.configuration.user_names, resumptions, now=now)
+    if kind == PEAP:
+        return PeapPhase(tunnel, _inside(IN_PEAP, terms), resumptions, now=now)
+    return TtlsPhase(tunnel, _inside(IN_TTLS, terms), terms.checkable, resumptions, now=now)

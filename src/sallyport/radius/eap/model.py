@@ -1,0 +1,191 @@
+"""What goes between a method, the conversation that it is part of, and the caller that knows the users.
+
+`user` is a name in octets, as the client sent it: whose it is, is for the caller to say.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from sallyport.radius.eap.packet import Packet
+from sallyport.radius.mschap import MsChap2
+from sallyport.radius.mschap_reply import ErrorCode
+
+# --- what the caller is asked ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """Whether it is the user's password. step: how many prompts the user has answered before; from 1 on, what was
+    typed answers the prompt of the verdict before. prompts: whether a verdict can ask for more."""
+
+    user: bytes
+    password: bytes
+    step: int = 0
+    prompts: bool = False
+
+    def __repr__(self) -> str:
+        return f"Password({self.user!r}, ***, step={self.step})"
+
+
+@dataclass(frozen=True, slots=True)
+class Chap:
+    """Whether the user's password made a CHAP response: `radius.password.chap_holds`. value: 17 octets."""
+
+    user: bytes
+    value: bytes
+    challenge: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MsChap:
+    """Whether the user's password made an MS-CHAPv2 response: `radius.mschap.NtKey.made`. hashed: the name that the
+    client sent with it; what it hashed is one of `peer_names` of that."""
+
+    user: bytes
+    attempt: MsChap2
+    hashed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Whether the user of a client certificate may log in; the certificate itself was verified. user: as the
+    certificate has it."""
+
+    user: bytes
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Whether a user may go on who logged in within the last hours, in the session that is resumed."""
+
+    user: bytes
+
+
+Question: TypeAlias = Password | Chap | MsChap | Certificate | Resumed
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to a question.
+
+    right: whether it is so. prompt: asks the user for more, where the question can; right is not looked at then.
+    hash_hash, hashed: for MS-CHAPv2 that is right: the hash of the password's NT hash, 16 octets, and the name that the
+    response holds with. error: for MS-CHAPv2 that is wrong: why. reason: for people, where it is wrong.
+    """
+
+    right: bool
+    prompt: str = ""
+    hash_hash: bytes = b""
+    hashed: bytes = b""
+    error: ErrorCode = ErrorCode.AUTHENTICATION_FAILURE
+    reason: str = ""
+
+
+# --- what a method comes to -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Another request. data: its Type-Data; inside TLS what is sent in clear, which may be nothing."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Nothing goes on until the question is answered."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The login is the user's. msk: the keys (RFC 3748 section 7.10), half of it for each direction; empty where
+    the method makes none."""
+
+    user: bytes
+    msk: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"Passed({self.user!r}, ***)"
+
+
+class Failure(Enum):
+    """What kind of end a failed conversation has come to."""
+
+    REFUSED = "refused"  # the verdict was so
+    NOT_OFFERED = "not offered"  # the client wants a method that cannot be had
+    CERTIFICATE = "certificate"  # the client's certificate is not good
+    TLS = "tls"  # TLS has failed otherwise
+    BROKEN = "broken"  # the client does not keep to the protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The user is not let in. reason: for people."""
+
+    reason: str
+    failure: Failure = Failure.BROKEN
+
+
+Step: TypeAlias = Next | Check | Passed | Failed
+
+
+class Method(Protocol):
+    """One method of one conversation. Each call may raise PacketError: what came makes no sense, and the method has
+    failed."""
+
+    @property
+    def kind(self) -> int:
+        """Its Type."""
+
+    @property
+    def name(self) -> str:
+        """Such as `peap-mschapv2`, as far as it went."""
+
+    def begin(self) -> Step:
+        """Its first request."""
+
+    def respond(self, packet: Packet) -> Step:
+        """Go on with a response of its Type."""
+
+    def answer(self, verdict: Verdict) -> Step:
+        """Go on with the answer to its question."""
+
+
+# --- what a conversation comes to -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """An EAP packet, for an Access-Challenge."""
+
+    octets: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The question that was put before is not answered yet: the client has sent its response again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is over. octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name that the
+    login was for, from inside the tunnel where there is one. method: such as `eap-ttls-pap`; of a failed
+    one, as far as it went. msk: see `Passed`. reason, failure: why it failed, for people and for programs."""
+
+    success: bool
+    octets: bytes
+    user: bytes
+    method: str
+    msk: bytes = b""
+    reason: str = ""
+    failure: Failure | None = None
+
+    def __repr__(self) -> str:
+        return f"Done({self.success}, {self.user!r}, {self.method!r}, reason={self.reason!r})"
+
+
+Outcome: TypeAlias = Send | Check | Waiting | Done

@@ -1,0 +1,86 @@
+"""EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 of RFC 2759 in four kinds of messages.
+
+-> Challenge   <- Response   -> Success or Failure   <- the same, acknowledged; after a Failure that allows another
+                                                        try, a Response to the new challenge that it carries
+"""
+
+from secrets import token_bytes
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.eap.model import Check, Failed, Failure, MsChap, Next, Passed, Step, Verdict
+from sallyport.radius.eap.packet import MSCHAPV2, Packet
+from sallyport.radius.mschap import MsChap2, authenticator_response
+from sallyport.radius.mschap_reply import ErrorCode, master_key, start_key
+
+CHALLENGE: Final = 1
+RESPONSE: Final = 2
+SUCCESS: Final = 3
+FAILURE: Final = 4
+
+SERVER_NAME: Final = b"sallyport"
+_RESPONSE_SIZE: Final = 49  # peer challenge, 8 reserved octets, NT response, flags
+_HEADER: Final = 5  # code, identifier, length, size of the value
+
+
+class MsChapV2:
+    """EAP-MSCHAPv2 of one user. retries: how many further tries a wrong password leaves. challenge: 16 octets."""
+
+    kind = MSCHAPV2
+    name = "mschapv2"
+
+    def __init__(self, user: bytes, *, retries: int = 0, challenge: bytes | None = None) -> None:
+        self._user = user
+        self._retries = retries
+        self._challenge = challenge or token_bytes(16)
+        self._identifier = 0
+        self._attempt: MsChap2 | None = None
+        self._end: Passed | Failed | None = None
+
+    def begin(self) -> Step:
+        """The challenge."""
+        return Next(self._message(CHALLENGE, b"\x10" + self._challenge + SERVER_NAME))
+
+    def respond(self, packet: Packet) -> Step:
+        """A response, or the acknowledgement of how it was."""
+        data = packet.data
+        if data[:1] == bytes((RESPONSE,)) and self._attempt is None:
+            return self._take(data)
+        if isinstance(self._end, Passed) and data[:1] == bytes((SUCCESS,)):
+            return self._end
+        if isinstance(self._end, Failed):
+            return self._end
+        raise PacketError("an EAP-MSCHAPv2 message out of turn")
+
+    def _take(self, data: bytes) -> Step:
+        if len(data) < _HEADER + _RESPONSE_SIZE or data[4] != _RESPONSE_SIZE:
+            raise PacketError(f"an EAP-MSCHAPv2 response of {len(data)} octets")
+        self._identifier = data[1]
+        value, hashed = data[_HEADER : _HEADER + _RESPONSE_SIZE], data[_HEADER + _RESPONSE_SIZE :]
+        self._attempt = MsChap2(self._identifier, self._challenge, value[:16], value[24:48])
+        return Check(MsChap(self._user, self._attempt, hashed or self._user))
+
+    def answer(self, verdict: Verdict) -> Step:
+        """Success with its proof, or Failure with its error code."""
+        attempt = self._attempt
+        assert attempt is not None  # noqa: S101  the question was about it
+        if not verdict.right:
+            return self._refuse(verdict)
+        master = master_key(verdict.hash_hash, attempt.response)
+        msk = start_key(master, sent=False) + start_key(master, sent=True)
+        self._end = Passed(self._user, msk)
+        proof = authenticator_response(attempt, verdict.hash_hash, verdict.hashed)
+        return Next(self._message(SUCCESS, proof + b" M=OK"))
+
+    def _refuse(self, verdict: Verdict) -> Step:
+        self._end = Failed(verdict.reason, Failure.REFUSED)
+        retry = self._retries > 0 and verdict.error is ErrorCode.AUTHENTICATION_FAILURE
+        challenge = token_bytes(16)
+        if retry:
+            self._retries -= 1
+            self._challenge, self._attempt = challenge, None
+        text = f"E={verdict.error:d} R={retry:d} C={challenge.hex()} V=3 M=Authentication failed"  # RFC 2759 section 6
+        return Next(self._message(FAILURE, text.encode()))
+
+    def _message(self, code: int, rest: bytes) -> bytes:
+        return bytes((code, self._identifier)) + (4 + len(rest)).to_bytes(2) + rest

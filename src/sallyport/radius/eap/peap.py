@@ -1,0 +1,119 @@
+"""What goes on inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
+
+Windows and wpa_supplicant leave code, identifier and length off inside; only the Extensions packets, which carry the
+TLVs, have them. Cryptobinding is neither sent nor asked for.
+"""
+
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.eap.conversation import Conversation, failed
+from sallyport.radius.eap.model import Check, Done, Failed, Failure, Next, Outcome, Passed, Resumed, Send, Step, Verdict
+from sallyport.radius.eap.offers import Offers
+from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
+from sallyport.radius.eap.resumption import Resumptions
+from sallyport.radius.eap.tunnel import Tunnel
+
+_HEADERLESS: Final = 4  # octets that are left off
+_MANDATORY_RESULT: Final = b"\x80\x03\x00\x02"  # MS-PEAP section 2.2.8.1.2: mandatory, type 3, 2 octets
+_TYPE_MASK: Final = 0x3FFF
+_RESULT: Final = 3
+_SUCCESS: Final = 1
+_FAILURE: Final = 2
+
+
+class PeapPhase:
+    """The inside of PEAP. offers: the inner methods. now: seconds, when the conversation began."""
+
+    def __init__(self, tunnel: Tunnel, offers: Offers, resumptions: Resumptions, *, now: float) -> None:
+        self._tunnel = tunnel
+        self._resumptions = resumptions
+        self._now = now
+        self._eap = Conversation(offers, now=now)
+        self._begun = False
+        self._resumed = b""
+        self._end: Passed | Failed | None = None  # when the client has told its own result
+
+    @property
+    def inner(self) -> str:
+        """The method inside."""
+        return "resumed" if self._resumed else self._eap.method
+
+    def established(self) -> Step:
+        """Go on with a login of before, or with the acknowledgement of the handshake."""
+        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
+        if holder is None:
+            return Next(b"")
+        self._resumed = holder.user
+        return Check(Resumed(holder.user))
+
+    def respond(self, clear: bytes) -> Step:
+        """An EAP response, with or without its header; in the end the client's result."""
+        if self._end is not None:
+            return self._conclude(clear)
+        if not self._begun:
+            self._begun = True
+            if not clear:
+                return self._told(self._eap.begin())
+        if not clear:
+            return Failed("nothing inside PEAP")
+        if _has_header(clear):
+            clear = clear[_HEADERLESS:]
+        packet = Packet(RESPONSE, self._eap.identifier, clear[0], clear[1:])
+        return self._told(self._eap.receive(encode(packet)))
+
+    def answer(self, verdict: Verdict) -> Step:
+        """Go on with the answer to the question."""
+        if not self._resumed:
+            return self._told(self._eap.answer(verdict))
+        if verdict.right:
+            return self._tell(Passed(self._resumed))
+        self._resumptions.forget(self._tunnel.resumed)
+        return self._tell(Failed(verdict.reason, Failure.REFUSED))
+
+    def _told(self, outcome: Outcome) -> Step:
+        if isinstance(outcome, Check):
+            return outcome
+        if isinstance(outcome, Send):
+            return Next(outcome.octets[_HEADERLESS:])
+        if isinstance(outcome, Done) and outcome.success:
+            return self._tell(Passed(outcome.user))
+        return self._tell(failed(outcome))
+
+    def _tell(self, end: Passed | Failed) -> Step:
+        """Our result, which the client answers with its own."""
+        self._end = end
+        result = _SUCCESS if isinstance(end, Passed) else _FAILURE
+        identifier = self._eap.identifier + 1 & 0xFF
+        return Next(encode(Packet(REQUEST, identifier, EXTENSIONS, _MANDATORY_RESULT + result.to_bytes(2))))
+
+    def _conclude(self, clear: bytes) -> Step:
+        end = self._end
+        if isinstance(end, Passed):
+            if _result(clear) != _SUCCESS:
+                return Failed("the client does not agree to the result inside PEAP")
+            holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
+            self._resumptions.keep(self._tunnel.sessions, holder or self._resumptions.holder(end.user, now=self._now))
+        assert end is not None  # noqa: S101  it was told
+        return end
+
+
+def _has_header(clear: bytes) -> bool:
+    return clear[0] == RESPONSE and len(clear) > _HEADERLESS and int.from_bytes(clear[2:4]) == len(clear)
+
+
+def _result(clear: bytes) -> int:
+    """The client's result; 0 where it tells none. PacketError: a TLV runs past the end."""
+    if clear and _has_header(clear):
+        clear = clear[_HEADERLESS:]
+    if clear[:1] != bytes((EXTENSIONS,)):
+        return 0
+    at = 1
+    while at < len(clear):
+        kind, size = int.from_bytes(clear[at : at + 2]) & _TYPE_MASK, int.from_bytes(clear[at + 2 : at + 4])
+        if at + 4 + size > len(clear):
+            raise PacketError("a TLV inside PEAP runs past the end")
+        if kind == _RESULT and size == 2:
+            return int.from_bytes(clear[at + 4 : at + 6])
+        at += 4 + size
+    return 0

@@ -1,0 +1,65 @@
+"""Whose a TLS session is: what lets a user go on without a password (RFC 9190 section 2.1.2, RFC 9427 section 4).
+
+TLS itself only tells that a session is known. The name of who logged in with it is kept here, under a digest of the
+session's secret, until it is too old. A session that is not here is no proof of anybody: its user logs in anew inside
+of it. Going on in a session does not make it younger.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+MOST: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who logged in with a session, and until when that holds: seconds of a monotonic clock."""
+
+    user: bytes
+    until: float
+
+
+def digest(secret: bytes, scope: str) -> bytes:
+    """What a session is kept under. secret: its master secret, or its pre-shared key in TLS 1.3. scope: where its user
+    is who the name says; elsewhere the session is nobody's."""
+    return sha256(scope.encode() + b"\0" + secret).digest()
+
+
+class Resumptions:
+    """The users of sessions. lifetime_s: how long a login can be resumed. most: how many sessions are kept; the oldest
+    makes room."""
+
+    def __init__(self, lifetime_s: float, most: int = MOST) -> None:
+        self._lifetime_s = lifetime_s
+        self._most = most
+        self._holders: OrderedDict[bytes, Holder] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def holder(self, user: bytes, *, now: float) -> Holder:
+        """Somebody who has just logged in."""
+        return Holder(user, now + self._lifetime_s)
+
+    def keep(self, sessions: Iterable[bytes], holder: Holder) -> None:
+        """These sessions, by their digests, are somebody's."""
+        if self._lifetime_s <= 0:
+            return
+        for each in sessions:
+            self._holders[each] = holder
+            self._holders.move_to_end(each)
+        while len(self._holders) > self._most:
+            self._holders.popitem(last=False)
+
+    def find(self, sessions: Iterable[bytes], *, now: float) -> Holder | None:
+        """Who logged in with one of these sessions; None: they are unknown or too old."""
+        found = (self._holders[each] for each in sessions if each in self._holders)
+        return next((holder for holder in found if holder.until > now), None)
+
+    def forget(self, sessions: Iterable[bytes]) -> None:
+        """These must not be resumed."""
+        for each in sessions:
+            self._holders.pop(each, None)

@@ -1,0 +1,112 @@
+"""The server's side of TLS: its certificate, whom it believes, and who may resume."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from OpenSSL import SSL, crypto
+
+from sallyport.base.errors import ConfigError
+from sallyport.radius.eap.certificate import UserNames
+from sallyport.radius.eap.packet import PEAP, TLS, TTLS
+from sallyport.radius.eap.resumption import Resumptions
+from sallyport.radius.eap.tunnel import Tunnel
+
+FRAGMENT_SIZE: Final = 1020
+RESUME_S: Final = 3600
+# RFC 9325 section 4.2: of TLS 1.2 only forward secrecy with authenticated encryption; CBC for old supplicants, last
+_CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
+_CRL: Final = b"-----BEGIN X509 CRL-----"
+_CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
+
+
+@dataclass(frozen=True, slots=True)
+class TlsConfiguration:
+    """Files in PEM. certificate_file: the server's, with those between it and the root. ca_file: the authorities whose
+    certificates clients may show, and their revocation lists, if any; None: no EAP-TLS. crl_file: revocation lists
+    apart. Where there is any list, each authority needs one. minimum, maximum: versions of TLS, as pyOpenSSL has them.
+    fragment_size: octets of an EAP packet. resume_s: how long a login can be resumed; 0: never. user_names: where a
+    certificate names its user."""
+
+    certificate_file: Path
+    key_file: Path
+    ca_file: Path | None = None
+    crl_file: Path | None = None
+    minimum: int = SSL.TLS1_2_VERSION
+    maximum: int = SSL.TLS1_3_VERSION
+    fragment_size: int = FRAGMENT_SIZE
+    resume_s: int = RESUME_S
+    user_names: UserNames = field(default_factory=UserNames)
+
+
+class TlsServer:
+    """Makes tunnels. The files are read once: after a change of one, make another. ConfigError names the one that
+    cannot be used.
+
+    Each method has its own context, so that a session is resumed only by the method that it was begun with.
+    """
+
+    def __init__(self, configuration: TlsConfiguration) -> None:
+        self.configuration = configuration
+        kinds = (TTLS, PEAP) if configuration.ca_file is None else (TTLS, PEAP, TLS)
+        self._contexts: Mapping[int, SSL.Context] = {kind: _context(configuration, kind) for kind in kinds}
+        self.resumptions: Mapping[int, Resumptions] = {kind: Resumptions(configuration.resume_s) for kind in kinds}
+
+    @property
+    def takes_certificates(self) -> bool:
+        """Whether clients can log in by a certificate."""
+        return TLS in self._contexts
+
+    def tunnel(self, kind: int, scope: str) -> Tunnel:
+        """A new connection for a method: TLS, TTLS or PEAP. scope: within which sessions are resumed."""
+        return Tunnel(self._contexts[kind], _CLIENT_CERTIFICATE if kind == TLS else SSL.VERIFY_NONE, scope)
+
+
+def _context(configuration: TlsConfiguration, kind: int) -> SSL.Context:
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_min_proto_version(configuration.minimum)
+    context.set_max_proto_version(configuration.maximum)
+    context.set_cipher_list(_CIPHERS)
+    context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_CIPHER_SERVER_PREFERENCE)
+    context.set_session_id(b"sallyport-%d" % kind)
+    if configuration.resume_s > 0:
+        context.set_session_cache_mode(SSL.SESS_CACHE_SERVER)
+        context.set_timeout(configuration.resume_s)
+    else:
+        context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+        context.set_options(SSL.OP_NO_TICKET)
+    _load(context, configuration)
+    if kind == TLS:
+        _load_authorities(context, configuration)
+    return context
+
+
+def _load(context: SSL.Context, configuration: TlsConfiguration) -> None:
+    try:
+        context.use_certificate_chain_file(str(configuration.certificate_file))
+    except SSL.Error:
+        raise ConfigError(f"{configuration.certificate_file}: no certificate in PEM can be read from it") from None
+    try:
+        context.use_privatekey_file(str(configuration.key_file))
+        context.check_privatekey()
+    except SSL.Error:
+        raise ConfigError(f"{configuration.key_file}: no key of the server's certificate") from None
+
+
+def _load_authorities(context: SSL.Context, configuration: TlsConfiguration) -> None:
+    authorities = str(configuration.ca_file)
+    try:
+        context.load_verify_locations(authorities)
+        context.load_client_ca(authorities.encode())
+    except SSL.Error:
+        raise ConfigError(f"{authorities}: no certificate in PEM can be read from it") from None
+    store = context.get_cert_store()
+    assert store is not None  # noqa: S101  a context has one
+    if configuration.crl_file is not None:
+        try:
+            store.load_locations(str(configuration.crl_file))
+        except crypto.Error:
+            raise ConfigError(f"{configuration.crl_file}: no revocation list in PEM can be read from it") from None
+    if configuration.crl_file is not None or _CRL in Path(authorities).read_bytes():
+        store.set_flags(crypto.X509StoreFlags.CRL_CHECK)

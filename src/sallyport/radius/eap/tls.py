@@ -1,0 +1,55 @@
+"""EAP-TLS (RFC 5216, RFC 9190): the client certificate is the login, and the handshake verifies it."""
+
+from typing import Final
+
+from sallyport.radius.eap.certificate import UserNames
+from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
+from sallyport.radius.eap.resumption import Holder, Resumptions
+from sallyport.radius.eap.tunnel import Tunnel
+
+PROTECTED_SUCCESS: Final = b"\0"
+"""What ends TLS 1.3 inside the tunnel (RFC 9190 section 2.1.1): no Success can be forged before it."""
+
+
+class TlsPhase:
+    """EAP-TLS once the handshake is over. now: seconds, when the conversation began."""
+
+    inner = ""
+
+    def __init__(self, tunnel: Tunnel, names: UserNames, resumptions: Resumptions, *, now: float) -> None:
+        self._tunnel = tunnel
+        self._names = names
+        self._resumptions = resumptions
+        self._now = now
+        self._name = b""
+
+    def established(self) -> Step:
+        """Ask about the certificate's user. In a resumed session that is the certificate of its first handshake."""
+        certificate = self._tunnel.certificate
+        if certificate is None:
+            return Failed("the client shows no certificate", Failure.CERTIFICATE)
+        if not self._tunnel.has_verified and self._holder() is None:
+            return Failed("the session is too old to be resumed, or of another domain", Failure.TLS)
+        name = self._names.of(certificate)
+        if not name:
+            return Failed("the client's certificate names no user", Failure.CERTIFICATE)
+        self._name = name.encode()
+        return Check(Certificate(self._name, certificate.subject.rfc4514_string()))
+
+    def respond(self, clear: bytes) -> Step:
+        """The client has acknowledged the end."""
+        if clear or not self._name:
+            return Failed("data inside EAP-TLS")
+        holder = self._holder() or self._resumptions.holder(self._name, now=self._now)
+        self._resumptions.keep(self._tunnel.sessions, holder)
+        return Passed(self._name)
+
+    def answer(self, verdict: Verdict) -> Step:
+        """Let the client know that it is over."""
+        if not verdict.right:
+            self._resumptions.forget(self._tunnel.sessions)
+            return Failed(verdict.reason, Failure.REFUSED)
+        return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")
+
+    def _holder(self) -> Holder | None:
+        return self._resumptions.find(self._tunnel.resumed, now=self._now)

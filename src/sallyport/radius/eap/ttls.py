@@ -1,0 +1,189 @@
+"""What goes on inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes; the client begins."""
+
+from collections.abc import Collection
+from hmac import compare_digest
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_NAME, USER_PASSWORD
+from sallyport.radius.eap.avp import pull_avps, push_avp
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation, failed
+from sallyport.radius.eap.model import (
+    Chap,
+    Check,
+    Done,
+    Failed,
+    Failure,
+    MsChap,
+    Next,
+    Outcome,
+    Passed,
+    Password,
+    Question,
+    Resumed,
+    Send,
+    Step,
+    Verdict,
+)
+from sallyport.radius.eap.offers import UNCHECKED, Offers
+from sallyport.radius.eap.resumption import Resumptions
+from sallyport.radius.eap.tls import PROTECTED_SUCCESS
+from sallyport.radius.eap.tunnel import Tunnel
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP2_SUCCESS,
+    MS_CHAP_CHALLENGE,
+    MsChap2,
+    authenticator_response,
+)
+
+_CHALLENGE: Final = b"ttls challenge"  # RFC 5281 section 11.1
+_VENDOR_MS_CHAP_CHALLENGE: Final = (MICROSOFT, MS_CHAP_CHALLENGE)
+_VENDOR_MS_CHAP2_RESPONSE: Final = (MICROSOFT, MS_CHAP2_RESPONSE)
+_KNOWN: Final = frozenset(
+    {
+        (0, USER_NAME), (0, USER_PASSWORD), (0, CHAP_PASSWORD), (0, CHAP_CHALLENGE), (0, EAP_MESSAGE),
+        _VENDOR_MS_CHAP_CHALLENGE, _VENDOR_MS_CHAP2_RESPONSE,
+    }
+)  # fmt: skip
+_Values = dict[tuple[int, int], bytes]
+
+
+class TtlsPhase:
+    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that somebody answers.
+    now: seconds, when the conversation began."""
+
+    def __init__(
+        self,
+        tunnel: Tunnel,
+        offers: Offers,
+        checkable: Collection[type[Question]],
+        resumptions: Resumptions,
+        *,
+        now: float,
+    ) -> None:
+        self._tunnel = tunnel
+        self._offers = offers
+        self._checkable = checkable
+        self._resumptions = resumptions
+        self._now = now
+        self._question: Question | None = None
+        self._eap: Conversation | None = None
+        self._end: Passed | None = None  # when the client has acknowledged it
+        self._inner = ""
+
+    @property
+    def inner(self) -> str:
+        """The method inside."""
+        return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
+
+    def established(self) -> Step:
+        """Go on with a login of before, or wait for the client."""
+        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
+        return Next(b"") if holder is None else self._ask("resumed", Resumed(holder.user))
+
+    def respond(self, clear: bytes) -> Step:
+        """What the client sends by way of a login."""
+        if self._end is not None:
+            return Failed("data after the end inside TTLS") if clear else self._end
+        if not clear:
+            return Next(b"")
+        values = _values(clear)
+        if (0, EAP_MESSAGE) in values:
+            return self._converse(values[0, EAP_MESSAGE])
+        if self._eap is not None or self._question is not None:
+            return Failed("a second login inside TTLS")
+        return self._login(values)
+
+    def answer(self, verdict: Verdict) -> Step:
+        """How the login was."""
+        if self._eap is not None:
+            return self._told(self._eap.answer(verdict))
+        question = self._question
+        assert question is not None  # noqa: S101  it was put
+        if not verdict.right:
+            self._resumptions.forget(self._tunnel.resumed)
+            return Failed(verdict.reason, Failure.REFUSED)
+        passed = self._pass(question.user)
+        if isinstance(question, MsChap):
+            self._end = passed
+            proof = authenticator_response(question.attempt, verdict.hash_hash, verdict.hashed)
+            return Next(push_avp(MS_CHAP2_SUCCESS, bytes((question.attempt.identifier,)) + proof, MICROSOFT))
+        if isinstance(question, Resumed) and self._tunnel.is_tls13:
+            self._end = passed
+            return Next(PROTECTED_SUCCESS)
+        return passed
+
+    def _login(self, values: _Values) -> Step:
+        user = values.get((0, USER_NAME), b"")
+        if not 0 < len(user) <= MAX_NAME:
+            return Failed("no user name inside TTLS")
+        if (0, USER_PASSWORD) in values:
+            return self._ask("pap", Password(user, values[0, USER_PASSWORD].rstrip(b"\0")))
+        if (0, CHAP_PASSWORD) in values:
+            return self._chap(user, values)
+        if _VENDOR_MS_CHAP2_RESPONSE in values:
+            return self._mschap(user, values)
+        return Failed("a kind of login inside TTLS that is not known")
+
+    def _chap(self, user: bytes, values: _Values) -> Step:
+        challenge = self._challenge()
+        value, sent = values[0, CHAP_PASSWORD], values.get((0, CHAP_CHALLENGE), b"")
+        if len(value) != 17 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
+            return Failed("a CHAP challenge of the client's own making")
+        return self._ask("chap", Chap(user, value, challenge[:16]))
+
+    def _mschap(self, user: bytes, values: _Values) -> Step:
+        challenge = self._challenge()
+        value, sent = values[_VENDOR_MS_CHAP2_RESPONSE], values.get(_VENDOR_MS_CHAP_CHALLENGE, b"")
+        if len(value) != 50 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
+            return Failed("an MS-CHAP challenge of the client's own making")
+        attempt = MsChap2(value[0], challenge[:16], value[2:18], value[26:])
+        return self._ask("mschapv2", MsChap(user, attempt, user))
+
+    def _challenge(self) -> bytes:
+        """The challenge that nobody sends, 16 octets, and the identifier, one (RFC 5281 section 11.1)."""
+        return self._tunnel.export(_CHALLENGE, 17)
+
+    def _ask(self, inner: str, question: Question) -> Step:
+        self._inner, self._question = inner, question
+        if not isinstance(question, Resumed) and type(question) not in self._checkable:
+            return Failed(f"the client wants what is not offered: {inner} ({UNCHECKED})", Failure.NOT_OFFERED)
+        return Check(question)
+
+    def _converse(self, octets: bytes) -> Step:
+        if self._question is not None:
+            return Failed("a second login inside TTLS")
+        if self._eap is None:
+            self._eap = Conversation(self._offers, now=self._now)
+        return self._told(self._eap.receive(octets))
+
+    def _told(self, outcome: Outcome) -> Step:
+        if isinstance(outcome, Check):
+            return outcome
+        if isinstance(outcome, Send):
+            return Next(push_avp(EAP_MESSAGE, outcome.octets))
+        if isinstance(outcome, Done) and outcome.success:
+            return self._pass(outcome.user)
+        return failed(outcome)
+
+    def _pass(self, user: bytes) -> Passed:
+        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
+        self._resumptions.keep(self._tunnel.sessions, holder or self._resumptions.holder(user, now=self._now))
+        return Passed(user)
+
+
+def _values(clear: bytes) -> _Values:
+    """The attributes of a message by vendor and code; those of an EAP-Message in one. PacketError."""
+    values: _Values = {}
+    for avp in pull_avps(clear):
+        key = avp.vendor, avp.code
+        if key not in _KNOWN:
+            if avp.mandatory:
+                raise PacketError(f"attribute {avp.code} of vendor {avp.vendor} inside TTLS, which is not known")
+            continue
+        if key in values and key != (0, EAP_MESSAGE):
+            raise PacketError(f"attribute {avp.code} twice inside TTLS")
+        values[key] = values.get(key, b"") + avp.value
+    return values

@@ -1,0 +1,167 @@
+"""TLS on the server's side, in memory: octets of the client in, octets for it out (pyOpenSSL)."""
+
+from contextlib import suppress
+from typing import Final
+
+from cryptography import x509
+from OpenSSL import SSL, crypto
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.eap.resumption import digest
+
+_READ: Final = 16_384
+_MOST_CLEAR: Final = 65_536
+_HELLO_READ: Final = b"SSLv3/TLS read client hello"
+
+# X509_verify_cert_error_string has no public call; these are the ones that an admin meets.
+_WHY_UNVERIFIED: Final = {
+    2: "its issuer is unknown",
+    3: "there is no revocation list of its issuer",
+    8: "the revocation list is not signed by its issuer",
+    10: "it has expired",
+    9: "it is not valid yet",
+    12: "the revocation list has expired",
+    18: "it is self-signed",
+    19: "its authority is not trusted",
+    20: "its issuer is unknown",
+    21: "its issuer is unknown",
+    23: "it is revoked",
+    26: "it is not meant for clients",
+}
+
+
+class _Watch:
+    """What happens in a handshake. sessions: digests of the secrets of its sessions, in order. resumed: those that
+    were there when the client had only said hello. scope: of the digests. verified: a certificate of the client was
+    looked at. refused: why it was not good."""
+
+    __slots__ = ("refused", "resumed", "scope", "sessions", "verified")
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        self.sessions: list[bytes] = []
+        self.resumed: list[bytes] = []
+        self.verified = False
+        self.refused = ""
+
+    def state(self, connection: SSL.Connection, where: int, _value: int) -> None:
+        """OpenSSL goes on by a state: each ticket of TLS 1.3 is a session with a secret of its own."""
+        if not where & SSL.SSL_CB_LOOP:
+            return
+        with suppress(SSL.Error):  # there is no secret yet
+            secret = connection.master_key()
+            if secret:
+                self._note(digest(secret, self.scope), connection.get_state_string() == _HELLO_READ)
+
+    def _note(self, session: bytes, at_hello: bool) -> None:
+        if session not in self.sessions:
+            self.sessions.append(session)
+        if at_hello:
+            self.resumed.append(session)
+
+    def verify(self, _connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
+        """OpenSSL has looked at a certificate of the client's chain."""
+        self.verified = True
+        if not good and not self.refused:
+            self.refused = _WHY_UNVERIFIED.get(error, f"error {error}")
+        return bool(good)
+
+
+class Tunnel:
+    """One TLS connection. mode: of verifying the client, as pyOpenSSL has it. scope: within which sessions are resumed:
+    see `resumption.digest`."""
+
+    def __init__(self, context: SSL.Context, mode: int, scope: str) -> None:
+        self._watch = _Watch(scope)
+        self._connection = SSL.Connection(context, None)
+        self._connection.set_info_callback(self._watch.state)
+        self._connection.set_verify(mode, self._watch.verify)
+        self._connection.set_accept_state()
+        self._clear = b""
+        self.established = False
+        self.trouble = ""
+        """Why it cannot go on; empty while it can."""
+
+    def receive(self, octets: bytes) -> None:
+        """Take a message of the client. Never raises: see `trouble`; an alert may be there to `take`."""
+        if octets:
+            self._connection.bio_write(octets)
+        try:
+            if not self.established:
+                self._connection.do_handshake()
+                self.established = True
+            while len(self._clear) <= _MOST_CLEAR:
+                self._clear += self._connection.recv(_READ)
+            self.trouble = "too many octets inside TLS"
+        except SSL.WantReadError:
+            pass
+        except SSL.ZeroReturnError:
+            self.trouble = "the client closes TLS"
+        except SSL.Error as error:
+            self.trouble = self._told(error)
+
+    def _told(self, error: SSL.Error) -> str:
+        if self._watch.refused:
+            return f"the client's certificate is refused: {self._watch.refused}"
+        stack = error.args[0] if error.args and isinstance(error.args[0], list) else []
+        reasons = [str(each[-1]) for each in stack if isinstance(each, tuple) and each and each[-1]]
+        return f"TLS: {reasons[-1] if reasons else type(error).__name__}"
+
+    def take(self) -> bytes:
+        """What is to be sent to the client; empty: nothing."""
+        octets = b""
+        with suppress(SSL.WantReadError):
+            while True:
+                octets += self._connection.bio_read(_READ)
+        return octets
+
+    def read(self) -> bytes:
+        """What the client sent inside."""
+        clear, self._clear = self._clear, b""
+        return clear
+
+    def write(self, clear: bytes) -> None:
+        """Send something inside: `take` has it then. PacketError: the client has closed the connection."""
+        try:
+            if clear:
+                self._connection.send(clear)
+        except SSL.Error as error:
+            raise PacketError(self._told(error)) from None
+
+    def export(self, label: bytes, size: int, context: bytes | None = None) -> bytes:
+        """Keying material (RFC 5705, RFC 8446 section 7.5)."""
+        return self._connection.export_keying_material(label, size, context)
+
+    @property
+    def is_tls13(self) -> bool:
+        """Whether TLS 1.3 was agreed on, which makes its keys otherwise and ends EAP-TLS otherwise."""
+        return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
+
+    @property
+    def resumed(self) -> tuple[bytes, ...]:
+        """The session that the client goes on with, by its digest; empty: a new one."""
+        return tuple(self._watch.resumed)
+
+    @property
+    def sessions(self) -> tuple[bytes, ...]:
+        """All sessions that the client may go on with later, by their digests."""
+        return tuple(self._watch.sessions)
+
+    @property
+    def certificate(self) -> x509.Certificate | None:
+        """The client's certificate, of this handshake or of the session's first."""
+        return self._connection.get_peer_certificate(as_cryptography=True)
+
+    @property
+    def has_verified(self) -> bool:
+        """Whether the client's certificate was verified in this handshake."""
+        return self._watch.verified
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether the client's certificate is not good."""
+        return bool(self._watch.refused)
+
+    def keep(self) -> None:
+        """The session may be resumed: OpenSSL takes it from its cache when a connection ends without a good-bye."""
+        self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)

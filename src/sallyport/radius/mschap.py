@@ -1,0 +1,224 @@
+"""MS-CHAP and MS-CHAPv2: what a request offers, and whether a password made it (RFC 2433, 2759, 2548 section 2).
+
+A response is made from the NT hash of the password, so whoever checks it needs the password, its NT hash, or a domain
+controller. `recognise` reads an attempt out of a request; `NtKey` checks it; `mschap_reply` makes the answer, for which
+the hash of the NT hash is enough: the NT_KEY that winbind's ntlm_auth gives. The LAN Manager response, made from two
+halves of the password in capitals, is not supported: an attempt that offers nothing else is Unusable.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from hmac import compare_digest
+from typing import Final
+
+from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+
+from sallyport.radius.attributes import push_vendor_attribute
+from sallyport.radius.md4 import md4
+
+MICROSOFT: Final = 311
+# RFC 2548 section 2
+MS_CHAP_RESPONSE: Final = 1
+MS_CHAP_ERROR: Final = 2
+MS_CHAP_CPW_1: Final = 3
+MS_CHAP_CPW_2: Final = 4
+MS_MPPE_ENCRYPTION_POLICY: Final = 7
+MS_MPPE_ENCRYPTION_TYPES: Final = 8
+MS_CHAP_DOMAIN: Final = 10
+MS_CHAP_CHALLENGE: Final = 11
+MS_CHAP_MPPE_KEYS: Final = 12
+MS_MPPE_SEND_KEY: Final = 16
+MS_MPPE_RECV_KEY: Final = 17
+MS_CHAP2_RESPONSE: Final = 25
+MS_CHAP2_SUCCESS: Final = 26
+MS_CHAP2_CPW: Final = 27
+
+# What offers an attempt: its name, octets, and the octets of the challenge beside it (RFC 2548 sections 2.1 and 2.3).
+_OFFERS: Final = {
+    MS_CHAP_RESPONSE: ("MS-CHAP-Response", 50, 8),
+    MS_CHAP_CPW_1: ("MS-CHAP-CPW-1", 70, 8),
+    MS_CHAP_CPW_2: ("MS-CHAP-CPW-2", 84, 8),
+    MS_CHAP2_RESPONSE: ("MS-CHAP2-Response", 50, 16),
+    MS_CHAP2_CPW: ("MS-CHAP2-CPW", 68, 16),
+}
+_PASSWORD_CHANGES: Final = {MS_CHAP_CPW_1: 1, MS_CHAP_CPW_2: 2, MS_CHAP2_CPW: 3}
+_USE_NT_RESPONSE: Final = 0x01  # the Flags of MS-CHAP-Response (RFC 2548 section 2.1.3)
+
+# RFC 2759 section 8.7
+_SIGNING: Final = b"Magic server to client signing constant"
+_ITERATION: Final = b"Pad to make it do more than one iteration"
+
+
+@dataclass(frozen=True, slots=True)
+class MsChap1:
+    """MS-CHAP (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response, 24 octets."""
+
+    identifier: int
+    challenge: bytes
+    response: bytes
+
+    def nt_challenge(self, name: bytes) -> bytes:
+        """The 8 octets that the NT hash answers; the name is no part of them."""
+        return self.challenge
+
+
+@dataclass(frozen=True, slots=True)
+class MsChap2:
+    """MS-CHAPv2 (RFC 2548 section 2.3.2). challenge and peer_challenge: 16 octets. response: 24. flags: as sent."""
+
+    identifier: int
+    challenge: bytes
+    peer_challenge: bytes
+    response: bytes
+    flags: int = 0
+
+    def nt_challenge(self, name: bytes) -> bytes:
+        """The 8 octets that the NT hash answers: ChallengeHash of RFC 2759 section 8.2, with the user's name."""
+        return sha1(self.peer_challenge + self.challenge + name).digest()[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordChange:
+    """A change of an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4); what it holds is not opened.
+
+    version: of the change: 1 MS-CHAP-CPW-1, 2 MS-CHAP-CPW-2, 3 MS-CHAP2-CPW.
+    """
+
+    identifier: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """MS-CHAP that nobody can check. reason: for an event or a log, without anything of the response."""
+
+    reason: str
+
+
+Offer = MsChap1 | MsChap2 | PasswordChange | Unusable
+
+
+def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None:
+    """What a request offers; None where it is no MS-CHAP.
+
+    values: `Request.vendor_values()`.
+    """
+    offers = [(kind, value) for kind in _OFFERS for value in values.get((MICROSOFT, kind), ())]
+    if not offers:
+        return None
+    if len(offers) > 1:
+        return Unusable(" beside ".join(_OFFERS[kind][0] for kind, _ in offers))
+    challenges = values.get((MICROSOFT, MS_CHAP_CHALLENGE), ())
+    if len(challenges) != 1:
+        return Unusable(f"{len(challenges)} MS-CHAP-Challenges")
+    return _offer(*offers[0], challenges[0])
+
+
+def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
+    name, size, challenge_size = _OFFERS[kind]
+    if len(value) != size:
+        return Unusable(f"{name} of {len(value)} octets")
+    if len(challenge) != challenge_size:
+        return Unusable(f"MS-CHAP-Challenge of {len(challenge)} octets beside {name}")
+    if kind in _PASSWORD_CHANGES:
+        return PasswordChange(value[1], _PASSWORD_CHANGES[kind])
+    if kind == MS_CHAP2_RESPONSE:
+        return MsChap2(value[0], challenge, value[2:18], value[26:], value[1])
+    if not value[1] & _USE_NT_RESPONSE:
+        return Unusable("a LAN Manager response, which is not supported")
+    return MsChap1(value[0], challenge, value[26:])
+
+
+def push_attempt(attempt: MsChap2) -> bytes:
+    """The attributes of an attempt, as `recognise` reads them (RFC 2548 sections 2.1.1 and 2.3.2)."""
+    value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
+    return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
+        MICROSOFT, MS_CHAP2_RESPONSE, value
+    )
+
+
+def nt_hash(password: bytes) -> bytes:
+    """NtPasswordHash of RFC 2759 section 8.3: MD4 of the password in UTF-16LE, 16 octets.
+
+    password: in UTF-8; octets that are none are taken as Latin-1.
+    """
+    try:
+        text = password.decode()
+    except UnicodeDecodeError:
+        text = password.decode("latin-1")
+    return md4(text.encode("utf-16-le"))
+
+
+def nt_hash_hash(hashed: bytes) -> bytes:
+    """HashNtPasswordHash of RFC 2759 section 8.4, which winbind's ntlm_auth calls NT_KEY: 16 octets."""
+    return md4(hashed)
+
+
+class NtKey:
+    """A password's NT hash, ready to check as many responses as come: its DES keys are scheduled once.
+
+    hashed: `nt_hash` of the password, 16 octets.
+    """
+
+    __slots__ = ("_ciphers", "_hash_hash", "hashed")
+
+    def __init__(self, hashed: bytes) -> None:
+        self.hashed = hashed
+        self._hash_hash: bytes | None = None
+        key = hashed.ljust(21, b"\0")  # RFC 2759 section 8.5
+        # OpenSSL has DES as Triple DES with one key three times; in ECB a context serves for any number of blocks.
+        self._ciphers = [
+            Cipher(TripleDES(des_key(key[at : at + 7]) * 3), ECB()).encryptor()  # noqa: S305
+            for at in (0, 7, 14)
+        ]
+
+    @property
+    def hash_hash(self) -> bytes:
+        """`nt_hash_hash`, computed once."""
+        if self._hash_hash is None:
+            self._hash_hash = nt_hash_hash(self.hashed)
+        return self._hash_hash
+
+    def response(self, challenge: bytes) -> bytes:
+        """The 24 octets that the NT hash makes of a challenge of 8 (RFC 2759 section 8.5)."""
+        return b"".join([cipher.update(challenge) for cipher in self._ciphers])
+
+    def made(self, attempt: MsChap1 | MsChap2, name: bytes) -> bool:
+        """Whether it made the attempt's response, in constant time.
+
+        name: the octets that the client hashed as its name, one of `peer_names`; they matter to MS-CHAPv2 alone.
+        """
+        return compare_digest(self.response(attempt.nt_challenge(name)), attempt.response)
+
+
+def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
+    """The 24 octets that an NT hash of 16 octets makes of a challenge of 8 (RFC 2759 section 8.5)."""
+    return NtKey(hashed).response(challenge)
+
+
+def peer_names(user_name: bytes) -> tuple[bytes, ...]:
+    """What a client may have hashed as its name, the likeliest first, each once.
+
+    RFC 2759 section 4 says the name without `DOMAIN\\`; some clients hash it as sent, some without its `@realm`.
+    """
+    plain = user_name.partition(b"\\")[2] or user_name
+    return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))
+
+
+def authenticator_response(attempt: MsChap2, hash_hash: bytes, name: bytes) -> bytes:
+    """`S=` and 40 hex digits, which prove to the client that we know its password (RFC 2759 section 8.7).
+
+    hash_hash: `nt_hash_hash`. name: the one that made the response.
+    """
+    inner = sha1(hash_hash + attempt.response + _SIGNING).digest()
+    return b"S=" + sha1(inner + attempt.nt_challenge(name) + _ITERATION).hexdigest().upper().encode()
+
+
+def des_key(septets: bytes) -> bytes:
+    """The DES key of 8 octets, with odd parity, in 7 octets (RFC 2759 section 8.6)."""
+    bits = int.from_bytes(septets)
+    octets = ((bits >> shift & 0x7F) << 1 for shift in range(49, -1, -7))
+    return bytes(octet | ~octet.bit_count() & 1 for octet in octets)

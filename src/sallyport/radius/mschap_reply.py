@@ -1,0 +1,136 @@
+"""What an MS-CHAP attempt is answered with: the proof, the keys of MPPE, or why not (RFC 2548 section 2, RFC 3079).
+
+Everything here needs the hash of the NT hash and nothing more: it comes from `mschap.nt_hash_hash`, or as a session
+key from a domain controller. All functions return attributes in octets, each in a Vendor-Specific of its own.
+"""
+
+from enum import IntEnum
+from hashlib import sha1
+from typing import Final
+
+from sallyport.radius.attributes import push_vendor_attribute
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_SUCCESS,
+    MS_CHAP_DOMAIN,
+    MS_CHAP_ERROR,
+    MS_CHAP_MPPE_KEYS,
+    MS_MPPE_ENCRYPTION_POLICY,
+    MS_MPPE_ENCRYPTION_TYPES,
+    MS_MPPE_RECV_KEY,
+    MS_MPPE_SEND_KEY,
+    MsChap1,
+    MsChap2,
+    PasswordChange,
+    authenticator_response,
+)
+from sallyport.radius.password import hide_password
+from sallyport.radius.salted import Hiding
+
+# RFC 2548 sections 2.4.4 and 2.4.5
+ENCRYPTION_ALLOWED: Final = 1
+ENCRYPTION_REQUIRED: Final = 2
+RC4_40_BIT: Final = 2
+RC4_128_BIT: Final = 4
+
+# RFC 3079 section 3.4
+_MASTER_KEY: Final = b"This is the MPPE Master Key"
+_CLIENT_SENDS: Final = b"On the client side, this is the send key; on the server side, it is the receive key."
+_SERVER_SENDS: Final = b"On the client side, this is the receive key; on the server side, it is the send key."
+_BEFORE: Final = bytes(40)
+_AFTER: Final = b"\xf2" * 40
+
+
+class ErrorCode(IntEnum):
+    """Why a login failed (RFC 2433 section 5, RFC 2759 section 6)."""
+
+    RESTRICTED_LOGON_HOURS = 646
+    ACCOUNT_DISABLED = 647
+    PASSWORD_EXPIRED = 648
+    NO_DIALIN_PERMISSION = 649
+    AUTHENTICATION_FAILURE = 691
+    CHANGING_PASSWORD = 709
+
+
+def push_success(
+    attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding, *, policy: int = ENCRYPTION_ALLOWED
+) -> bytes:
+    """All that an Access-Accept says to an attempt that holds: MS-CHAP2-Success, and the keys and policy of MPPE.
+
+    hash_hash: 16 octets. name: the one that the attempt holds with. hiding: of the reply. policy: ENCRYPTION_ALLOWED
+    or ENCRYPTION_REQUIRED. MS-CHAP has no proof of the server, so it gets keys and policy alone.
+    """
+    if isinstance(attempt, MsChap1):
+        return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
+    proof = bytes((attempt.identifier,)) + authenticator_response(attempt, hash_hash, name)
+    master = master_key(hash_hash, attempt.response)
+    return (
+        push_vendor_attribute(MICROSOFT, MS_CHAP2_SUCCESS, proof)
+        + push_mppe_keys(start_key(master, sent=False), start_key(master, sent=True), hiding)
+        + push_encryption(policy)
+    )
+
+
+def push_error(
+    attempt: MsChap1 | MsChap2 | PasswordChange,
+    code: ErrorCode,
+    *,
+    challenge: bytes,
+    retry: bool = False,
+    message: str = "",
+) -> bytes:
+    """MS-CHAP-Error for an Access-Reject (RFC 2548 section 2.1.5, RFC 2433 section 5, RFC 2759 section 6).
+
+    challenge: new random octets, which a client that may retry answers next: 16, of which MS-CHAP takes the first 8.
+    retry: whether it may, with another password. message: for the user, sent to MS-CHAPv2 alone; up to 100 octets of
+    UTF-8 are sure to fit. ValueError when it is too long, or the challenge is not 16 octets.
+    """
+    if len(challenge) != 16:
+        raise ValueError(f"a challenge of {len(challenge)} octets")
+    second = isinstance(attempt, MsChap2) or (isinstance(attempt, PasswordChange) and attempt.version == 3)
+    text = f"E={code:d} R={retry:d} C={challenge[: 16 if second else 8].hex()} V={3 if second else 2}"
+    if second and message:
+        text += f" M={message}"
+    return push_vendor_attribute(MICROSOFT, MS_CHAP_ERROR, bytes((attempt.identifier,)) + text.encode())
+
+
+def push_domain(attempt: MsChap1 | MsChap2, domain: bytes) -> bytes:
+    """MS-CHAP-Domain: the domain that the user was found in (RFC 2548 section 2.1.2). ValueError over 246 octets."""
+    return push_vendor_attribute(MICROSOFT, MS_CHAP_DOMAIN, bytes((attempt.identifier,)) + domain)
+
+
+def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
+    """MS-CHAP-MPPE-Keys: no LAN Manager key, the NT key, padding, hidden as a password is (RFC 2548 section 2.4.1)."""
+    keys = hide_password(bytes(8) + hash_hash + bytes(8), hiding.secret, hiding.authenticator)
+    return push_vendor_attribute(MICROSOFT, MS_CHAP_MPPE_KEYS, keys)
+
+
+def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
+    """MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the NAS uses them (RFC 2548 sections 2.4.2 and 2.4.3).
+
+    receive, send: 16 octets after MS-CHAPv2; after EAP the first and second 32 octets of the MSK (RFC 5216 section
+    2.3).
+    """
+    return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
+        MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)
+    )
+
+
+def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | RC4_128_BIT) -> bytes:
+    """MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5)."""
+    return push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, policy.to_bytes(4)) + push_vendor_attribute(
+        MICROSOFT, MS_MPPE_ENCRYPTION_TYPES, types.to_bytes(4)
+    )
+
+
+def master_key(hash_hash: bytes, response: bytes) -> bytes:
+    """GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the attempt's 24 octets."""
+    return sha1(hash_hash + response + _MASTER_KEY).digest()[:16]
+
+
+def start_key(master: bytes, *, sent: bool) -> bytes:
+    """GetAsymmetricStartKey of RFC 3079 section 3.4 on the server's side, for 128 bits: 16 octets.
+
+    sent: the key of what the NAS sends, else of what it receives.
+    """
+    return sha1(master + _BEFORE + (_SERVER_SENDS if sent else _CLIENT_SENDS) + _AFTER).digest()[:16]

@@ -1,0 +1,100 @@
+"""The audit trail: who changed what and when, written in the transaction of the change itself, so that neither is there
+without the other.
+
+    tx.execute(UPDATE, ...)
+    audit.record(tx, "group.update", at=now, tenant_id=7, domain_id=1, target="group 3 ops", changes=changed(old, new))
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from sallyport.base.actor import acting
+from sallyport.base.command import JSON
+from sallyport.base.errors import NotFound
+from sallyport.store.model import Tx
+
+HIDDEN: Final = "********"
+"""What stands in the trail for a secret."""
+INSTALLATION: Final = 0
+"""The tenant_id of what is nobody's in particular: the command line shows it, and no tenant sees it."""
+LONGEST: Final = 2000
+"""Characters of a value. A rule may have a million of them, and a page a thousand entries."""
+
+
+def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The fields that differ, each as [before, after]. Secrets must be HIDDEN already; a changed one is named by
+    giving it as `HIDDEN` in both and is never compared."""
+    fields = dict.fromkeys([*before, *after])
+    return {
+        field: [before.get(field), after.get(field)]
+        for field in fields
+        if before.get(field) != after.get(field) or HIDDEN in (before.get(field), after.get(field))
+    }
+
+
+def record(
+    tx: Tx,
+    action: str,
+    *,
+    at: int,
+    tenant_id: int,
+    target: str,
+    domain_id: int | None = None,
+    changes: Mapping[str, JSON] | None = None,
+) -> None:
+    """Note that whoever acts has done something.
+
+    action: what, as `thing.verb`. target: to which thing, for a person: its kind, id and name. changes: what about it,
+    without secrets; of a long value its beginning is kept. at: microseconds.
+    """
+    actor = acting()
+    tx.insert(
+        "audit_trail",
+        ("at", "tenant_id", "domain_id", "actor_kind", "actor", "token_id", "action", "target", "changes"),
+        [
+            (
+                at,
+                tenant_id,
+                domain_id,
+                actor.kind,
+                actor.name,
+                actor.token_id,
+                action,
+                target,
+                json.dumps({field: _bounded(value) for field, value in (changes or {}).items()}, ensure_ascii=False),
+            )
+        ],
+    )
+    count(tx, tenant_id, domain_id, 1)
+
+
+def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
+    """Change the kept total of a tenant's entries about a domain, or about none."""
+    tx.execute(
+        "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
+        "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",
+        t=tenant_id,
+        d=domain_id or 0,
+        change=change,
+    )
+
+
+def tenant_of(tx: Tx, domain_id: int) -> int:
+    """The tenant that a domain belongs to, for who knows the domain alone. NotFound."""
+    tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id)
+    if tenant_id is None:
+        raise NotFound("domain not found")
+    return tenant_id
+
+
+def _bounded(value: JSON) -> JSON:
+    """A field's value before and after, each as it is, or the beginning of its text where that is long."""
+    if isinstance(value, list):
+        return [_beginning(each) for each in value]
+    return _beginning(value)
+
+
+def _beginning(value: JSON) -> JSON:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,351 @@
+"""The one writer of the embedded database: many callers' work in one transaction, in a thread of its own or, where that
+is quicker, on the event loop.
+
+A thread, not a task that borrows one for each transaction: handing over costs a queue's lock one way and a wake-up of
+the event loop the other way. Still that, and two threads that take turns for the interpreter, is a fifth of a login's
+cost. So what is submitted while nothing else waits is written on the event loop itself, as long as the disk is quick:
+no answer could leave before that write anyway. What takes long is left to the thread: merging the log, waiting for
+another program's lock, a disk that fails.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TypeVar, cast
+
+import structlog
+import trio
+
+from sallyport.base.errors import StoreError, StoreFull
+from sallyport.metrics import StoreMetrics
+from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, primary_code
+from sallyport.store.directory import Reserve
+from sallyport.store.model import Done, Tx, Work
+
+T = TypeVar("T")
+
+MAX_BATCH = 500
+PROBE_S = 1.0
+# A transaction that took longer shows a disk too slow to wait for on the event loop, for so many seconds.
+QUICK_S, SLOW_FOR_S = 0.01, 1.0
+MERGE_EVERY = 64  # transactions on the event loop: then it is the thread's turn, so that the log is merged in time
+ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
+_DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Item:
+    """One caller's work on its way through the writer: in a transaction, or `alone` on the bare connection."""
+
+    done: Done[object]
+    work: Callable[[Tx], object] | None = None
+    alone: Callable[[sqlite3.Connection], object] | None = None
+    replaces: bool = False
+    generation: int = 0
+    result: object = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Writes to the database at `path` over `connection`, which is its own. `run` must run for writes to be done."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, metrics: StoreMetrics, reserve: Reserve) -> None:
+        self._path = path
+        self._connection = connection
+        self._metrics = metrics
+        self._reserve = reserve
+        self._using = Lock()  # who holds it may use the connection, and what the next three lines name
+        self._failing = self._full = False
+        self._written_generation = 0  # see `exclusive`
+        self._manner = (BUSY_MS, LONG_LOG)
+        self._refill_at = 0.0
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._pending = 0  # items in the queue or with the thread; like the following, of the event loop
+        self._generation = 0
+        self._stopped = False
+        self._until_merge = MERGE_EVERY
+        self._slow_until = 0.0
+        metrics.watch_queue(self._queue.qsize)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the last write reached the disk."""
+        return not self._failing
+
+    async def write(self, work: Work[T]) -> T:
+        """See Store.write."""
+        context = copy_context()  # of the caller, for the writer's thread
+        return cast(T, await self._wait(_Item(_nobody, work=lambda tx: context.run(work, tx))))
+
+    async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
+        """Run `work` on the connection, outside a transaction, while no write runs.
+
+        replaces: it puts another database in the place of this one. What was asked for before, or is asked for until
+        `acknowledge`, rests on rows of the old one and is refused.
+        """
+        return cast(T, await self._wait(_Item(_nobody, alone=work, replaces=replaces)))
+
+    def acknowledge(self) -> None:
+        """Nothing in memory is of the replaced store any more: take writes again."""
+        self._generation = self._written_generation
+
+    def submit(self, work: Work[T], done: Done[T]) -> None:
+        """See Store.submit."""
+        item = _Item(cast(Done[object], done), work=work)
+        if not self._write_here(item):
+            self._until_merge = MERGE_EVERY  # the thread's commits merge the log where it is long
+            self._put(item)
+
+    def _put(self, item: _Item) -> None:
+        if self._stopped:
+            raise StoreError(f"{self._path} is closed")
+        item.generation = self._generation
+        self._pending += 1
+        self._queue.put(item)
+
+    async def _wait(self, item: _Item) -> object:
+        await trio.lowlevel.checkpoint_if_cancelled()  # who is cancelled already begins nothing
+        finished = trio.Event()
+        item.done = lambda _result, _error: finished.set()
+        self._put(item)
+        with trio.CancelScope(shield=True):  # the answer to 'was it kept?' is waited for
+            await finished.wait()
+        if item.error is not None:
+            raise item.error
+        return item.result
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Do the writes, until cancelled; then those that are queued."""
+        thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
+        thread.start()
+        task_status.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._stopped = True
+            self._queue.put(None)
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(thread.join)
+
+    # --- on the event loop ------------------------------------------------------------------------------------
+
+    def _write_here(self, item: _Item) -> bool:
+        """Write an item at once. False: it is the thread's turn, and nothing was done."""
+        started = time.perf_counter()
+        self._until_merge -= 1
+        if self._until_merge < 0 or self._pending or started < self._slow_until or self._stopped:
+            return False
+        if not self._using.acquire(blocking=False):
+            return False
+        try:
+            if self._failing or self._reserve.released or not self._begin_here():
+                return False
+            item.generation = self._generation
+            error = self._transaction([item])
+        finally:
+            self._using.release()
+        seconds = time.perf_counter() - started
+        if seconds > QUICK_S:
+            self._slow_until = started + SLOW_FOR_S
+        if error is not None:
+            self._put(_Item(_nobody, work=_probe))  # so that the thread sees that the disk fails
+        self._tell([item], error, seconds)
+        return True
+
+    def _begin_here(self) -> bool:
+        """Begin a transaction without waiting; False when another program has the database, or it fails."""
+        try:
+            self._behave(0, 0)
+            self._connection.execute("begin immediate")
+        except sqlite3.Error:
+            return False  # the thread finds out which
+        return True
+
+    def _finish(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
+        """The thread is done with some items."""
+        self._pending -= len(items)
+        self._tell(items, error, seconds)
+
+    def _tell(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
+        self._metrics.commits.observe(seconds, len(items))
+        if error is not None:
+            self._metrics.errors.labels("commit").inc()
+        for item in items:
+            item.error = error or item.error
+            try:
+                item.done(item.result, item.error)
+            except Exception:
+                log.exception("what was to follow a transaction failed")
+
+    # --- in the writer's thread -------------------------------------------------------------------------------
+
+    def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
+        """Transactions for what has queued up, until the queue's end."""
+        ended = False
+        while not ended:
+            items, ended = self._take()
+            for together in _runs(items):
+                started = time.perf_counter()
+                error = self._together(together)
+                token.run_sync_soon(self._finish, together, error, time.perf_counter() - started)
+            if self._failing and not items:
+                self._together([_Item(_nobody, work=_probe)])
+
+    def _take(self) -> tuple[list[_Item], bool]:
+        """What has queued up, and whether that was the end.
+
+        While the disk fails, a probe is due after a second without work; while the reserve is spent, it is tried once
+        a second whether it can be taken again.
+        """
+        if self._reserve.released and time.monotonic() >= self._refill_at:
+            self._refill_at = time.monotonic() + PROBE_S
+            self._reserve.refill()
+        items: list[_Item] = []
+        try:
+            item = self._queue.get(timeout=PROBE_S if self._failing or self._reserve.released else None)
+            while item is not None:
+                items.append(item)
+                if len(items) == MAX_BATCH:
+                    return items, False
+                item = self._queue.get_nowait()
+        except Empty:
+            return items, False
+        return items, True
+
+    def _together(self, items: list[_Item]) -> StoreError | None:
+        """Do one run of items. An error: none of them was kept."""
+        with self._using:
+            try:
+                self._behave(BUSY_MS, SHORT_LOG if self._reserve.released else LONG_LOG)
+                if items[0].alone:
+                    self._alone(items[0])
+                    return None
+                if self._full and not self._make_room():
+                    return StoreFull(f"{self._path}: no space left on the disk")
+                self._connection.execute("begin immediate")
+            except Exception as error:  # whatever it was: nobody may be left waiting
+                return self._failed(error)
+            return self._transaction(items)
+
+    def _alone(self, item: _Item) -> None:
+        assert item.alone is not None  # noqa: S101
+        try:
+            item.result = item.alone(self._connection)
+            self._written_generation += item.replaces
+        except Exception as error:
+            item.error = error
+
+    # --- in either --------------------------------------------------------------------------------------------
+
+    def _behave(self, busy_ms: int, log_pages: int) -> None:
+        """How long to wait for another program's lock, and at what length a commit merges the log (0: never)."""
+        if self._manner != (busy_ms, log_pages):
+            self._connection.execute(f"pragma busy_timeout = {busy_ms}")
+            self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
+            self._manner = (busy_ms, log_pages)
+
+    def _transaction(self, items: list[_Item]) -> StoreError | None:
+        """All items in the transaction that has begun, and its end. An error: none of them was kept."""
+        connection = self._connection
+        try:
+            tx = SqliteTx(connection)
+            items = self._current(items)
+            if len(items) > 1:
+                for item in items:
+                    connection.execute("savepoint item")
+                    _run(connection, tx, item, "rollback to item")
+                    connection.execute("release item")
+            elif items and not _run(connection, tx, items[0], "rollback"):
+                return None
+            connection.execute("commit")
+        except Exception as error:
+            return self._failed(error)
+        if self._failing:
+            log.info("the store takes writes again")
+        self._failing = self._full = False
+        return None
+
+    def _current(self, items: list[_Item]) -> list[_Item]:
+        """Those that do not rest on a store that was replaced; the others fail."""
+        for item in items:
+            if item.generation != self._written_generation:
+                item.error = StoreError("the store was replaced meanwhile")
+        return [item for item in items if item.error is None]
+
+    def _failed(self, error: Exception) -> StoreError:
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+        # A full disk is an I/O error to SQLite where it could not extend the log's index, or where a quota is spent.
+        code = primary_code(error)
+        self._full = code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.has_room(ROOM))
+        told = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
+        if not self._failing:
+            log.error("the store does not take writes; nobody is answered until it does", error=str(told))
+        self._failing = True
+        if self._full:
+            self._make_room()
+        return told
+
+    def _make_room(self) -> bool:
+        """On a full disk: merge the log into the database, with the space of the reserve if it takes that.
+
+        False: there is no room for a transaction. One that is smaller than the last might find some, but then the
+        service would be ready one moment and not the next.
+        """
+        self._merge_log()
+        if not self._reserve.has_room(ROOM) and self._reserve.release():
+            log.error("the disk is full; the space kept in reserve was given to the store's log")
+            self._merge_log()
+        return self._reserve.has_room(ROOM)
+
+    def _merge_log(self) -> None:
+        """Move the log into the database and give its space back, if there is room for what the database grows by: a
+        merge that stops half-way would take the space that the log can still use."""
+        with suppress(sqlite3.Error, OSError):
+            size = "select page_count * page_size from pragma_page_count, pragma_page_size"
+            if self._reserve.has_room(self._connection.execute(size).fetchone()[0] - self._path.stat().st_size):
+                self._connection.execute("pragma wal_checkpoint(truncate)")
+
+
+def _nobody(_result: object, _error: BaseException | None) -> None:
+    """Nobody waits for it."""
+
+
+def _runs(items: list[_Item]) -> Iterator[list[_Item]]:
+    """Items that may share a transaction, in order; one that works alone stands alone."""
+    for alone, group in groupby(items, key=lambda item: item.alone is not None):
+        if alone:
+            yield from ([item] for item in group)
+        else:
+            yield list(group)
+
+
+def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool:
+    """Run one item; where it raises, undo it alone. False: `undo` was done. Raises when the disk fails."""
+    assert item.work is not None  # noqa: S101
+    try:
+        item.result = item.work(tx)
+    except Exception as error:
+        if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
+            raise  # the engine rolled everything back, or would on the next statement
+        connection.execute(undo)
+        item.error = StoreError(str(error)) if isinstance(error, sqlite3.Error) else error
+        return False
+    return True
+
+
+def _probe(tx: Tx) -> None:
+    """The smallest write there is: tells whether the disk takes writes again. There and back, since an update to the
+    same value writes nothing."""
+    for step in (1, -1):
+        tx.execute("update config_version set version = version + :step", step=step)

@@ -1,0 +1,110 @@
+"""Pages for people who have no token, but a link whose last part is a secret that is worth one thing.
+
+    route = link_route("/enrol/{token}", show=show, submit=submit)
+
+GET shows, POST submits a small form to the same address. A page is one document without scripts and without anything
+from elsewhere; it is not kept, framed, indexed or told to others. The secret stays out of the log and the metrics: they
+know the route's template alone.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from typing import TypeAlias
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from sallyport.base.errors import Invalid
+from sallyport.web import body, problem
+from sallyport.web.observe import PlainRoute
+
+FORM_LIMIT = 4 << 10
+FORM = "application/x-www-form-urlencoded"
+_FIELDS = 16
+
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:26rem;padding:0 1rem;color:#1c2126;background:#fff}
+h1{font-size:1.4rem}img{display:block;margin:1rem auto;max-width:100%;height:auto;background:#fff}
+code{font:14px ui-monospace,monospace;overflow-wrap:anywhere}.name{overflow-wrap:anywhere}
+label{display:block;font-weight:600}input,button{font:inherit;padding:.5rem .75rem;border-radius:4px}
+input{border:1px solid #6b7580;width:9rem;letter-spacing:.15em;color:inherit;background:inherit}
+button{border:0;background:#14508c;color:#fff;cursor:pointer}.wrong{border-left:4px solid #b3261e;padding-left:.75rem}
+:focus-visible{outline:3px solid #e0a100;outline-offset:2px}
+@media(prefers-color-scheme:dark){body{background:#14181c;color:#e4e8ec}a{color:#8ab4f8}}
+"""
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex, nofollow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """title: text. content: HTML, in which everything that somebody has chosen is escaped."""
+
+    title: str
+    content: str
+    status: int = 200
+
+    def render(self) -> bytes:
+        """The document, UTF-8."""
+        title = escape(self.title)
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            '<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex,nofollow">'
+            f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{self.content}</body></html>"
+        ).encode()
+
+
+Show: TypeAlias = Callable[[str], Awaitable[Page]]
+"""show(secret): the page that the link opens. It changes nothing: scanners of mail open links too."""
+Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
+"""submit(secret, fields of the form): the page that comes after."""
+
+
+def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
+    """The route of a link. path: ends in `/{token}`."""
+
+    async def answer(request: Request) -> Response:
+        secret = str(request.path_params["token"])
+        try:
+            if request.method == "POST":
+                page = await submit(secret, _fields(await body.read(request, kind=FORM, limit=FORM_LIMIT)))
+            else:
+                page = await show(secret)
+        except Exception as error:
+            page = _refused(error, path)
+        return Response(page.render(), page.status, HEADERS, media_type="text/html")
+
+    return PlainRoute(path, answer, methods=["GET", "POST"])
+
+
+def _fields(octets: bytes) -> dict[str, str]:
+    """A form's fields, of several with one name the last. Invalid."""
+    try:
+        return dict(parse_qsl(octets.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS, errors="replace"))
+    except ValueError:
+        raise Invalid("invalid form") from None
+
+
+def _refused(error: Exception, template: str) -> Page:
+    """An error as a page; what it is told with, and logged as, is decided where all errors are."""
+    told = problem.response(error, template)
+    message = json.loads(bytes(told.body))["message"]
+    return Page("This did not work", f"<p>{escape(message)}</p>", told.status_code)

@@ -1,0 +1,67 @@
+"""/ad/ListLockouts and /ad/Unlock over real logins."""
+
+from tests.api.world import PASSWORD, Tenant
+from tests.radius_client import RadiusClient
+
+LIST, UNLOCK = "/ad/ListLockouts", "/ad/Unlock"
+ACCEPT, REJECT = 2, 3
+PHONE, TABLET = b"02-00-00-00-00-01", b"02-00-00-00-00-02"
+
+
+def fail(nas: RadiusClient, user: str = "ann", station: bytes = PHONE) -> None:
+    """Ten logins with wrong passwords."""
+    for number in range(10):
+        assert nas.login(user, f"wrong {number}", CALLING_STATION_ID=station) == REJECT
+
+
+def test_locked_out_and_unlocked(tenant: Tenant) -> None:
+    """User and station are listed with their times; unlocked, they get in at once."""
+    with tenant.nas() as nas:
+        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
+        fail(nas)
+        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == REJECT
+        answer = tenant.ask(LIST, domainId=tenant.domain, pageSize=1)
+        assert answer["totalCount"] == 2
+        (user,) = answer["lockouts"]
+        (station,) = tenant.ask(LIST, domainId=tenant.domain, pageSize=1, pageId=2)["lockouts"]
+        assert (user["kind"], user["name"], user["failures"]) == ("user", "ann", 10)
+        assert (station["kind"], station["name"]) == ("station", PHONE.decode())
+        assert user["since"] < user["until"]
+        assert tenant.ask(UNLOCK, domainId=tenant.domain, userName="ANN")["message"] == "unlocked"
+        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
+        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=PHONE) == REJECT
+        assert tenant.ask(UNLOCK, domainId=tenant.domain, station="0200.0000.0001")["code"] == 200
+        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=PHONE) == ACCEPT
+        assert tenant.ask(LIST, domainId=tenant.domain) == {"lockouts": [], "totalCount": 0}
+    assert tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann")["message"] == "was not locked out"
+
+
+def test_what_is_written_about_it(tenant: Tenant) -> None:
+    """The log of logins has the tenth failure and the refusals; the audit trail who was locked, and who unlocked."""
+    with tenant.nas() as nas:
+        fail(nas)
+        assert nas.login("ann", PASSWORD) == REJECT
+    events = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain, pageSize=2)["events"]
+    assert [each["reason"] for each in events] == ["locked out after failures", "wrong password"]
+    assert (events[0]["decision"], events[0]["appliedDecision"]) == ("reject", "reject")
+    tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann", token=tenant.role("operator"))
+    entries = tenant.ask("/api/v1/audit/list", domainId=tenant.domain, search="user ann")["entries"]
+    told = [(each["action"], each["actorKind"]) for each in entries if "locked" in each["action"]]
+    assert told == [("user.unlocked", "token"), ("user.locked", "service")]
+
+
+def test_another_tenant_s(tenant: Tenant) -> None:
+    """Nobody sees or unlocks another tenant's; the same name in another domain stays locked out."""
+    with tenant.nas() as nas:
+        fail(nas)
+        other = tenant.world.tenant()
+        assert other.refused(LIST, domainId=tenant.domain) == (403, "domain not in tenant")
+        assert other.refused(UNLOCK, domainId=tenant.domain, userName="ann") == (403, "domain not in tenant")
+        other.ask(UNLOCK, domainId=other.domain, userName="ann")
+        assert nas.login("ann", PASSWORD) == REJECT
+
+
+def test_one_at_a_time(tenant: Tenant) -> None:
+    """Neither a user nor a station, or both, is an invalid body."""
+    for fields in ({}, {"userName": "ann", "station": "x"}, {"userName": ""}):
+        assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station")

@@ -1,0 +1,204 @@
+"""/ad/ListLoginRules, AddLoginRule, UpdateLoginRule and DeleteLoginRule."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World
+
+LIST = "/ad/ListLoginRules"
+ADD = "/ad/AddLoginRule"
+UPDATE = "/ad/UpdateLoginRule"
+DELETE = "/ad/DeleteLoginRule"
+NOT_FOUND = (404, "rule not found")
+ACCEPT, REJECT = 2, 3
+FILTER_ID = 11
+
+
+def add(tenant: Tenant, name: str = "r", action: str = "block", **fields: Any) -> int:
+    """A rule of the tenant's domain; its id."""
+    answer = tenant.ask(ADD, **{"domainId": tenant.domain, "name": name, "action": action, **fields})
+    rule_id = answer.pop("ruleId")
+    assert answer == {"code": 200, "status": "Success", "message": "rule added"}
+    assert isinstance(rule_id, int)
+    return rule_id
+
+
+def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
+    """The rules of the tenant's domain."""
+    answer = tenant.ask(LIST, **{"domainId": tenant.domain, **fields})
+    assert set(answer) == {"rules", "totalCount"}
+    rules: list[dict[str, Any]] = answer["rules"]
+    return rules
+
+
+def test_the_fields_of_a_rule(tenant: Tenant) -> None:
+    """As they were given; Service-Types by their names, media in the inventory's words; defaults where nothing was."""
+    plain = add(tenant)
+    full = add(
+        tenant, "Night", "MFA_required", priority="5", enabled="yes", users="Bob", groups=["Staff"], ous=["OU=x,DC=y"],
+        clients=["vpn", "192.0.2.0/24"], products=["Cisco ISE"], media=["19"], stations=["AA-BB-CC-DD-EE-FF"],
+        serviceTypes=["Framed", 1], vlan=20, replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
+        time={"days": ["Mon"], "from": "22:00", "until": "6:00", "timezone": "Europe/Berlin"},
+    )  # fmt: skip
+    assert listed(tenant) == [
+        {
+            "ruleId": plain, "domainId": tenant.domain, "position": 2, "name": "r", "action": "block", "priority": 100,
+            "enabled": True, "users": [], "groups": [], "ous": [], "clients": [], "products": [], "media": [],
+            "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "encoded": "",
+        },
+        {
+            "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
+            "priority": 5, "enabled": True, "users": ["Bob"], "groups": ["Staff"], "ous": ["OU=x,DC=y"],
+            "clients": ["vpn", "192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
+            "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
+            "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
+            "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
+            "encoded": "40060000000d410600000006510432300b077374616666",
+        },
+    ]  # fmt: skip
+
+
+def test_rules_are_paged(world: World, tenant: Tenant) -> None:
+    """Ordered by id, 10 unless asked otherwise, searched by name without case; other domains' never."""
+    ids = [add(tenant, f"Rule {number}", priority=100 - number) for number in range(12)]
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    theirs = add(tenant, "Rule of the branch", domainId=branch)
+    assert [len(listed(tenant)), tenant.ask(LIST, domainId=tenant.domain)["totalCount"]] == [10, 12]
+    assert [each["ruleId"] for page in (1, 2, 3, 4) for each in listed(tenant, pageId=page, pageSize=4)] == ids
+    assert [each["position"] for each in listed(tenant, pageSize=2)] == [12, 11]
+    assert [each["name"] for each in listed(tenant, search="RULE 1")] == ["Rule 1", "Rule 10", "Rule 11"]
+    assert [each["ruleId"] for each in listed(tenant, domainId=branch)] == [theirs]
+
+
+def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
+    """What is absent or null stays, an empty list or text clears, a given list replaces."""
+    rule = add(tenant, users=["ann"], groups=["g"], stations=["x"], time={"days": ["sun"]}, vlan="20")
+    answer = tenant.ask(UPDATE, domainId=tenant.domain, ruleId=str(rule), name="m", action=None, enabled=False)
+    assert answer == {"code": 200, "status": "Success", "message": "rule updated"}
+    (kept,) = listed(tenant)
+    assert (kept["name"], kept["action"], kept["enabled"], kept["users"], kept["vlan"]) == (
+        "m", "block", False, ["ann"], "20",
+    )  # fmt: skip
+    assert kept["time"] == {"days": ["sun"], "from": "00:00", "until": "24:00", "timezone": "UTC"}
+    tenant.ask(
+        UPDATE, domainId=tenant.domain, ruleId=rule, users=["bob", "carl"], groups=[], stations="", time="", vlan=""
+    )
+    (cleared,) = listed(tenant)
+    assert (cleared["users"], cleared["groups"], cleared["stations"]) == (["bob", "carl"], [], [])
+    assert (cleared["time"], cleared["vlan"], cleared["encoded"]) == (None, "", "")
+
+
+def test_rules_are_deleted(tenant: Tenant) -> None:
+    """One, or several at once, all or none."""
+    one, two, three = (add(tenant) for _ in range(3))
+    answer = tenant.ask(DELETE, domainId=tenant.domain, ruleId=one)
+    assert answer == {"code": 200, "status": "Success", "message": "1 rule(s) deleted"}
+    assert tenant.refused(DELETE, domainId=tenant.domain, ruleId=[two, one]) == NOT_FOUND
+    assert [each["ruleId"] for each in listed(tenant)] == [two, three]
+    assert tenant.ask(DELETE, domainId=tenant.domain, ruleId=[two, str(three)])["message"] == "2 rule(s) deleted"
+    assert listed(tenant) == []
+
+
+@pytest.mark.parametrize("path", [UPDATE, DELETE])
+def test_rules_that_are_not_there(world: World, tenant: Tenant, path: str) -> None:
+    """Another domain's or another tenant's does not exist, and stays as it is."""
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    other = world.tenant()
+    theirs, branchs = add(other), add(tenant, domainId=branch)
+    for rule in (theirs, branchs, 10**9, 0, -1):
+        assert tenant.refused(path, domainId=tenant.domain, ruleId=rule, name="mine now") == NOT_FOUND
+    assert tenant.refused(path, domainId=tenant.domain) == (400, "missing ruleId")
+    for value in ("x", True, 2**63, {}):
+        assert tenant.refused(path, domainId=tenant.domain, ruleId=value) == (400, "invalid ruleId")
+    assert [each["name"] for each in (*listed(other), *listed(tenant, domainId=branch))] == ["r", "r"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"name": None}, "invalid name"),
+        ({"name": ""}, "invalid name"),
+        ({"action": "hunter2"}, "invalid action"),
+        ({"action": ""}, "invalid action"),
+        ({"priority": "hunter2"}, "invalid priority"),
+        ({"enabled": "hunter2"}, "invalid enabled"),
+        ({"users": ["x"] * 1001}, "invalid users"),
+        ({"groups": [{"hunter2": 1}]}, "invalid groups"),
+        (
+            {"clients": ["hunter2/33"]},
+            "invalid clients: entry 1: a name, an address, or a network such as 192.0.2.0/24",
+        ),
+        ({"serviceTypes": ["hunter2"]}, "invalid serviceTypes: entry 1: a number or a name of Service-Type"),
+        ({"media": ["hunter2"]}, "invalid media: entry 1: a medium such as Ethernet, Wireless or Virtual"),
+        ({"time": {"timezone": "hunter2"}}, "invalid timezone"),
+        ({"time": {"from": "hunter2"}}, "invalid from"),
+        ({"time": {"days": ["hunter2"]}}, "invalid days"),
+        ({"time": {"from": "08:00", "until": "08:00"}}, "invalid time"),
+        ({"vlan": "4095"}, "invalid vlan"),
+        ({"replyAttributes": [{"name": "Class"}]}, "missing value"),
+        (
+            {"replyAttributes": [{"name": "Class", "value": "a"}, {"name": "Session-Timeout", "value": "hunter2"}]},
+            "invalid replyAttributes: entry 2: the value of Session-Timeout is of type integer, 1 to 253 octets",
+        ),
+        (
+            {"replyAttributes": [{"name": "State", "value": "hunter2"}]},
+            "invalid replyAttributes: entry 1: State is not set by a rule",
+        ),
+    ],
+)
+def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """The field and the entry are named; nothing is kept, and no value is repeated."""
+    given = {"domainId": tenant.domain, "name": "r", "action": "allow", **fields}
+    assert tenant.refused(ADD, **given) == (400, text)
+    assert listed(tenant) == []
+    rule = add(tenant)
+    if fields.get("name", "") is not None:
+        assert tenant.refused(UPDATE, **{**given, "ruleId": rule}) == (400, text)
+    assert [each["action"] for each in listed(tenant)] == ["block"]
+
+
+@pytest.mark.parametrize("name", ["name", "action"])
+def test_what_a_rule_needs(tenant: Tenant, name: str) -> None:
+    """A name and an action."""
+    given = {"domainId": tenant.domain, "name": "r", "action": "allow"}
+    del given[name]
+    assert tenant.refused(ADD, **given) == (400, f"missing {name}")
+
+
+def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:
+    """Added, changed and removed: an enforcing domain without a provider lets in whom a rule allows, with the rule's
+    reply attributes, and nobody else; what is absent from the request is no exemption."""
+    tenant.ask("/ad/updateDomainEnforcement", domainId=tenant.domain, enforcementMode="enforce")
+    with tenant.nas() as nas:
+
+        def login(**attributes: bytes) -> tuple[int, bytes | None]:
+            code, first = nas.exchange(nas.packet("ann", PASSWORD, **attributes))
+            return code, first.get(FILTER_ID)
+
+        framed = {"SERVICE_TYPE": (2).to_bytes(4)}
+        assert login() == (REJECT, None)
+        rule = add(
+            tenant, action="allow", users=["ANN"], serviceTypes=["Framed"],
+            replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
+        )  # fmt: skip
+        assert [login(**framed), login()] == [(ACCEPT, b"staff"), (REJECT, None)]
+        block = add(tenant, users=["ann"], priority=1, stations=["aabb.ccdd.eeff"])
+        station = {"CALLING_STATION_ID": b"AA-BB-CC-DD-EE-FF"}
+        assert login(**framed, **station)[0] == login(**framed)[0] == REJECT
+        assert login(**framed, CALLING_STATION_ID=b"AA-BB-CC-DD-EE-00") == (ACCEPT, b"staff")
+        tenant.ask(UPDATE, domainId=tenant.domain, ruleId=block, enabled=False)
+        assert login(**framed, **station) == (ACCEPT, b"staff")
+        tenant.ask(DELETE, domainId=tenant.domain, ruleId=rule)
+        assert login(**framed) == (REJECT, None)
+
+
+def test_reply_attributes_in_both_modes(tenant: Tenant) -> None:
+    """In monitor mode a rule's reply attributes are sent and its block is not applied; a reject has none of them."""
+    add(tenant, action="block", replyAttributes=[{"name": "Filter-Id", "value": "quarantine"}])
+    with tenant.nas() as nas:
+        code, first = nas.exchange(nas.packet("ann", PASSWORD))
+        assert (code, first.get(FILTER_ID)) == (ACCEPT, b"quarantine")
+        tenant.ask("/ad/updateDomainEnforcement", domainId=tenant.domain, enforcementMode="enforce")
+        code, first = nas.exchange(nas.packet("ann", PASSWORD))
+        assert (code, FILTER_ID in first) == (REJECT, False)

@@ -1,0 +1,266 @@
+"""/ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyotp
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World
+from tests.service import running_service
+
+GET = "/ad/GetMFAProvider"
+SET = "/ad/SetMFAProvider"
+DELETE = "/ad/DeleteMFAProvider"
+MODE = "/ad/updateDomainEnforcement"
+LOG = "/ad/GetAuthLog"
+NONE = (404, "no MFA provider")
+HIDDEN = "hunter2-is-what-nobody-may-see"
+AWAY = {"provider": "webhook", "url": "http://127.0.0.1:9/hook", "secret": HIDDEN}
+
+PROVIDERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "totp": ({}, {}),
+    "duo": ({"ikey": "DI1", "skey": HIDDEN, "host": "api-1.duosecurity.com"}, {"skey": None}),
+    "okta": ({"domain": "corp.okta.com", "apiToken": HIDDEN}, {"apiToken": None}),
+    "privacyidea": (
+        {"url": "https://pi.example.com", "realm": "corp", "adminToken": HIDDEN}, {"adminToken": None},
+    ),
+    "webhook": ({"url": "https://hook.example.com/x", "secret": HIDDEN}, {"secret": None}),
+    "radius": ({"host": "192.0.2.7", "port": 1645, "secret": HIDDEN}, {"secret": None}),
+}  # fmt: skip
+"""What is set, and which of it is never returned."""
+EACH = pytest.mark.parametrize("name", PROVIDERS)
+
+
+def put(tenant: Tenant, name: str = "totp", **fields: Any) -> None:
+    """Set the provider of the tenant's domain."""
+    answer = tenant.ask(SET, **{"domainId": tenant.domain, "provider": name, **fields})
+    assert answer == {"code": 200, "status": "Success", "message": f"{name.strip().casefold()} is the MFA provider"}
+
+
+def shown(tenant: Tenant, **options: Any) -> dict[str, Any]:
+    """The provider of the tenant's domain."""
+    answer: dict[str, Any] = tenant.ask(GET, domainId=tenant.domain, **options)
+    assert (answer.pop("code"), answer.pop("status")) == (200, "Success")
+    return answer
+
+
+def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
+    """Why a provider is not taken."""
+    return tenant.refused(SET, **{"domainId": tenant.domain, **fields})
+
+
+# --- fields -------------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
+    """Are returned as they were given, every secret left out; the time limit is 60 s unless given."""
+    fields, secrets = PROVIDERS[name]
+    put(tenant, name, **fields)
+    public = {key: value for key, value in fields.items() if key not in secrets}
+    assert shown(tenant) == {"provider": name, "timeoutSeconds": 60, **public}
+    put(tenant, name.upper(), timeoutSeconds="45", unknown="x", **fields)
+    assert shown(tenant) == {"provider": name, "timeoutSeconds": 45, **public}
+
+
+@EACH
+def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
+    """Each field that a provider needs, and nothing is kept; realm, adminToken and port may be absent."""
+    fields, _ = PROVIDERS[name]
+    for missing in set(fields) - {"realm", "adminToken", "port"}:
+        without = {key: value for key, value in fields.items() if key != missing}
+        assert refused(tenant, provider=name, **without) == (400, f"missing {missing}")
+        wrongs: list[object] = ["", None, [1], {}, "\0", "x" * 10_000]
+        for wrong in wrongs:
+            assert refused(tenant, provider=name, **{**fields, missing: wrong}) == (400, f"invalid {missing}")
+    assert tenant.refused(GET, domainId=tenant.domain) == NONE
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("duo", "host", "evil.example.com/path"),
+        ("duo", "host", "a:b@evil.example.com"),
+        ("duo", "host", "169.254.169.254:80"),
+        ("okta", "domain", "http://corp.okta.com"),
+        ("okta", "apiToken", "two words"),
+        ("privacyidea", "url", "http://pi.example.com"),
+        ("privacyidea", "url", "https://user:hunter2@pi.example.com"),
+        ("webhook", "url", "file:///etc/passwd"),
+        ("webhook", "url", "http://169.254.169.254/latest"),
+        ("radius", "port", 0),
+        ("radius", "port", "65536"),
+        ("radius", "host", "a b"),
+    ],
+)
+def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> None:
+    """400 with the field's name, and never the value."""
+    fields, _ = PROVIDERS[name]
+    assert refused(tenant, provider=name, **{**fields, field: value}) == (400, f"invalid {field}")
+
+
+def test_the_provider_and_its_time_limit(tenant: Tenant) -> None:
+    """A name that nobody has, none, and a limit outside of 5 to 300 seconds."""
+    assert refused(tenant, provider=HIDDEN) == (400, "invalid provider")
+    assert refused(tenant) == (400, "missing provider")
+    for provider in ("", 5, None, ["totp"]):
+        assert refused(tenant, provider=provider) == (400, "invalid provider")
+    for seconds in (4, 301, "x", -1, 1.5, True):
+        assert refused(tenant, provider="totp", timeoutSeconds=seconds) == (400, "invalid timeoutSeconds")
+    assert tenant.refused(GET, domainId=tenant.domain) == NONE
+
+
+def test_a_refused_one_leaves_the_one_before(tenant: Tenant) -> None:
+    """Also one of another kind."""
+    put(tenant, "webhook", **PROVIDERS["webhook"][0])
+    before = shown(tenant)
+    assert refused(tenant, provider="duo", ikey="DI1") == (400, "missing skey")
+    assert refused(tenant, provider="nobody") == (400, "invalid provider")
+    assert shown(tenant) == before
+
+
+def test_another_takes_its_place(tenant: Tenant) -> None:
+    """Nothing of the one before is left; removing it twice is a 404."""
+    put(tenant, "radius", **PROVIDERS["radius"][0])
+    put(tenant)
+    assert shown(tenant) == {"provider": "totp", "timeoutSeconds": 60}
+    removed = {"code": 200, "status": "Success", "message": "MFA provider removed"}
+    assert tenant.ask(DELETE, domainId=tenant.domain) == removed
+    assert tenant.refused(DELETE, domainId=tenant.domain) == NONE
+    assert tenant.refused(GET, domainId=tenant.domain) == NONE
+
+
+# --- who ----------------------------------------------------------------------------------------------------------
+
+
+def test_domains_have_their_own(world: World, tenant: Tenant) -> None:
+    """Another domain of the tenant has none of it, nor has another tenant, which cannot name this domain."""
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    put(tenant)
+    assert tenant.refused(GET, domainId=branch) == NONE
+    assert tenant.refused(DELETE, domainId=branch) == NONE
+    other = world.tenant()
+    foreign = (403, "domain not in tenant")
+    assert other.refused(GET, domainId=tenant.domain) == foreign
+    assert other.refused(SET, domainId=tenant.domain, provider="webhook", url="https://evil.example", secret="x") == (
+        foreign
+    )
+    assert other.refused(DELETE, domainId=tenant.domain) == foreign
+    assert shown(tenant)["provider"] == "totp"
+
+
+def test_roles(tenant: Tenant) -> None:
+    """Readers see it without secrets; only an admin changes it."""
+    put(tenant, "webhook", **PROVIDERS["webhook"][0])
+    for role in ("operator", "auditor"):
+        token = tenant.role(role)
+        assert "secret" not in shown(tenant, token=token)
+        for path in (SET, DELETE):
+            answer = tenant.refused(path, token=token, domainId=tenant.domain, provider="totp")
+            assert answer == (403, "role not allowed")
+    assert shown(tenant)["provider"] == "webhook"
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
+    """Not in an answer, an error, the log, the metrics, or in clear text in the database's files."""
+    fields, secrets = PROVIDERS[name]
+    hidden = f"{HIDDEN}-{name}-{tenant.org}"
+    fields = {key: hidden if key in secrets else value for key, value in fields.items()}
+    answers = [
+        world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, provider=name, **fields)),
+        world.post(GET, tenant.token, json=tenant.scoped(domainId=tenant.domain)),
+        world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, provider=hidden, **fields)),
+        world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields, timeoutSeconds=hidden)),
+        world.http.get("/metrics"),
+    ]
+    for key in secrets:  # malformed: with a space, or too long
+        wrong = {**fields, key: f"{hidden} \0" + "x" * 9000}
+        answers.append(
+            world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, provider=name, **wrong))
+        )
+    assert [answer.status_code for answer in answers[:2]] == [200, 200]
+    assert not any(hidden in answer.text for answer in answers)
+    assert hidden not in world.service.log()
+    for path in world.service.data_dir.glob("sallyport.db*"):
+        assert hidden.encode() not in path.read_bytes(), path.name
+
+
+# --- what it does -------------------------------------------------------------------------------------------------
+
+
+def last(tenant: Tenant) -> tuple[str, str, str]:
+    """Applied decision, reason and factor of the last login."""
+    event = tenant.ask(LOG, domainId=tenant.domain)["events"][0]
+    return event["appliedDecision"], event["reason"], event["factor"]
+
+
+def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
+    """Set, replaced, removed, and set again: each next login is decided by it, with the fallback where none is
+    there to ask."""
+    tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
+    with tenant.nas() as client:
+        for _ in range(2):
+            assert client.login("ann", PASSWORD) == 3
+            assert last(tenant) == ("reject", "no provider", "local")
+            put(tenant)
+            assert client.login("ann", PASSWORD) == 3
+            assert last(tenant) == ("reject", "not enrolled", "local+totp")
+            put(tenant, **{**AWAY, "name": "webhook"})
+            assert client.login("ann", PASSWORD) == 3
+            assert last(tenant) == ("reject", "provider unreachable", "local+webhook")
+            tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="allow")
+            assert client.login("ann", PASSWORD) == 2
+            assert last(tenant) == ("accept", "provider unreachable", "local+webhook")
+            tenant.ask(DELETE, domainId=tenant.domain)
+            assert client.login("ann", PASSWORD) == 2
+            assert last(tenant) == ("accept", "no provider", "local")
+            tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="deny")
+
+
+def test_a_code_of_an_app(tenant: Tenant) -> None:
+    """The built-in provider from enrolment to a login: the code behind the password, once."""
+    who: dict[str, Any] = {"domainId": tenant.domain, "userName": "ann"}
+    seed = tenant.ask("/api/v1/endpointUsers/enrolTotp", **who)["seed"]
+    app = pyotp.TOTP(seed)
+    tenant.ask("/api/v1/endpointUsers/confirmTotp", **who, code=app.now())
+    put(tenant)
+    tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
+    with tenant.nas() as client:
+        code = app.at(time.time() + 30)  # the present one is spent
+        assert client.login("ann", PASSWORD + code) == 2
+        assert client.login("ann", PASSWORD + code) == 3
+        assert last(tenant) == ("reject", "wrong code", "local+totp")
+
+
+def test_one_that_cannot_be_read(tmp_path: Path) -> None:
+    """Is an outage that the fallback decides, never another provider; nothing else of the service is touched by it,
+    and setting it anew repairs it."""
+    with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        scope = {"orgId": 1, "tenantId": 1, "domainId": 1}
+        service.ok("client", "add", "nas", "--address", "127.0.0.1", "--secret", "s3", "--org", "1", "--tenant", "1")
+        service.ok("user", "add", "ann", "--domain", "default", "--password", "-", input="hello")
+        service.post(SET, {**scope, **AWAY})
+        service.post(MODE, {**scope, "enforcementMode": "enforce"})
+        service.stop()
+        with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as store, store:
+            store.execute("update mfa_providers set provider = 'totp'")
+        service.start()
+        with service.radius("s3") as client:
+            assert client.login("ann", "hello") == 3
+            service.post(MODE, {**scope, "enforcementMode": "enforce", "fallbackAction": "allow"})
+            assert client.login("ann", "hello") == 2
+            events = service.post(LOG, scope)["events"]
+            assert {event["reason"] for event in events} == {"provider configuration unreadable"}
+            answer = service.request("POST", GET, json=scope)
+            assert answer.status_code == 409 and HIDDEN not in answer.text
+            service.post(SET, {**scope, "provider": "totp"})
+            assert client.login("ann", "hello") == 3
+        assert HIDDEN not in service.log()

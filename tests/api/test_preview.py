@@ -1,0 +1,136 @@
+"""/ad/PreviewEnforcement, and what updateDomainEnforcement does with it."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.world import PASSWORD, Tenant, World, problem
+
+PREVIEW = "/ad/PreviewEnforcement"
+UPDATE = "/ad/updateDomainEnforcement"
+NO_PROVIDER = "no provider"
+
+
+def switch(tenant: Tenant, **fields: Any) -> dict[str, Any]:
+    """updateDomainEnforcement on the tenant's domain."""
+    answer: dict[str, Any] = tenant.ask(UPDATE, domainId=tenant.domain, **fields)
+    return answer
+
+
+def entry(tenant: Tenant) -> dict[str, Any]:
+    """The domain as GetAllDomains lists it."""
+    found: dict[str, Any] = tenant.ask("/ad/GetAllDomains")["domains"][0]
+    return found
+
+
+def test_a_domain_without_logins(tenant: Tenant) -> None:
+    """Nobody is named; the time looked at is 30 days unless asked otherwise."""
+    answer = tenant.ask(PREVIEW, domainId=tenant.domain)
+    assert set(answer) == {"users", "devices", "counts", "logins", "from", "to", "policyVersion"}
+    assert (answer["users"], answer["devices"], answer["logins"]) == ([], [], 0)
+    none = {"accept": 0, "challenge": 0, "reject": 0, "unknown": 0}
+    assert answer["counts"] == {"users": none, "devices": none, "denied": 0}
+    assert answer["from"] < answer["to"]
+
+
+def test_the_impact_by_name(tenant: Tenant) -> None:
+    """Whoever passed the first factor, with what becomes of them, and the device; whoever did not is not named."""
+    tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="a", action="allow", users=["bob"])
+    tenant.user("bob")
+    with tenant.nas() as nas:
+        for user, password in (("ann", PASSWORD), ("ANN", PASSWORD), ("bob", PASSWORD), ("bob", "x"), ("eve", "x")):
+            nas.login(user, password, NAS_IDENTIFIER=b"vpn-1")
+    answer = tenant.ask(PREVIEW, domainId=tenant.domain, days="1")
+    (device,) = tenant.devices()
+    told = [(each["user"], each["outcome"], each["reason"], each["logins"]) for each in answer["users"]]
+    assert told == [("ANN", "reject", NO_PROVIDER, 2), ("bob", "accept", "", 1)]
+    assert answer["devices"] == [
+        {"device_id": device["device_id"], "device_name": "vpn-1", "outcome": "reject", "reason": NO_PROVIDER}
+    ]
+    assert (answer["logins"], answer["counts"]["denied"]) == (3, 2)
+    assert answer["users"][0]["lastSeen"].endswith("Z")
+    version = answer["policyVersion"]
+    tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="b", action="allow", users=["ann"])
+    later = tenant.ask(PREVIEW, domainId=tenant.domain)
+    assert later["policyVersion"] > version
+    assert [each["outcome"] for each in later["users"]] == ["accept", "accept"]
+
+
+@pytest.mark.parametrize("days", [0, 366, -1, "x", "", None, 1.5, True, 2**70])
+def test_days_that_are_none(tenant: Tenant, days: object) -> None:
+    """1 to 365."""
+    assert tenant.refused(PREVIEW, domainId=tenant.domain, days=days) == (400, "invalid days")
+
+
+def test_another_domain_is_not_looked_at(world: World, tenant: Tenant) -> None:
+    """Neither the tenant's other domains nor another tenant's, which may have the same names."""
+    other = world.tenant()
+    tenant.device("vpn")
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    for who, domain in ((other, other.domain), (tenant, branch)):
+        answer = who.ask(PREVIEW, domainId=domain)
+        assert (answer["users"], answer["devices"], answer["logins"]) == ([], [], 0)
+    assert other.refused(PREVIEW, domainId=tenant.domain) == (403, "domain not in tenant")
+
+
+def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
+    """Without names; monitoring has none."""
+    tenant.device("vpn")
+    preview = switch(tenant, enforcementMode="enforce", fallbackAction="allow")["preview"]
+    assert set(preview) == {"counts", "logins", "from", "to"}
+    assert (preview["logins"], preview["counts"]["users"]["accept"], preview["counts"]["denied"]) == (1, 1, 0)
+    assert switch(tenant, enforcementMode="monitor")["preview"] is None
+
+
+def test_clean_or_not_at_all(tenant: Tenant) -> None:
+    """Where anybody would be denied it is 409 with the list, and nothing is switched; with another fallback nobody is,
+    and it is."""
+    tenant.device("vpn")
+    fields = {"domainId": tenant.domain, "enforcementMode": "enforce", "requireClean": "true"}
+    answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(**fields))
+    body = answer.json()
+    assert (answer.status_code, body["code"], set(body)) == (409, 409, {"error", "code", "users", "devices"})
+    assert body["error"] == "enforcing would deny 2 user(s) or device(s)"
+    assert [(each["user"], each["reason"]) for each in body["users"]] == [("ann", NO_PROVIDER)]
+    assert [each["device_name"] for each in body["devices"]] == ["vpn"]
+    assert (entry(tenant)["enforcementMode"], entry(tenant)["fallbackAction"]) == ("monitor", "deny")
+    tenant.ask(UPDATE, **{**fields, "fallbackAction": "allow", "requireClean": True})
+    assert (entry(tenant)["enforcementMode"], entry(tenant)["fallbackAction"]) == ("enforce", "allow")
+
+
+def test_a_mode_for_a_time(tenant: Tenant) -> None:
+    """When it ends is told, here and in the list; confirming keeps it, and so does a request without a time; a
+    repeated confirmation is no mistake."""
+    for confirm in (
+        {"confirm": True},
+        {"enforcementMode": "enforce"},
+        {"enforcementMode": "enforce", "confirm": "yes"},
+    ):
+        ends = switch(tenant, enforcementMode="enforce", revertAfterMinutes="10")["revertsAt"]
+        assert ends.endswith("Z")
+        assert (entry(tenant)["revertsAt"], entry(tenant)["enforcementMode"]) == (ends, "enforce")
+        for _ in range(2):
+            answer = switch(tenant, **confirm)
+            assert (answer["revertsAt"], answer["enforcementMode"]) == ("", "enforce")
+        assert entry(tenant)["revertsAt"] == ""
+        switch(tenant, enforcementMode="monitor")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"enforcementMode": "enforce", "revertAfterMinutes": 0}, "invalid revertAfterMinutes"),
+        ({"enforcementMode": "enforce", "revertAfterMinutes": 10_081}, "invalid revertAfterMinutes"),
+        ({"enforcementMode": "enforce", "revertAfterMinutes": "soon"}, "invalid revertAfterMinutes"),
+        ({"enforcementMode": "enforce", "requireClean": "maybe"}, "invalid requireClean"),
+        ({"confirm": "maybe"}, "invalid confirm"),
+        ({"confirm": False}, "missing enforcementMode"),
+        ({"confirm": True, "revertAfterMinutes": 5}, "revertAfterMinutes and confirm exclude each other"),
+        ({"revertAfterMinutes": 5}, "missing enforcementMode"),
+    ],
+)
+def test_a_switch_that_is_none(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """What is not understood switches nothing."""
+    answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
+    assert problem(answer) == (400, text)
+    assert (entry(tenant)["enforcementMode"], entry(tenant)["revertsAt"]) == ("monitor", "")

@@ -1,0 +1,283 @@
+"""/api/v1/endpointUsers/enrolTotp and /api/v1/endpointUsers/confirmTotp, and the page of the link."""
+
+import html
+import re
+import time
+from base64 import b64decode, b64encode
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pyotp
+import pytest
+
+from sallyport.base.clock import from_iso, now_us
+from tests.api.world import Tenant, World, problem
+from tests.service import running_service
+
+ENROL = "/api/v1/endpointUsers/enrolTotp"
+CONFIRM = "/api/v1/endpointUsers/confirmTotp"
+NO_USER = (404, "user not found")
+NOTHING_WAITS = (404, "no enrolment waits for a code")
+MARKUP = "<script>alert(1)</script>&amp;\"'"
+
+
+def enrol(tenant: Tenant, **fields: Any) -> dict[str, Any]:
+    """What enrolTotp answers for ann."""
+    made: dict[str, Any] = tenant.ask(ENROL, **{"domainId": tenant.domain, "userName": "ann", **fields})
+    return made
+
+
+def code(seed: str) -> str:
+    """What an app shows now."""
+    return pyotp.TOTP(seed).now()
+
+
+def wrong(seed: str) -> str:
+    """Six digits that are no code now or soon."""
+    near = {pyotp.TOTP(seed).at(int(time.time()) + 30 * steps) for steps in range(-3, 6)}
+    return next(f"{number:06}" for number in range(20) if f"{number:06}" not in near)
+
+
+def path_of(link: str) -> str:
+    """A link's path."""
+    return str(httpx.URL(link).path)
+
+
+def page(world: World, link: str, digits: str | None = None) -> httpx.Response:
+    """The link opened without a token, or its form sent."""
+    if digits is None:
+        return world.http.get(path_of(link))
+    return world.http.post(path_of(link), data={"code": digits})
+
+
+def confirmed(tenant: Tenant, name: str = "ann") -> bool:
+    """What the list of users says."""
+    rows = tenant.world.service.call("user.list", domain=str(tenant.domain))
+    return bool(next(row["totp"] for row in rows if row["name"] == name))
+
+
+def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
+    """Exactly these fields; the seed has 160 bits; the image is an SVG of its own; the link leads here, for an hour."""
+    answer = enrol(tenant)
+    user_id, seed = answer.pop("userId"), answer.pop("seed")
+    assert isinstance(user_id, int) and len(pyotp.TOTP(seed).byte_secret()) == 20
+    assert answer.pop("otpauth") == (
+        f"otpauth://totp/corp:ann?secret={seed}&issuer=corp&algorithm=SHA1&digits=6&period=30"
+    )
+    kind, _, image = answer.pop("qrCode").partition(",")
+    assert kind.startswith("data:image/svg+xml") and unquote(image).startswith("<svg")
+    base, _, token = answer.pop("link").rpartition("/")
+    assert base == f"http://127.0.0.1:{world.service.ports.http}/enrol" and len(token) == 43
+    assert 3500_000_000 < from_iso(answer.pop("expiresAt")) - now_us() <= 3600_000_000
+    assert answer == {"code": 200, "status": "Success", "message": "the seed counts after its first right code"}
+    assert not confirmed(tenant)
+
+
+def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
+    """By id or by name, in two groups too; a wrong code is 400 and does not end it; again there is nothing to do."""
+    made = enrol(tenant, userName="ANN")
+    who = {"domainId": tenant.domain, "userId": made["userId"]}
+    assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code")
+    assert tenant.refused(CONFIRM, **who, code="12345") == (400, "a code is six digits")
+    right = code(made["seed"])
+    assert tenant.ask(CONFIRM, **who, code=f"{right[:3]} {right[3:]}") == {
+        "code": 200, "status": "Success", "message": "the seed counts from now on",
+    }  # fmt: skip
+    assert confirmed(tenant)
+    assert tenant.refused(CONFIRM, **who, code=right) == NOTHING_WAITS
+    assert page(tenant.world, made["link"]).status_code == 404
+
+
+def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
+    """They end the enrolment and its link, whichever way they came; the right code comes too late."""
+    made = enrol(tenant)
+    no = wrong(made["seed"])
+    who = {"domainId": tenant.domain, "userName": "ann"}
+    assert [page(world, made["link"], no).status_code for _ in range(2)] == [400, 400]
+    assert [tenant.refused(CONFIRM, **who, code=no)[0] for _ in range(2)] == [400, 400]
+    assert tenant.refused(CONFIRM, **who, code=no) == (400, "wrong code; the enrolment has ended")
+    assert tenant.refused(CONFIRM, **who, code=code(made["seed"])) == NOTHING_WAITS
+    assert page(world, made["link"], code(made["seed"])).status_code == 404
+
+
+def test_who_is_meant(world: World, tenant: Tenant) -> None:
+    """A user of another tenant or domain, or nobody, is 404; nobody named is 400; a scope that is given must agree."""
+    other = world.tenant()
+    theirs = enrol(other)
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    mine = enrol(tenant)["userId"]
+    for domain, user in ((tenant.domain, theirs["userId"]), (branch, mine), (tenant.domain, 10**12), (branch, "ann")):
+        named = {"userName": user} if isinstance(user, str) else {"userId": user}
+        assert tenant.refused(ENROL, domainId=domain, **named) == NO_USER
+        assert tenant.refused(CONFIRM, domainId=domain, **named, code=code(theirs["seed"])) == NO_USER
+    for fields in ({}, {"userId": None}, {"userName": ""}):
+        assert tenant.refused(ENROL, domainId=tenant.domain, **fields)[0] == 400
+    for fields in ({"userId": "hunter2"}, {"userId": 2**70}, {"userId": True}):
+        assert tenant.refused(ENROL, domainId=tenant.domain, **fields) == (400, "invalid userId")
+    assert tenant.refused(CONFIRM, domainId=tenant.domain, userName="ann") == (400, "missing code")
+    for scope in ({"orgId": other.org}, {"tenantId": 8}, {"orgId": other.org, "tenantId": 7}):
+        answer = world.post(ENROL, tenant.token, json={"domainId": tenant.domain, "userName": "ann", **scope})
+        assert problem(answer) == (403, "scope mismatch")
+    assert page(world, theirs["link"]).status_code == 200
+
+
+def test_a_bearer_and_no_scope(world: World, tenant: Tenant) -> None:
+    """As all operations under /api/v1: the token as Bearer, the domain alone."""
+    headers = {"authorization": f"Bearer {tenant.token}"}
+    answer = world.http.post(ENROL, headers=headers, json={"domainId": tenant.domain, "userName": "ann"})
+    assert answer.status_code == 200
+
+
+def test_the_page_of_a_link(world: World, tenant: Tenant) -> None:
+    """Without a token it shows the user, the domain and the QR code, as often as it is opened; a wrong code is told
+    and shows it again; the right one ends it, and the seed counts."""
+    made = enrol(tenant)
+    for _ in range(3):
+        opened = page(world, made["link"])
+        assert opened.status_code == 200
+        assert world.http.head(path_of(made["link"])).status_code == 200
+    text = html.unescape(opened.text)
+    assert "<strong>ann</strong> at <strong>corp</strong>" in text
+    assert made["otpauth"] in text and " ".join(re.findall("....", made["seed"])) in text
+    assert str(tenant.org) not in re.sub(r"<style>.*?</style>|data:image[^\"]*|secret=\w*", "", text)
+    refused = page(world, made["link"], wrong(made["seed"]))
+    assert refused.status_code == 400 and "4 more tries" in refused.text and made["seed"] in refused.text
+    assert "six digits" in page(world, made["link"], "<b>x</b>").text
+    done = page(world, made["link"], code(made["seed"]))
+    assert done.status_code == 200 and made["seed"] not in done.text and "ann" not in done.text
+    assert confirmed(tenant)
+    assert tenant.refused(CONFIRM, domainId=tenant.domain, userName="ann", code=code(made["seed"])) == NOTHING_WAITS
+
+
+def test_the_page_is_shut_in(world: World, tenant: Tenant) -> None:
+    """Its policy allows its own style and its own image alone; nothing of it comes from elsewhere."""
+    answer = page(world, enrol(tenant)["link"])
+    (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    assert answer.headers["content-security-policy"] == (
+        f"default-src 'none'; style-src 'sha256-{allowed}'; img-src data:; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    )
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert [each[:5] for each in re.findall(r'(?:src|href)="([^"]*)"', answer.text)] == ["otpau", "data:"]
+    assert not re.search(r"style=|on\w+=|<script|<link", answer.text.replace(" content=", ""))
+
+
+def test_links_that_open_nothing_look_the_same(world: World, tenant: Tenant) -> None:
+    """Unknown, malformed, used, replaced: one page, to GET and POST."""
+    used, replaced = enrol(tenant), enrol(tenant)
+    last = enrol(tenant)
+    assert page(world, last["link"], code(last["seed"])).status_code == 200
+    token = path_of(last["link"]).removeprefix("/enrol/")
+    paths = [path_of(each["link"]) for each in (used, replaced, last)]
+    paths += ["/enrol/x", f"/enrol/{'A' * 43}", f"/enrol/{token}x", f"/enrol/{token[:-1]}", f"/enrol/{'x' * 5000}"]
+    paths += ["/enrol/%00", "/enrol/%ff%fe", "/enrol/..%5c", "/enrol/' or 1=1 --"]
+    answers = [world.http.get(path) for path in paths]
+    answers += [world.http.post(path, data={"code": code(last["seed"])}) for path in paths]
+    assert {(each.status_code, each.content) for each in answers} == {(404, answers[0].content)}
+    assert {each.headers["referrer-policy"] for each in answers} == {"no-referrer"}
+
+
+def test_names_with_markup(world: World, tenant: Tenant) -> None:
+    """They are text on the page and text in the app, and the page has no element that they brought."""
+    domain = tenant.ask("/ad/AddDomain", domainName=MARKUP)["domainId"]
+    tenant.user(MARKUP, domain=domain)
+    made = enrol(tenant, domainId=domain, userName=MARKUP)
+    read = pyotp.parse_uri(made["otpauth"])
+    assert (read.issuer, read.name) == (MARKUP, MARKUP)
+    text = page(world, made["link"]).text
+    assert "<script" not in text and text.count("<strong>") == 2
+    assert html.unescape(text).count(MARKUP) == 2
+
+
+def test_long_names_fit(world: World, tenant: Tenant) -> None:
+    """The longest user in the longest domain still gets a QR code and a page."""
+    domain = tenant.ask("/ad/AddDomain", domainName="上" * 255)["domainId"]
+    tenant.user("海" * 84, domain=domain)
+    made = enrol(tenant, domainId=domain, userName="海" * 84)
+    assert page(world, made["link"]).status_code == 200
+    assert page(world, made["link"], code(made["seed"])).status_code == 200
+
+
+def test_many_at_once(world: World, tenant: Tenant) -> None:
+    """Of twenty right confirmations, by operation and by page, one holds."""
+    made = enrol(tenant)
+    body = {"domainId": tenant.domain, "userName": "ann", "code": code(made["seed"])}
+
+    def confirm(number: int) -> int:
+        if number % 2:
+            return page(world, made["link"], body["code"]).status_code
+        return world.post(CONFIRM, tenant.token, json=body).status_code
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sorted(pool.map(confirm, range(20))) == [200] + [404] * 19
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"code=" + b"1" * (2 << 20), "application/x-www-form-urlencoded", 413),
+        (b'{"code": "123456"}', "application/json", 415),
+        (b"code=123456", "text/plain", 415),
+        (b"code=123456&" * 1000, "application/x-www-form-urlencoded", 413),
+        (b"&" * 3000, "application/x-www-form-urlencoded", 400),
+        (b"", "application/x-www-form-urlencoded", 400),
+    ],
+)
+def test_what_the_page_does_not_take(world: World, tenant: Tenant, content: bytes, kind: str, status: int) -> None:
+    """It is no try, whatever it is."""
+    made = enrol(tenant)
+    answer = world.http.post(path_of(made["link"]), content=content, headers={"content-type": kind})
+    assert answer.status_code == status
+    assert page(world, made["link"], wrong(made["seed"])).text.count("4 more tries") == 1
+
+
+def test_nothing_of_it_is_told_elsewhere(world: World, tenant: Tenant) -> None:
+    """Neither the log nor the metrics nor a file holds token, seed or code; the route is there as its template."""
+    made = enrol(tenant)
+    page(world, made["link"])
+    world.http.request("PATCH", path_of(made["link"]))
+    world.http.get(path_of(made["link"]) + "/more")
+    page(world, made["link"], code(made["seed"]))
+    token, metrics = path_of(made["link"]).removeprefix("/enrol/"), world.http.get("/metrics").text
+    assert 'route="/enrol/{token}"' in metrics
+    files = [path.read_bytes() for path in Path(world.service.data_dir).iterdir() if path.is_file()]
+    for told in (world.service.log().encode(), metrics.encode(), *files):
+        assert token.encode() not in told
+        assert made["seed"].encode() not in told
+        assert b64decode(token + "=", altchars=b"-_") not in told
+    assert "/enrol/" not in world.http.get("/openapi.json").text
+
+
+def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
+    """A link is good after a restart, and begins as the setting says; a confirmed seed is there too."""
+    with running_service(tmp_path, {"SALLYPORT_PUBLIC_URL": "https://door.example.org/sally/"}) as service:
+        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        made = service.call("user.totp", name="ann", domain="default")
+        prefix = "https://door.example.org/sally/enrol/"
+        assert made["link"].startswith(prefix)
+        service.kill()
+        service.start()
+        path = "/enrol/" + made["link"].removeprefix(prefix)
+        answer = service.request("POST", path, token="", data={"code": code(made["seed"])})
+        assert answer.status_code == 200
+        service.kill()
+        service.start()
+        assert service.call("user.list", domain="default")[0]["totp"] is True
+
+
+def test_a_restore_brings_back_what_was(world: World, tenant: Tenant, tmp_path: Path) -> None:
+    """With the store of before, the seed of before; a user who has none there has none at once."""
+    copy = str(tmp_path / "copy.db")
+    assert world.service.cli("db", "backup", copy).returncode == 0
+    made = enrol(tenant)
+    assert page(world, made["link"], code(made["seed"])).status_code == 200
+    assert confirmed(tenant)
+    assert world.service.cli("db", "restore", copy, "--yes").returncode == 0
+    assert not confirmed(tenant)
+    assert page(world, made["link"]).status_code == 404

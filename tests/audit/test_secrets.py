@@ -1,0 +1,88 @@
+"""No secret is in the trail, whichever change it came with."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sallyport.inventory.clients.plan import Wanted
+from sallyport.inventory.clients.service import NewClient
+from sallyport.store.copies import SqliteCopies
+from sallyport.web.scope import Role
+from tests.areas import Areas
+from tests.audit import Since, trail
+
+SECRET = "hunter2-is-what-nobody-may-see"
+OTHER = "tr0ub4dor-is-what-nobody-may-see"
+PROVIDERS: Mapping[str, Mapping[str, str]] = {
+    "totp": {},
+    "duo": {"ikey": "DI1", "skey": SECRET, "host": "api-1.duosecurity.com"},
+    "okta": {"domain": "corp.okta.com", "apiToken": SECRET},
+    "privacyidea": {"url": "https://pi.example.com", "adminToken": SECRET},
+    "webhook": {"url": "https://hook.example.com/x", "secret": SECRET},
+    "radius": {"host": "192.0.2.7", "secret": SECRET},
+}
+
+
+async def nowhere(areas: Areas, *secrets: str) -> bool:
+    """Whether no column of any entry holds a secret: as it is, in hex, or its beginning."""
+    text = "\n".join(map(repr, await trail(areas)))
+    spelled = [form for secret in secrets for form in (secret[:10], secret.encode().hex())]
+    return not any(form in text for form in spelled)
+
+
+async def test_the_secrets_of_clients(areas: Areas, since: Since) -> None:
+    """Given or made here, added, imported, changed and removed."""
+    added, _ = await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
+    _, made = await areas.clients.add(areas.tenant, NewClient("b", "192.0.2.2/32"))
+    wanted = [
+        Wanted("a", "192.0.2.1/32", OTHER.encode(), None, "auto", "auto", None),
+        Wanted("c", "192.0.2.3/32", OTHER.encode(), None, "auto", "auto", None),
+    ]
+    await areas.clients.carry_out(areas.tenant, areas.clients.plan(areas.tenant, wanted))
+    await areas.clients.update(areas.tenant, added, {}, secret=SECRET.encode())
+    await areas.clients.unlatch(areas.clients.table.by_id[added])
+    await areas.clients.delete(areas.tenant, added)
+    assert len(await since.rows()) == 7
+    assert await nowhere(areas, SECRET, OTHER, made.decode())
+
+
+async def test_every_provider_is_tried(areas: Areas) -> None:
+    """A new one needs its fields above."""
+    assert PROVIDERS.keys() == areas.kinds.keys()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) -> None:
+    """Set, set anew with another secret, replaced by another provider and removed."""
+    fields = PROVIDERS[name]
+    other = {field: OTHER if value == SECRET else value for field, value in fields.items()}
+    await areas.providers.set(areas.domain, name, fields, 60)
+    await areas.providers.set(areas.domain, name, other, 60)
+    await areas.providers.set(areas.domain, "webhook", PROVIDERS["webhook"], 60)
+    await areas.providers.set(areas.domain, name, fields, 60)
+    await areas.providers.delete(areas.domain)
+    assert len(await since.rows()) == 5
+    assert await nowhere(areas, SECRET, OTHER)
+
+
+async def test_tokens(areas: Areas, since: Since, tmp_path: Path) -> None:
+    """Neither the token nor its hash."""
+    handed: list[str] = []
+    assert await areas.tenancy.first_start(handed.append)
+    record, token = await areas.tenancy.create_token(1, 1, Role.ADMIN, "ci", None)
+    await areas.tenancy.revoke("ci")
+    hashes = await areas.store.read(lambda tx: tx.all(lambda *, hash: str(hash), "select hash from access_tokens"))
+    assert len(await since.rows()) == 3
+    assert record.id and await nowhere(areas, token, token[3:], handed[0], handed[0][3:], *hashes)
+
+
+async def test_a_restored_store(areas: Areas, tmp_path: Path) -> None:
+    """A backup with secrets in it tells none of them."""
+    await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
+    copies = SqliteCopies(
+        areas.store, check=lambda _tx: None, replaced=areas.configuration.restored, backed_up=lambda: None
+    )
+    await copies.backup(tmp_path / "b.db")
+    await copies.restore(tmp_path / "b.db")
+    assert await nowhere(areas, SECRET)

@@ -1,0 +1,46 @@
+"""What links to the service begin with."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sallyport.base.config import Address, Settings
+
+PEM = Path("x.pem")
+
+
+@pytest.mark.parametrize(
+    ("bind", "bound", "base"),
+    [
+        ("192.0.2.1:80", None, "http://192.0.2.1:80"),
+        ("127.0.0.1:0", Address("127.0.0.1", 4711), "http://127.0.0.1:4711"),
+        ("[2001:db8::1]:8080", None, "http://[2001:db8::1]:8080"),
+        ("0.0.0.0:8080", None, f"http://{socket.gethostname()}:8080"),
+        ("[::]:0", Address("::", 4711), f"http://{socket.gethostname()}:4711"),
+    ],
+)
+def test_from_the_address_that_is_listened_on(bind: str, bound: Address | None, base: str) -> None:
+    """With its real port; all addresses are called by the machine's name; https with TLS."""
+    assert Settings.model_validate({"http_bind": bind}).link_base(bound) == base
+    tls = Settings.model_validate({"http_bind": bind, "tls_certificate": PEM, "tls_key": PEM})
+    assert tls.link_base(bound) == base.replace("http:", "https:")
+
+
+@pytest.mark.parametrize("given", ["https://a.example", "https://a.example/", "http://a.example:81/x//"])
+def test_from_the_setting(given: str) -> None:
+    """It stands, whatever is listened on, without the slashes at its end."""
+    assert Settings(public_url=given).link_base(Address("127.0.0.1", 1)) == given.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a.example", "ftp://a.example", "https://", "https://u:hunter2@a", "https://a/?q", "https://a/#f", "https://ä",
+     "https://a\n", "https://[a", "https://a b", "https://a:x", "https://a:99999"],
+)  # fmt: skip
+def test_what_is_no_base(given: str) -> None:
+    """Another scheme, no host, a password, a query: refused, and not repeated."""
+    with pytest.raises(ValidationError) as raised:
+        Settings(public_url=given)
+    assert "hunter2" not in str(raised.value)

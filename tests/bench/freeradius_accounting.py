@@ -1,0 +1,96 @@
+"""FreeRADIUS recording accounting as its package has it: rlm_sql_sqlite with the package's own schema and queries.
+
+A Start inserts a row into radacct, an interim record and a Stop update it, each in a transaction of its own that is on
+disk before the answer leaves. WAL mode, synchronous=FULL and the pool are those of the recording variant of logins,
+which is quicker than what the package comes with. It keeps one row for a session; Sallyport keeps each record besides.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from .child import Running, free_port
+from .freeradius import SQL, Extras, run_freeradius
+from .settings import BenchmarkError
+
+DIRECTORIES = ("/etc/freeradius/3.0", "/etc/raddb", "/etc/freeradius")
+MAIN = "mods-config/sql/main/sqlite"
+
+# `expr` has the functions that the queries and acct_unique call.
+FUNCTIONS = """\
+    expr {
+    }
+"""
+TABLES = """\
+        radius_db = "radius"
+        acct_table1 = "radacct"
+        acct_table2 = "radacct"
+        postauth_table = "radpostauth"
+        authcheck_table = "radcheck"
+        groupcheck_table = "radgroupcheck"
+        authreply_table = "radreply"
+        groupreply_table = "radgroupreply"
+        usergroup_table = "radusergroup"
+        client_table = "nas"
+        group_attribute = "SQL-Group"
+        delete_stale_sessions = yes
+        $INCLUDE {queries}
+    }}
+"""
+
+# preacct makes the key of a session as the package's policy acct_unique does where there is no Class.
+SECTIONS = """\
+    listen {{
+        type = acct
+        ipaddr = 127.0.0.1
+        port = {port}
+        recv_buff = 4194304
+    }}
+    preacct {{
+        update request {{
+            &Acct-Unique-Session-Id := "%{{md5:%{{User-Name}},%{{Acct-Session-ID}},\
+%{{%{{NAS-IPv6-Address}}:-%{{NAS-IP-Address}}}},%{{NAS-Identifier}},%{{NAS-Port-ID}},%{{NAS-Port}}}}"
+        }}
+    }}
+    accounting {{
+        sql
+    }}
+"""
+
+RECORDS = (
+    "select (select count(*) from radacct) + (select count(*) from radacct where acctsessiontime >= 60) "
+    "+ (select count(*) from radacct where acctstoptime is not null)"
+)
+
+
+def package_file(name: str) -> Path:
+    """A file of the package's configuration of rlm_sql_sqlite. BenchmarkError: it is not here, or not to be read."""
+    for directory in DIRECTORIES:
+        path = Path(directory, MAIN, name)
+        try:
+            path.read_bytes()
+        except OSError:
+            continue
+        return path
+    raise BenchmarkError(f"{MAIN}/{name} of the package freeradius is missing, or only root may read it")
+
+
+def count_records(database: Path) -> int:
+    """How many records are in the sessions: their begin, what came after a minute, their end."""
+    with closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute(RECORDS).fetchone()[0])
+
+
+@contextmanager
+def accounting_freeradius(directory: Path) -> Iterator[Running]:
+    """FreeRADIUS, recording sessions in radacct."""
+    database, port = directory / "accounting.db", free_port()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("pragma journal_mode = wal")
+        connection.executescript(package_file("schema.sql").read_text())
+    head = SQL.format(database=database).rstrip().removesuffix("}")
+    modules = FUNCTIONS + head + TABLES.format(queries=package_file("queries.conf"))
+    extras = Extras(modules, sections=SECTIONS.format(port=port))
+    with run_freeradius(directory, users=1, extras=extras) as (_, process):
+        yield Running("FreeRADIUS, radacct", port, process, lambda: count_records(database))

@@ -1,0 +1,176 @@
+"""Lists where they are large: each request is made many times, over HTTP on one connection that stays open and inside
+a process through `Store.read`, so that the difference is what HTTP costs. Meanwhile no login comes in."""
+
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+import trio
+from prometheus_client import CollectorRegistry
+from tabulate import tabulate
+
+from sallyport.metrics import StoreMetrics
+from sallyport.store.directory import Reserve
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import SqliteStore
+
+from .child import child_process, free_port, wait_until
+from .sallyport import PROGRAM, command, environment, is_ready
+from .settings import BenchmarkError
+
+REPEATS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was asked again and again: how many entries match, and the milliseconds of each answer."""
+
+    hits: int
+    times: list[float]
+
+    def summary(self) -> list[str]:
+        """p50, p95 and the longest."""
+        ordered = sorted(self.times)
+        return [f"{ordered[min(len(ordered) - 1, int(len(ordered) * part))]:.1f}" for part in (0.5, 0.95, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant with one domain, as an operator adds it."""
+
+    number: int
+    domain_id: int
+    token: str
+
+
+class Case(Protocol):
+    """A request of a list."""
+
+    @property
+    def name(self) -> str:
+        """Its line in the table."""
+
+    @property
+    def path(self) -> str:
+        """Where it is asked for."""
+
+    def tenant(self, large: Tenant, small: Tenant) -> Tenant:
+        """Whose list it is."""
+
+    def body(self, tenant: Tenant) -> Mapping[str, object]:
+        """The body over HTTP."""
+
+    def work(self, tenant: Tenant) -> Callable[[Tx], int]:
+        """The same inside the process: how many match."""
+
+
+def environ_of(data: Path) -> Mapping[str, str]:
+    """The environment of a service on ports of its own."""
+    return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
+
+
+def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
+    """A tenant with a domain."""
+    where = ("--org", "1", "--tenant", str(number))
+    token = command(["token", "create", *where], environ, directory)
+    domain_id = int(command(["domain", "add", f"bench{number}", *where], environ, directory))
+    return Tenant(number, domain_id, token)
+
+
+@asynccontextmanager
+async def open_store(data: Path) -> AsyncIterator[SqliteStore]:
+    """The store of a service that does not run."""
+    store = SqliteStore(data / "sallyport.db", StoreMetrics(CollectorRegistry()), Reserve(data / "reserve", 0))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.run)
+        yield store
+        nursery.cancel_scope.cancel()
+    store.close()
+
+
+def table(cases: Sequence[Case], inside: Mapping[str, Measured], outside: Mapping[str, Measured]) -> str:
+    """All cases, over HTTP and inside. BenchmarkError: the two found different things."""
+    rows = []
+    for case in cases:
+        over_http, by_sql = outside[case.name], inside[case.name]
+        if over_http.hits != by_sql.hits:
+            raise BenchmarkError(f"{case.name}: {by_sql.hits} match in the store, {over_http.hits} over HTTP")
+        rows.append([case.name, f"{by_sql.hits:,}", *over_http.summary(), *by_sql.summary()])
+    headers = [
+        "milliseconds",
+        "hits",
+        *(f"{where} {what}" for where in ("HTTP", "SQL") for what in ("p50", "p95", "max")),
+    ]
+    alignment = ["left", *["right"] * 7]
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=alignment)
+
+
+async def measure_inside(
+    data: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
+) -> dict[str, Measured]:
+    """Each case through `Store.read`. seconds: the longest time for one."""
+    results = {}
+    async with open_store(data) as store:
+        for case in cases:
+            work = case.work(case.tenant(large, small))
+            measured = results[case.name] = Measured(await store.read(work), [])
+            for _ in _turns(seconds):
+                started = time.perf_counter()
+                await store.read(work)
+                measured.times.append((time.perf_counter() - started) * 1000)
+            tell(f"SQL: {case.name}: {measured.hits:,} hits, {measured.summary()[0]} ms")
+    return results
+
+
+def measure_outside(
+    environ: Mapping[str, str], directory: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
+) -> dict[str, Measured]:
+    """Each case over HTTP. seconds: the longest time for one."""
+    results = {}
+    with _service(environ, directory) as http:
+        for case in cases:
+            tenant = case.tenant(large, small)
+            body, headers = case.body(tenant), {"X-Authorization": tenant.token}
+            measured = results[case.name] = Measured(_ask(http, case.path, body, headers), [])
+            for _ in _turns(seconds):
+                started = time.perf_counter()
+                _ask(http, case.path, body, headers)
+                measured.times.append((time.perf_counter() - started) * 1000)
+            tell(f"HTTP: {case.name}: {measured.summary()[0]} ms")
+    return results
+
+
+def tell(progress: str) -> None:
+    """A line for who waits."""
+    print(progress, file=sys.stderr, flush=True)
+
+
+def _turns(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    for number in range(REPEATS):
+        if number == 0 or time.monotonic() < deadline:
+            yield
+
+
+@contextmanager
+def _service(environ: Mapping[str, str], directory: Path) -> Iterator[httpx.Client]:
+    address, output = environ["SALLYPORT_HTTP_BIND"], directory / "output"
+    with (
+        child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process,
+        httpx.Client(base_url=f"http://{address}", trust_env=False, timeout=60) as client,
+    ):
+        wait_until(lambda: is_ready(int(address.rpartition(":")[2])), process, output, seconds=60)
+        yield client
+
+
+def _ask(http: httpx.Client, path: str, body: Mapping[str, object], headers: Mapping[str, str]) -> int:
+    answer = http.post(path, json=body, headers=headers)
+    if answer.status_code != 200:
+        raise BenchmarkError(f"{path} {body}: {answer.status_code} {answer.text}")
+    return int(answer.json()["totalCount"])

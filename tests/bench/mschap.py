@@ -1,0 +1,70 @@
+"""MS-CHAPv2 logins: Sallyport, and FreeRADIUS with rlm_mschap, with and without recording, under the same load in turn.
+
+Both check the response against a password in clear text, and answer with the proof that they know it and the keys of
+MPPE. Every request of a user carries the same challenge and response, made before the clock starts. For the rest it is
+the benchmark `radius`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
+
+from .child import Running
+from .freeradius import Extras, count_events, create_database, records, run_freeradius, version
+from .radius import OURS, PLAIN, RECORDING, USERS, Server, figures, measure, ratios
+from .sallyport import sallyport
+from .settings import Settings
+
+MODULE = """\
+    mschap {
+    }
+"""
+
+
+def run(settings: Settings) -> str:
+    """Measure all chosen servers; Markdown. BenchmarkError when a server does not start or the comparison is void."""
+    with NamedTemporaryFile("w", prefix="bench-", dir=settings.directory) as file:
+        file.writelines(f"{proof(f'user{number}', f'pass{number}').hex()}\n" for number in range(USERS))
+        file.flush()
+        results, names = measure(SERVERS, settings, "-c", file.name)
+    return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
+
+
+def proof(user: str, password: str) -> bytes:
+    """The attributes of an MS-CHAPv2 login, which anybody could send once more (RFC 2548 section 2.3)."""
+    attempt = MsChap2(1, bytes(range(16)), bytes(range(16, 32)), b"")
+    response = challenge_response(attempt.nt_challenge(user.encode()), nt_hash(password.encode()))
+    return push_attempt(replace(attempt, response=response))
+
+
+@contextmanager
+def mschap_freeradius(directory: Path, *, recording: bool) -> Iterator[Running]:
+    """FreeRADIUS with rlm_mschap."""
+    database = directory / "events.db"
+    extras = Extras()
+    if recording:
+        create_database(database)
+        extras = records(database)
+    extras = replace(extras, method="mschap", modules=extras.modules + MODULE)
+    with run_freeradius(directory, users=USERS, extras=extras) as (port, process):
+        name = "FreeRADIUS, recording" if recording else "FreeRADIUS, nothing recorded"
+        yield Running(name, port, process, partial(count_events, database) if recording else None)
+
+
+SERVERS = (
+    Server(PLAIN, partial(mschap_freeradius, recording=False)),
+    Server(RECORDING, partial(mschap_freeradius, recording=True)),
+    Server(OURS, partial(sallyport, users=USERS)),
+)
+
+
+def _introduction(settings: Settings) -> str:
+    return (
+        f"MS-CHAPv2 logins with Message-Authenticator against {version()}; best of {settings.rounds} round(s), each of "
+        f"at most {settings.seconds:g} s. Recording: a device upsert and an event a login, on disk before the answer."
+    )

@@ -1,0 +1,201 @@
+"""Logins that are passed on to another server: Sallyport with the first factor `radius`, FreeRADIUS as a proxy, and
+radsecproxy from UDP to UDP, under the same load in turn.
+
+The server behind all three is one FreeRADIUS that checks passwords from a file and signs its answers. It takes a
+core's share of each turn as the load generator does, so that requests/s tell less than the processor time of the
+proxies alone. Sallyport records an event for each login, on disk before the answer; the others record nothing.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tabulate import tabulate
+
+from tests.service import running_service
+
+from .child import SECRET, Running, child_process, free_port, wait_until
+from .freeradius import Extras, find_program, run_freeradius, version
+from .radius import USERS, WINDOWS, Results, Server, figures, measure
+from .settings import BenchmarkError, Settings
+
+ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
+THEIRS, OTHER, OURS = "freeradius-proxy", "radsecproxy", "sallyport-proxy"
+
+# Release 3.2.1 signs an answer where it is told to. All proxies could be told to drop unsigned ones.
+SIGNED = Extras(
+    accepted="""\
+        update reply {
+            &Message-Authenticator := 0x00
+        }
+"""
+)
+
+PROXY = """\
+prefix = {directory}
+localstatedir = {directory}
+logdir = {directory}
+run_dir = {directory}
+pidfile = {directory}/radiusd.pid
+max_request_time = 30
+cleanup_delay = 5
+max_requests = 65536
+hostname_lookups = no
+proxy_requests = yes
+log {{
+    destination = stdout
+    auth = no
+}}
+security {{
+    max_attributes = 200
+    reject_delay = 0
+    status_server = yes
+    allow_vulnerable_openssl = yes
+}}
+thread pool {{
+    start_servers = 5
+    max_servers = 32
+    min_spare_servers = 3
+    max_spare_servers = 10
+    max_queue_size = 65536
+    max_requests_per_server = 0
+}}
+client bench {{
+    ipaddr = 127.0.0.1
+    secret = {secret}
+}}
+home_server home {{
+    type = auth
+    ipaddr = 127.0.0.1
+    port = {home}
+    secret = {secret}
+    status_check = status-server
+}}
+home_server_pool home {{
+    type = fail-over
+    home_server = home
+}}
+realm bench {{
+    auth_pool = home
+    nostrip
+}}
+modules {{
+}}
+server bench {{
+    listen {{
+        type = auth
+        ipaddr = 127.0.0.1
+        port = {port}
+        recv_buff = 4194304
+    }}
+    authorize {{
+        update control {{
+            &Proxy-To-Realm := bench
+        }}
+    }}
+}}
+"""
+
+RADSECPROXY = """\
+ListenUDP 127.0.0.1:{port}
+LogLevel 3
+LoopPrevention off
+client bench {{
+    host 127.0.0.1
+    type udp
+    secret {secret}
+}}
+server home {{
+    host 127.0.0.1
+    port {home}
+    type udp
+    secret {secret}
+    statusServer off
+}}
+realm * {{
+    server home
+}}
+"""
+
+
+def run(settings: Settings) -> str:
+    """Measure all chosen proxies before one server; Markdown. BenchmarkError when one does not start or the comparison
+    is void."""
+    with (
+        TemporaryDirectory(prefix="bench-", dir=settings.directory) as name,
+        run_freeradius(Path(name), users=USERS, extras=SIGNED) as (home, _),
+    ):
+        servers = (
+            Server(THEIRS, partial(_freeradius, home)),
+            Server(OTHER, partial(_radsecproxy, home)),
+            Server(OURS, partial(_sallyport, home)),
+        )
+        results, names = measure(servers, settings)
+    return "\n\n".join([_introduction(settings), figures(results, names), *_ratios(results)])
+
+
+# --- who is measured ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _freeradius(home: int, directory: Path) -> Iterator[Running]:
+    port, output = free_port(), directory / "output"
+    (directory / "radiusd.conf").write_text(PROXY.format(directory=directory, port=port, home=home, secret=SECRET))
+    (directory / "dictionary").write_text("")
+    with child_process([find_program(), "-f", "-d", str(directory)], directory=directory, output=output) as process:
+        wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
+        yield Running(name="FreeRADIUS", port=port, process_id=process.pid, count_events=None)
+
+
+@contextmanager
+def _radsecproxy(home: int, directory: Path) -> Iterator[Running]:
+    port, output = free_port(), directory / "output"
+    program = shutil.which("radsecproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if program is None:
+        raise BenchmarkError("radsecproxy is missing: apt-get install radsecproxy")
+    settings = directory / "radsecproxy.conf"
+    settings.write_text(RADSECPROXY.format(directory=directory, port=port, home=home, secret=SECRET))
+    with child_process([program, "-f", "-c", str(settings)], directory=directory, output=output) as process:
+        wait_until(lambda: "listening for udp" in output.read_text(), process, output, seconds=20)
+        yield Running(name="radsecproxy", port=port, process_id=process.pid, count_events=None)
+
+
+@contextmanager
+def _sallyport(home: int, directory: Path) -> Iterator[Running]:
+    with running_service(directory) as service:
+        client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        server = {"host": "127.0.0.1", "port": home, "secret": SECRET}
+        service.post("/ad/SetFirstFactor", {**ONE, "firstFactor": "radius", "radius": {"servers": [server]}})
+        yield Running(
+            name="Sallyport",
+            port=service.ports.auth,
+            process_id=service.process_id,
+            count_events=lambda: int(service.rows("select count(*) from events")[0][0]),
+        )
+
+
+# --- what is told ---------------------------------------------------------------------------------------------
+
+
+def _introduction(settings: Settings) -> str:
+    return (
+        f"PAP logins with Message-Authenticator, passed on to {version()}; best of {settings.rounds} round(s), each of "
+        f"at most {settings.seconds:g} s. Sallyport records each login before it answers; the others record nothing."
+    )
+
+
+def _ratios(results: Results) -> list[str]:
+    headers = ["window", "requests per CPU second / FreeRADIUS (aim: 1)", "/ radsecproxy (aim: 1)"]
+    rows = []
+    for window in WINDOWS:
+        ours, *others = (results.get((key, window)) for key in (OURS, THEIRS, OTHER))
+        if ours is None or None in others:
+            return []
+        cost = ours.server_cpu_us_per_request
+        rows.append([window, *(f"{each.server_cpu_us_per_request / cost:.2f}" for each in others if each is not None)])
+    return [tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)]

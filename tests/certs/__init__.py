@@ -1,0 +1,1 @@
+"""Certificates: what they say, where they lie, who takes them."""

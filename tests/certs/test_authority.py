@@ -1,0 +1,74 @@
+"""What certificates say: what supplicants look for is there."""
+
+from datetime import timedelta
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from sallyport.base.errors import Invalid
+from sallyport.certs.authority import UPN, checked_name
+from sallyport.certs.directory import Directory, read_certificates
+from sallyport.certs.peer import peer
+from tests.certs.conftest import HOST
+
+
+def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
+    """The subject alternative names."""
+    return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+
+
+def test_the_server_is_what_supplicants_want(directory: Directory) -> None:
+    """serverAuth, names, SHA-256, RSA of 2048 bits, 397 days at most, and the authority behind it."""
+    own, authority = read_certificates(directory.server)
+    assert names(own) == [x509.DNSName(HOST), x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("localhost")]
+    usage = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    assert own.extensions.get_extension_for_class(x509.KeyUsage).value.digital_signature
+    key, digest = own.public_key(), own.signature_hash_algorithm
+    assert isinstance(key, rsa.RSAPublicKey)
+    assert (key.key_size, digest and digest.name) == (2048, "sha256")
+    assert own.not_valid_after_utc - own.not_valid_before_utc == timedelta(days=397)
+    own.verify_directly_issued_by(authority)
+
+
+def test_the_authority_signs_no_authority(directory: Directory) -> None:
+    """Path length 0, ten years."""
+    (authority,) = read_certificates(directory.ca)
+    constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert (constraints.critical, constraints.value.ca, constraints.value.path_length) == (True, True, 0)
+    assert authority.not_valid_after_utc - authority.not_valid_before_utc == timedelta(days=3650)
+
+
+def test_a_user_has_the_names_that_logins_are_mapped_by(directory: Directory) -> None:
+    """The user principal name as Microsoft writes it, and the mail address; clientAuth."""
+    ann = read_certificates(directory.client("ann@example.org"))[0]
+    assert names(ann) == [x509.OtherName(UPN, b"\x0c\x0fann@example.org"), x509.RFC822Name("ann@example.org")]
+    usage = ann.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+
+
+def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
+    """A host name is a DNS name; what its peer reads in it is that name and the fingerprint."""
+    proxy = read_certificates(directory.client("proxy.example.org"))[0]
+    assert names(proxy) == [x509.DNSName("proxy.example.org")]
+    shown = peer(proxy.public_bytes(Encoding.DER))
+    assert shown.names == ("proxy.example.org",)
+    assert len(shown.fingerprint) == 64
+    assert shown.expires == proxy.not_valid_after_utc
+
+
+def test_the_common_name_counts_only_without_another(directory: Directory) -> None:
+    """A user's certificate has no host name: then its common name is what it is known by."""
+    ann = read_certificates(directory.client("ann@example.org"))[0]
+    assert peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
+
+
+@pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b"])
+def test_a_name_is_no_path(name: str) -> None:
+    """Names become files: nothing gets out of the directory by one."""
+    with pytest.raises(Invalid):
+        checked_name(name)

@@ -1,0 +1,129 @@
+"""The files: made once, renewed in place, taken back by name and by serial number."""
+
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.errors import Conflict, Invalid, NotFound, StartError
+from sallyport.certs.directory import Directory, host_names, present, read_certificates, read_list
+from sallyport.certs.service import Certificates
+
+
+def test_nothing_is_anybody_elses(directory: Directory) -> None:
+    """Keys and everything beside them have mode 0600, folders 0700."""
+    for path in directory.path.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_an_authority_is_not_made_over_another(directory: Directory) -> None:
+    """A second init is refused, and what is there stays."""
+    before = directory.ca.read_bytes()
+    with pytest.raises(Conflict):
+        directory.make("Other", ["x.example.org"], present())
+    assert directory.ca.read_bytes() == before
+
+
+def test_a_refused_start_can_be_repeated(tmp_path: Path) -> None:
+    """A name that is none leaves no authority behind."""
+    directory = Directory(tmp_path)
+    with pytest.raises(Invalid):
+        directory.make("CA", ["not a host"], present())
+    assert not directory.ca.exists()
+    directory.make("CA", ["localhost"], present())
+    assert host_names(read_certificates(directory.server)[0]) == ["localhost"]
+
+
+def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
+    """Another serial number, the same key, the same names; and the files in use are seen to be others."""
+    certificates = Certificates(directory.path.parent)
+    before, key, used = read_certificates(directory.server)[0], directory.server_key.read_bytes(), certificates.server()
+    after = directory.renew(None, (), present())
+    assert after.serial_number != before.serial_number
+    assert (directory.server_key.read_bytes(), host_names(after)) == (key, host_names(before))
+    assert after.public_key() == before.public_key()
+    assert certificates.server() != used
+    assert host_names(directory.renew(None, ["other.example.org"], present())) == ["other.example.org"]
+
+
+def test_a_renewal_signs_the_list_again(directory: Directory) -> None:
+    """The revocation list lives as long as certificates: who renews those has it signed with what it had."""
+    now = present()
+    directory.revoke("ann@example.org", now)
+    before = read_list(directory.crl)
+    directory.renew(None, (), now + timedelta(days=300))
+    after = read_list(directory.crl)
+    assert [each.serial_number for each in after] == [each.serial_number for each in before]
+    assert before.next_update_utc is not None
+    assert after.next_update_utc == before.next_update_utc + timedelta(days=300)
+
+
+def test_revoking_a_name_takes_all_that_it_has(directory: Directory) -> None:
+    """A certificate that was renewed works with the same key: it goes too."""
+    first = read_certificates(directory.client("proxy.example.org"))[0]
+    second = directory.renew("proxy.example.org", (), present())
+    directory.revoke("proxy.example.org", present())
+    gone = {each.serial_number for each in read_list(directory.crl)}
+    assert gone == {first.serial_number, second.serial_number}
+    states = {each.name: each.state(present()) for each in directory.issued() if each.kind == "client"}
+    assert states == {"proxy.example.org": "revoked", "ann@example.org": "valid"}
+
+
+def test_revoking_a_serial_number_takes_one(directory: Directory) -> None:
+    """As `cert show` and as openssl print it."""
+    serial = f"{read_certificates(directory.client('ann@example.org'))[0].serial_number:040X}"
+    (gone,) = directory.revoke(":".join(serial[at : at + 2] for at in range(0, 40, 2)), present())
+    assert gone.serial_number == int(serial, 16)
+    directory.revoke(serial, present())
+    assert len(list(read_list(directory.crl))) == 1
+
+
+def test_what_was_taken_back_is_made_anew_with_another_key(directory: Directory) -> None:
+    """It cannot be renewed; issuing makes a new key."""
+    path = directory.client("ann@example.org")
+    key = path.with_suffix(".key").read_bytes()
+    directory.revoke("ann@example.org", present())
+    with pytest.raises(Conflict):
+        directory.renew("ann@example.org", (), present())
+    directory.issue("ann@example.org", present())
+    assert path.with_suffix(".key").read_bytes() != key
+
+
+def test_a_name_has_one_certificate(directory: Directory) -> None:
+    """Issuing again while one is good is refused: it would take the key from under a client."""
+    with pytest.raises(Conflict):
+        directory.issue("ann@example.org", present())
+
+
+def test_nobody_is_nobody(directory: Directory, tmp_path: Path) -> None:
+    """Unknown names, and a directory without an authority."""
+    for ask in (lambda: directory.renew("bob", (), present()), lambda: directory.revoke("bob", present())):
+        with pytest.raises(NotFound):
+            ask()
+    for ask in (Directory(tmp_path / "x").ca_pem, lambda: Directory(tmp_path / "x").issue("bob", present())):
+        with pytest.raises(NotFound):
+            ask()
+
+
+def test_a_file_that_is_no_certificate_is_named(directory: Directory) -> None:
+    """The error says which file."""
+    directory.server.write_text("nothing")
+    with pytest.raises(StartError, match=r"server\.pem"):
+        directory.renew(None, (), present())
+
+
+def test_own_files_take_the_place_of_ours(data_dir: Path) -> None:
+    """Peers of an own certificate are still our authority's unless another one is given; a missing file is none."""
+    own, key = data_dir / "own.pem", data_dir / "own.key"
+    assert Certificates(data_dir, certificate=own, key=key).server() is None
+    own.write_text("x")
+    key.write_text("x")
+    used = Certificates(data_dir, certificate=own, key=key).server()
+    assert used is not None
+    assert (used.certificate_file, used.ca_file, used.crl_file) == (
+        own, data_dir / "certs" / "ca.pem", data_dir / "certs" / "crl.pem",
+    )  # fmt: skip
+    used = Certificates(data_dir, certificate=own, key=key, ca=own).server()
+    assert used is not None
+    assert (used.ca_file, used.crl_file) == (own, None)

@@ -1,0 +1,153 @@
+"""`sallyport audit`: the trail of the installation, and who has acted, with a running service and without."""
+
+import csv
+import io
+import json
+import os
+import pwd
+import sqlite3
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from sallyport.audit.cli import ALL_COLUMNS
+from sallyport.audit.commands import PAGE
+from sallyport.base.clock import SECOND, now_us
+from tests.cli import Service, add_domain
+from tests.service import RunningService
+
+ENTRY = (
+    "insert into audit_trail (at, tenant_id, domain_id, actor_kind, actor, token_id, action, target, changes) "
+    "values (?, 1, 1, 'service', '', null, 'thing.set', ?, '{}')"
+)
+HOSTILE = "\u202eniamod"
+
+
+def listed(service: RunningService, *options: str) -> list[dict[str, Any]]:
+    """The entries of a list."""
+    rows: list[dict[str, Any]] = json.loads(service.ok("audit", "list", "--json", *options))
+    return rows
+
+
+def me() -> str:
+    """The user whom the tests run as."""
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def write(service: RunningService, count: int, days: int) -> None:
+    """Put entries into the store of a service that does not run: t0, t1 ..., a second apart, so many days old."""
+    service.ok("domain", "list")
+    first = now_us() - days * 86_400 * SECOND
+    with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
+        connection.executemany(ENTRY, [(first + number * SECOND, f"t{number}") for number in range(count)])
+        connection.execute("update audit_totals set value = value + ? where tenant_id = 1 and domain_id = 1", (count,))
+
+
+def test_over_the_socket_it_is_the_user(service: Service) -> None:
+    """The operating system says who asks; organization and tenant stand beside what was done."""
+    domain = add_domain(service, "who")
+    (entry,) = listed(service, "--domain", "who")
+    assert entry | {
+        "actorKind": "command line", "actor": me(), "tokenId": None, "action": "domain.add", "org": 1, "tenant": 1,
+        "domainId": int(domain),
+    } == entry  # fmt: skip
+    assert listed(service, "--domain", domain) == [entry]
+
+
+def test_over_http_it_is_the_token(service: Service) -> None:
+    """With its name and its id."""
+    domain = int(add_domain(service, "http"))
+    body = {"orgId": 1, "tenantId": 1, "domainId": domain, "enforcementMode": "enforce"}
+    service.post("/ad/updateDomainEnforcement", body)
+    newest, *_ = listed(service, "--domain", "http")
+    assert (newest["actorKind"], newest["actor"], newest["tokenId"]) == ("token", "first start", 1)
+
+
+def test_by_itself_it_is_the_service(service: Service) -> None:
+    """What a first start makes is nobody's else."""
+    assert {(row["actorKind"], row["actor"]) for row in listed(service, "--domain", "default")} == {("service", "")}
+
+
+def test_without_a_running_service_it_is_the_user(stopped: RunningService) -> None:
+    """The first start by a command is the service's; the command itself is the user's."""
+    stopped.ok("domain", "add", "alone", "--org", "1", "--tenant", "1")
+    (entry,) = listed(stopped, "--domain", "alone")
+    assert (entry["actorKind"], entry["actor"]) == ("command line", me())
+    assert {row["actorKind"] for row in listed(stopped, "--domain", "default")} == {"service"}
+
+
+def test_the_list_is_narrowed(service: Service) -> None:
+    """By domain, action, actor, search, time and number."""
+    add_domain(service, "narrow")
+    service.call("domain.mode", domain="narrow", mode="enforce")
+    service.call("domain.mode", domain="narrow", mode="monitor")
+    newest, middle, oldest = listed(service, "--domain", "narrow")
+    assert listed(service, "--domain", "narrow", "--action", "domain.mode") == [newest, middle]
+    assert listed(service, "--search", "NARROW") == [newest, middle, oldest]
+    assert listed(service, "--domain", "narrow", "--actor", "nobody") == []
+    assert listed(service, "--domain", "narrow", "--since", newest["time"]) == [newest]
+    assert listed(service, "--domain", "narrow", "--until", middle["time"]) == [oldest]
+    assert listed(service, "--domain", "narrow", "--limit", "2") == [newest, middle]
+
+
+def test_the_table_is_for_people(service: Service) -> None:
+    """What was before and after stands in a cell, and commands no terminal."""
+    domain = add_domain(service, HOSTILE)
+    service.call("domain.mode", domain=domain, mode="enforce")
+    shown = service.ok("audit", "list", "--domain", domain)
+    assert "enforcementMode: monitor > enforce" in shown
+    assert "realms: - > []" in shown
+    for form in ((), ("--json",), ("--csv",)):
+        assert "\u202e" not in service.ok("audit", "list", "--domain", domain, *form)
+
+
+def test_csv_has_all_columns(service: Service) -> None:
+    """The changes as JSON in a cell."""
+    add_domain(service, "csv")
+    (row,) = csv.DictReader(io.StringIO(service.ok("audit", "list", "--domain", "csv", "--csv")))
+    assert tuple(row) == ALL_COLUMNS
+    assert json.loads(row["changes"])["enforcementMode"] == [None, "monitor"]
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [(("--domain", "nowhere"), 1), (("--since", "hunter2"), 1), (("--until", "2026-13-01"), 1), (("--limit", "0"), 2)],
+)
+def test_what_cannot_be_asked(service: Service, options: tuple[str, ...], status: int) -> None:
+    """An unknown domain and a malformed time are refused, without the value."""
+    done = service.cli("audit", "list", *options)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert "hunter2" not in done.stderr
+
+
+def test_a_backup_is_in_the_list_of_the_installation(service: Service) -> None:
+    """Of no tenant, with the file's name; a restore is, in what was restored."""
+    service.ok("db", "backup", "trail.db")
+    newest, *_ = listed(service, "--limit", "1")
+    assert (newest["action"], newest["org"], newest["tenant"]) == ("store.backup", None, None)
+    assert newest["target"].endswith("trail.db")
+    service.ok("db", "restore", "trail.db", "--yes")
+    restored = listed(service, "--action", "store.restore")
+    assert {row["actor"] for row in restored} == {me()}
+    assert {row["tenant"] for row in restored} >= {None, 1}
+
+
+def test_more_entries_than_a_page(stopped: RunningService) -> None:
+    """Every entry once, newest first; a table shows a hundred."""
+    write(stopped, 2 * PAGE + 34, days=1)
+    targets = [row["target"] for row in listed(stopped, "--action", "thing.set")]
+    assert targets == [f"t{number}" for number in reversed(range(2 * PAGE + 34))]
+    assert len(stopped.ok("audit", "list", "--action", "thing.set").splitlines()) == 102
+
+
+def test_a_running_service_forgets(stopped: RunningService) -> None:
+    """What is older than audit_days is gone soon after the start; the rest stays."""
+    write(stopped, 3, days=731)
+    write(stopped, 2, days=729)
+    stopped.start()
+    deadline = time.monotonic() + 30
+    while len(stopped.rows("select id from audit_trail where action = 'thing.set'")) > 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

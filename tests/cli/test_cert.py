@@ -1,0 +1,163 @@
+"""`sallyport cert`, and what `doctor` says of certificates: no service is needed, and nothing is overwritten."""
+
+import json
+import ssl
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from sallyport.certs.authority import new_key
+from sallyport.certs.directory import Directory, present, read_certificates
+from tests.certs.conftest import data_dir, made
+from tests.cli import Service
+
+__all__ = ["data_dir", "made"]
+
+NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own")])
+
+
+@pytest.fixture
+def line(data_dir: Path) -> Service:
+    """The command line over a data directory with certificates; nothing runs."""
+    service = Service(data_dir, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    service.data_dir = data_dir
+    return service
+
+
+def told(line: Service, level: str, status: int = 0) -> list[str]:
+    """What the doctor finds about certificates at a level."""
+    done = line.cli("doctor", "--json")
+    assert done.returncode == status, done
+    found = [row for row in json.loads(done.stdout) if row["check"] == "certificates"]
+    return [row["finding"] for row in found if row["level"] == level]
+
+
+def test_from_nothing_to_a_client(tmp_path: Path) -> None:
+    """An authority, its PEM, a client, a list of both; a second authority is refused."""
+    line = Service(tmp_path)
+    assert line.cli("cert", "show").returncode == 1
+    line.ok("cert", "init", "--host", "radius.example.org")
+    assert line.cli("cert", "init").returncode == 1
+    pem = line.ok("cert", "show", "--ca")
+    assert ssl.PEM_cert_to_DER_cert(pem)
+    certificate, key = line.ok("cert", "issue", "ann@example.org").splitlines()
+    ssl.create_default_context().load_cert_chain(certificate, key)
+    shown = json.loads(line.ok("cert", "show", "--json"))
+    assert [(row["name"], row["kind"], row["state"]) for row in shown] == [
+        ("ann@example.org", "client", "valid"), ("radius.example.org", "server", "valid"),
+    ]  # fmt: skip
+
+
+def test_renew_and_revoke(line: Service) -> None:
+    """By name, and by the serial number that `show` prints."""
+    line.ok("cert", "renew")
+    line.ok("cert", "renew", "proxy.example.org")
+    serial = json.loads(line.ok("cert", "show", "--json"))[0]["serial"]
+    line.ok("cert", "revoke", serial)
+    line.ok("cert", "revoke", "proxy.example.org")
+    states = [(row["name"], row["state"]) for row in json.loads(line.ok("cert", "show", "--json"))]
+    assert states[:3] == [("ann@example.org", "revoked")] + [("proxy.example.org", "revoked")] * 2
+    assert line.cli("cert", "revoke", "bob").returncode == 1
+    assert line.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
+
+
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+
+def test_a_good_certificate(line: Service) -> None:
+    """Its names and its end, and nothing to look at."""
+    (fine,) = told(line, "ok")
+    assert "radius.example.org, 192.0.2.7, localhost, until " in fine
+    assert told(line, "warning") == []
+
+
+def test_none_is_a_problem_only_where_one_is_needed(tmp_path: Path) -> None:
+    """RadSec without a certificate does not start."""
+    assert told(Service(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
+    wanted = Service(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert told(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
+
+
+def test_what_ends_soon_and_what_has_ended(line: Service, data_dir: Path) -> None:
+    """The server's certificate, a client's and the revocation list, 30 days before."""
+    directory = Directory(data_dir)
+    directory.issue("soon.example.org", present() - timedelta(days=380))
+    directory.renew(None, (), present() - timedelta(days=380))
+    warnings = " ".join(told(line, "warning"))
+    for part in ("server.pem expires at", "the certificate of soon.example.org expires at", "crl.pem expires at"):
+        assert part in warnings
+    directory.renew(None, (), present() - timedelta(days=400))
+    problems = " ".join(told(line, "problem", status=1))
+    assert "server.pem expired at" in problems
+    assert "crl.pem expired at" in problems
+
+
+def test_a_key_of_another_certificate(line: Service, data_dir: Path) -> None:
+    """And one that others may read."""
+    key = data_dir / "certs" / "server.key"
+    key.write_bytes((data_dir / "certs" / "ca.key").read_bytes())
+    key.chmod(0o644)
+    problems = " ".join(told(line, "problem", status=1))
+    assert "server.key is not the key of the certificate" in problems
+    assert "server.key has mode 0644" in problems
+
+
+Change = Callable[[x509.CertificateBuilder], x509.CertificateBuilder]
+
+
+def _with(*extensions: x509.ExtensionType) -> Change:
+    def change(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
+        for each in extensions:
+            builder = builder.add_extension(each, critical=False)
+        return builder
+
+    return change
+
+
+SERVES = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+NAMED = x509.SubjectAlternativeName([x509.DNSName("own.example.org")])
+
+
+@pytest.mark.parametrize(
+    ("change", "bits", "days", "finding"),
+    [
+        (_with(SERVES), 2048, 300, "no host name as subject alternative name"),
+        (_with(NAMED), 2048, 300, "no extended key usage serverAuth"),
+        (_with(NAMED, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])), 2048, 300, "no extended key usage"),
+        (_with(NAMED, SERVES), 1024, 300, "1024 bits: too few"),
+        (_with(NAMED, SERVES), 2048, 900, "more than 825 days"),
+    ],
+    ids=["name", "usage", "client's", "weak", "long"],
+)
+def test_what_supplicants_refuse(
+    line: Service, data_dir: Path, change: Change, bits: int, days: int, finding: str
+) -> None:
+    """Each as the doctor calls it, in an own certificate."""
+    key = new_key(2048) if bits >= 2048 else rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    now: datetime = present()
+    builder = (
+        x509.CertificateBuilder(NAME, NAME, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=days))
+    )
+    own = change(builder).sign(key, hashes.SHA256())
+    (data_dir / "certs" / "server.pem").write_bytes(own.public_bytes(Encoding.PEM))
+    done = line.cli("doctor", "--json")
+    assert any(finding in row["finding"] for row in json.loads(done.stdout) if row["level"] != "ok"), done.stdout
+
+
+def test_a_chain_that_is_none(line: Service, data_dir: Path) -> None:
+    """What stands behind the certificate has not signed it."""
+    other = Directory(data_dir / "other")
+    other.make("Other", ["localhost"], present())
+    server = data_dir / "certs" / "server.pem"
+    pems = [read_certificates(server)[0], read_certificates(other.ca)[0]]
+    server.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in pems))
+    assert "has not signed it" in " ".join(told(line, "problem", status=1))

@@ -1,0 +1,187 @@
+"""`sallyport instance`, `sallyport group`, and import and export of instances and users."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.cli import SECRET, Service, add_client, add_domain, add_user
+from tests.endpoints.keys import ECDSA, ED25519
+from tests.radius_client import RadiusClient
+
+
+@pytest.fixture
+def domain(service: Service, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The id of a domain of the test's own."""
+    yield add_domain(service, request.node.name)
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def file(service: Service, text: str, name: str = "file.csv") -> str:
+    """A file with that text."""
+    path = Path(service.directory) / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def plan(service: Service, kind: str, path: str, domain: str, *options: str) -> list[tuple[int, str, str]]:
+    """What an import says of each row: line, action, and changes or reason."""
+    done = service.cli(kind, "import", path, "--domain", domain, "--json", *options)
+    rows = json.loads(done.stdout)["rows"]
+    return [(row["line"], row["action"], row["reason"] or ", ".join(row["changes"])) for row in rows]
+
+
+def test_an_instance_comes_and_goes(service: Service, domain: str) -> None:
+    """Added with an id on standard output, listed, found by a part of its address, removed."""
+    made = service.ok("instance", "add", "web", "--domain", domain, "--os", "1", "--private-ip", "10.0.0.1")
+    assert made.isdecimal()
+    again = service.cli("instance", "add", "WEB", "--domain", domain)
+    assert (again.returncode, again.stdout) == (1, "")
+    (row,) = json.loads(service.ok("instance", "list", "--domain", domain, "--search", "0.0.1", "--json"))
+    assert (row["id"], row["instanceName"], row["osName"], row["status"]) == (int(made), "web", "Linux", "Inactive")
+    assert "web" in service.ok("instance", "list", "--domain", domain)
+    assert "web" not in service.ok("instance", "list", "--domain", domain, "--search", "nowhere")
+    service.ok("instance", "remove", "Web", "--domain", domain)
+    assert service.cli("instance", "remove", "web", "--domain", domain).returncode == 1
+    for wrong in (("--public-ip", "hunter2"), ("--auth-type", "hunter2")):
+        refused = service.cli("instance", "add", "x", "--domain", domain, *wrong)
+        assert refused.returncode == 1 and "hunter2" not in refused.stderr
+
+
+def test_a_group_comes_and_goes(service: Service, domain: str) -> None:
+    """With its users, instances and status; all or none of what is assigned."""
+    made = service.ok("group", "add", "staff", "--domain", domain, "--ou", "People")
+    service.ok("instance", "add", "web", "--domain", domain)
+    add_user(service, domain, "ann")
+    service.ok("group", "assign", "Staff", "--domain", domain, "--user", "ann", "--instance", "web")
+    refused = service.cli("group", "assign", "staff", "--domain", domain, "--user", "ann", "--user", "eve", "--remove")
+    assert (refused.returncode, refused.stderr) == (1, "sallyport: user not found\n")
+    service.ok("group", "status", "staff", "Disabled", "--domain", domain)
+    (row,) = json.loads(service.ok("group", "list", "--domain", domain, "--json"))
+    assert (row["id"], row["users"], row["status"], row["ou"]) == (int(made), 1, "Disabled", "People")
+    assert row["credential_policy"] is None
+    (user,) = service.call("user.list", domain=domain)
+    assert (user["groups"], user["instances"]) == (["staff"], [])
+    service.ok("group", "assign", "staff", "--domain", domain, "--user", "ANN", "--remove")
+    assert "staff" in service.ok("group", "list", "--domain", domain, "--search", "TAF")
+    service.ok("group", "remove", "staff", "--domain", domain)
+    assert json.loads(service.ok("group", "list", "--domain", domain, "--json")) == []
+    assert service.cli("group", "assign", "staff", "--domain", domain).returncode == 2
+
+
+def test_instances_go_out_and_come_in(service: Service, domain: str) -> None:
+    """What is exported can be imported elsewhere, in both forms, also a name that a spreadsheet would run."""
+    fields = ("--os", "2", "--public-ip", "192.0.2.1", "--host-name", "w.example", "--auth-type", "ssh,did")
+    service.ok("instance", "add", "web, the first", "--domain", domain, *fields)
+    service.ok("instance", "add", "=1+1", "--domain", domain)
+    exported = service.ok("instance", "export", "--domain", domain)
+    assert [row["instanceName"] for row in table(exported)] == ["web, the first", "'=1+1"]
+    for form, name in ((), "out.csv"), (("--json",), "out.json"):
+        other = add_domain(service, f"{domain} {name}")
+        path = file(service, service.ok("instance", "export", "--domain", domain, *form), name)
+        service.ok("instance", "import", path, "--domain", other)
+        assert service.ok("instance", "export", "--domain", other) == exported
+        assert [action for _, action, _ in plan(service, "instance", path, other)] == ["unchanged", "unchanged"]
+
+
+def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
+    """It names what would change; the import itself does that and nothing else."""
+    service.ok("instance", "add", "old", "--domain", domain, "--public-ip", "192.0.2.1")
+    path = file(service, "Instance_Name,os_id,PUBLICIP\nOld,2,\nnew,,192.0.2.2\n")
+    expected = [(2, "changed", "name, os_id"), (3, "new", "")]
+    assert plan(service, "instance", path, domain, "--dry-run") == expected
+    assert len(service.call("instance.list", domain=domain)) == 1
+    done = service.cli("instance", "import", path, "--domain", domain)
+    assert done.returncode == 0 and "1 changed, 1 new" in done.stderr
+    rows = {row["instanceName"]: row for row in service.call("instance.list", domain=domain)}
+    assert (rows["Old"]["osId"], rows["Old"]["publicIp"], rows["new"]["publicIp"]) == (2, "192.0.2.1", "192.0.2.2")
+
+
+def test_refused_lines_are_named(service: Service, domain: str) -> None:
+    """With line and reason, never with the value; nothing is imported, unless they are to be left out."""
+    path = file(service, "instanceName,publicIp\ngood,\nbad,hunter2\n,192.0.2.1\nGOOD,192.0.2.9\n")
+    expected = [
+        (2, "new", ""),
+        (3, "refused", "invalid publicIp; publicIp: an IP address"),
+        (4, "refused", "missing instanceName; instanceName: Field required"),
+        (5, "refused", "the name is used twice: the first counts"),
+    ]
+    assert plan(service, "instance", path, domain) == expected
+    refused = service.cli("instance", "import", path, "--domain", domain)
+    assert refused.returncode == 1 and "3 of 4" in refused.stderr
+    assert "hunter2" not in refused.stdout + refused.stderr
+    assert service.call("instance.list", domain=domain) == []
+    service.ok("instance", "import", path, "--domain", domain, "--skip-refused")
+    assert [row["instanceName"] for row in service.call("instance.list", domain=domain)] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("instanceName,colour\na,red\n", "unknown column colour"),
+        ("instanceName,osId\na\n", "line 2 has more or fewer cells"),
+        ("instanceName\na,b\n", "line 2 has more or fewer cells"),
+        ('instanceName\n"a\n', "unexpected end of data"),
+        ("[1]", "entry 1 is no object"),
+        ('[{"instanceName": ', "Expecting value"),
+    ],
+)
+def test_what_is_no_file(service: Service, domain: str, text: str, told: str) -> None:
+    """One line on standard error says where and why, and nothing is done."""
+    done = service.cli("instance", "import", file(service, text), "--domain", domain)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_users_come_in_and_log_in(service: Service, domain: str) -> None:
+    """With their passwords, keys, instances and groups; a changed password holds for the next login."""
+    add_client(service, f"gate {domain}", "127.7.0.77", domain)
+    service.ok("instance", "add", "web", "--domain", domain)
+    service.ok("group", "add", "staff", "--domain", domain)
+    row = {"userName": "bob", "password": "first", "sshKey": [f"{ED25519} a", f"{ECDSA} b"], "did": "did:web:x"}
+    rows = [{**row, "instances": ["web"], "groups": ["staff"], "privilegedUser": "yes"}, {"userName": "carl"}]
+    path = file(service, json.dumps(rows), "users.json")
+    assert [action for _, action, _ in plan(service, "user", path, domain)] == ["new", "new"]
+    with RadiusClient(service.ports.auth, SECRET, source="127.7.0.77") as gate:
+        assert gate.login("bob", "first") == ACCESS_ACCEPT
+        path = file(service, "userName,password\nbob,'=1+1\n")
+        assert plan(service, "user", path, domain) == [(2, "changed", "password")]
+        assert (gate.login("bob", "first"), gate.login("bob", "'=1+1")) == (ACCESS_REJECT, ACCESS_ACCEPT)
+    (listed, _) = service.call("user.list", domain=domain)
+    assert (listed["instances"], listed["groups"], listed["privileged"]) == (["web"], ["staff"], "yes")
+
+
+def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> None:
+    """Neither a password nor a seed; the rest comes in elsewhere as it went out, in both forms."""
+    service.ok("instance", "add", "web", "--domain", domain)
+    row = {"userName": "bob", "password": "hunter2", "motp": "JBSWY3DPEHPK3PXP", "instances": "web"}
+    keys = f"{ED25519} a, {ECDSA} b"
+    path = file(service, json.dumps([{**row, "sshKey": keys.replace(", ", "\n"), "userType": "Admin"}]), "in.json")
+    service.ok("user", "import", path, "--domain", domain)
+    for form, name in ((), "out.csv"), (("--json",), "out.json"):
+        exported = service.ok("user", "export", "--domain", domain, *form)
+        assert "hunter2" not in exported and "JBSWY3DPEHPK3PXP" not in exported
+        other = add_domain(service, f"{domain} {name}")
+        service.ok("instance", "add", "web", "--domain", other)
+        service.ok("user", "import", file(service, exported, name), "--domain", other)
+        assert service.ok("user", "export", "--domain", other, *form) == exported
+    (told,) = table(service.ok("user", "export", "--domain", domain))
+    assert (told["userName"], told["userType"], told["sshKey"]) == ("bob", "Admin", keys)
+
+
+def test_a_long_file(service: Service, domain: str) -> None:
+    """Longer than what is asked for at once, in and out."""
+    names = [f"host-{number:04}" for number in range(1203)]
+    path = file(service, "\n".join(["instanceName", *names]))
+    done = service.cli("instance", "import", path, "--domain", domain)
+    assert done.returncode == 0 and "1203 new" in done.stderr
+    exported = table(service.ok("instance", "export", "--domain", domain))
+    assert [row["instanceName"] for row in exported] == names

@@ -1,0 +1,66 @@
+"""`sallyport lockout`: list and remove."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli import Service
+from tests.radius_client import RadiusClient
+
+REJECT, ACCEPT = 3, 2
+SECRET = "a long secret"
+
+
+@pytest.fixture
+def nas(service: Service) -> Iterator[RadiusClient]:
+    """A client of the domain vault, which has the user kim; made by the first test."""
+    if not any(each["name"] == "vault" for each in service.call("domain.list")):
+        service.ok("domain", "add", "vault", "--org", "1", "--tenant", "1")
+        service.ok("user", "add", "kim", "--domain", "vault", "--password", "-", input="hello\n")
+        address = ("--address", "127.0.0.77", "--secret", SECRET)
+        service.ok("client", "add", "door", *address, "--org", "1", "--tenant", "1", "--domain", "vault")
+    with service.radius(SECRET, source="127.0.0.77") as client:
+        yield client
+
+
+def lock_out(nas: RadiusClient) -> None:
+    """Ten wrong passwords of kim's, and the right one is refused."""
+    for number in range(10):
+        assert nas.login("kim", f"wrong {number}") == REJECT
+    assert nas.login("kim", "hello") == REJECT
+
+
+def test_list_and_remove(service: Service, nas: RadiusClient) -> None:
+    """Who is locked out is listed, and gets in once it is removed; the second time it is told that nobody was."""
+    assert json.loads(service.ok("lockout", "list", "--json")) == []
+    lock_out(nas)
+    (row,) = json.loads(service.ok("lockout", "list", "--json"))
+    assert (row["domain"], row["kind"], row["name"], row["failures"]) == ("vault", "user", "kim", 10)
+    assert "kim" in service.ok("lockout", "list", "--domain", "vault")
+    assert service.ok("lockout", "remove", "--domain", "vault", "--user", "kim") == ""
+    assert nas.login("kim", "hello") == ACCEPT
+    done = service.cli("lockout", "remove", "--domain", "vault", "--user", "kim")
+    assert (done.returncode, done.stderr) == (0, "was not locked out\n")
+
+
+def test_a_restore_brings_back_who_was_locked_out(service: Service, nas: RadiusClient, tmp_path: Path) -> None:
+    """And nobody else: the store that is restored is what holds, at once."""
+    before, locked = str(tmp_path / "before.db"), str(tmp_path / "locked.db")
+    service.ok("db", "backup", before)
+    lock_out(nas)
+    service.ok("db", "backup", locked)
+    service.ok("db", "restore", before, "--yes")
+    assert nas.login("kim", "hello") == ACCEPT
+    service.ok("db", "restore", locked, "--yes")
+    assert nas.login("kim", "hello") == REJECT
+    service.ok("lockout", "remove", "--domain", "vault", "--user", "KIM")
+    assert nas.login("kim", "hello") == ACCEPT
+
+
+def test_wrong_usage(service: Service) -> None:
+    """Neither a user nor a station, or both; an unknown domain."""
+    assert service.cli("lockout", "remove", "--domain", "default").returncode == 2
+    assert service.cli("lockout", "remove", "--domain", "default", "--user", "a", "--station", "b").returncode == 2
+    assert service.cli("lockout", "list", "--domain", "nowhere").returncode == 1

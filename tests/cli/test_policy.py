@@ -1,0 +1,142 @@
+"""`sallyport policy`: what it prints, and what it keeps."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cli import OTHER_TENANT, TENANT, Service, add_domain
+from tests.service import RunningService
+
+RULES = {
+    "template": "templateName", "min-len": "minLen", "max-len": "maxLen", "first-char": "firstChar",
+    "allow-upper-lower": "allowUpperLower", "allow-special": "allowSpecial", "allow-numeric": "allowNumeric",
+    "minlen": "minlen", "dcredit": "dcredit", "ucredit": "ucredit", "lcredit": "lcredit", "ocredit": "ocredit",
+    "minclass": "minclass", "maxrepeat": "maxrepeat", "maxclassrepeat": "maxclassrepeat",
+    "maxsequence": "maxsequence", "usercheck": "usercheck",
+}  # fmt: skip
+VALUES = ("server", "8", "16", "digit", "no", "no", "yes", "9", "-1", "-2", "1", "0", "3", "2", "4", "5", "1")
+
+
+def policies(service: RunningService, *tenant: str) -> dict[str, dict[str, Any]]:
+    """The policies of a tenant by name."""
+    found = json.loads(service.ok("policy", "list", *(tenant or TENANT), "--json"))
+    return {each["policyName"]: each for each in found}
+
+
+def add(service: RunningService, name: str, *options: str) -> str:
+    """A policy; its id."""
+    return service.ok("policy", "add", name, *TENANT, *options).strip()
+
+
+@pytest.fixture(scope="module")
+def machine(service: Service) -> str:
+    """A machine of the first tenant."""
+    made = service.call("token.create", org=1, tenant=1, role="operator")
+    answer = httpx.post(
+        f"http://127.0.0.1:{service.ports.http}/api/v1/instances/addInstance",
+        headers={"x-authorization": made["token"]},
+        json={"domainId": int(add_domain(service, "machines")), "instanceName": "web", "osId": 1},
+        trust_env=False,
+    )
+    return str(answer.json()["instanceId"])
+
+
+def test_add_prints_the_id_alone(service: Service) -> None:
+    """Standard output is the policyId and a line end; the list has it, in this tenant alone."""
+    added = service.program("policy", "add", "printed", *TENANT)
+    assert (added.returncode, added.stderr) == (0, "")
+    assert added.stdout == f"{policies(service)['printed']['id']}\n"
+    assert policies(service, *OTHER_TENANT) == {}
+
+
+def test_every_option_is_kept_and_cleared(service: Service) -> None:
+    """Under the name that the API has for it; what update does not name stays, what is empty is taken away."""
+    options = [text for pair in zip((f"--{name}" for name in RULES), VALUES, strict=True) for text in pair]
+    policy = add(service, "all", *options)
+    kept = {"policyName": "all", **dict(zip(RULES.values(), VALUES, strict=True))}
+    assert policies(service)["all"] == {"id": int(policy), **kept, "instances": []}
+    assert "minLen=8 maxLen=16 firstChar=digit" in service.ok("policy", "list", *TENANT)
+    service.ok("policy", "update", policy, *TENANT, "--name", "few", "--min-len", "9", "--max-len", "")
+    changed = {**kept, "policyName": "few", "minLen": "9", "maxLen": ""}
+    assert policies(service)["few"] == {"id": int(policy), **changed, "instances": []}
+    service.ok("policy", "update", policy, *TENANT, *[each for name in RULES for each in (f"--{name}", "")])
+    empty = {"policyName": "few", **dict.fromkeys(RULES.values(), "")}
+    assert policies(service)["few"] == {"id": int(policy), **empty, "instances": []}
+
+
+def test_policies_are_assigned(service: Service, machine: str) -> None:
+    """Machines have several, and lose them again."""
+    one, two = add(service, "one"), add(service, "two")
+    for policy in (one, two, two):
+        service.ok("policy", "assign", policy, machine, *TENANT)
+    assert [policies(service)[name]["instances"] for name in ("one", "two")] == [[int(machine)], [int(machine)]]
+    service.ok("policy", "unassign", one, machine, *TENANT)
+    assert policies(service)["one"]["instances"] == []
+    service.ok("policy", "unassign", two, machine, *TENANT)
+
+
+def test_policies_are_removed(service: Service) -> None:
+    """Several at once, all or none; another tenant's do not exist."""
+    ids = [add(service, "first"), add(service, "second")]
+    assert service.cli("policy", "remove", *ids, *OTHER_TENANT).returncode == 1
+    assert service.cli("policy", "remove", *ids, "999999", *TENANT).returncode == 1
+    assert {"first", "second"} <= policies(service).keys()
+    service.ok("policy", "remove", *ids, *TENANT)
+    assert not {"first", "second"} & policies(service).keys()
+
+
+def test_a_password_is_validated(service: Service, machine: str) -> None:
+    """Met: exit code 0 and nothing on standard output. Not met: 1, and each rule; the password is nowhere."""
+    validate = ("policy", "validate", machine, *TENANT, "--password", "-")
+    met = service.cli(*validate, input="Abcdef1x\n")
+    assert (met.returncode, met.stdout, met.stderr) == (0, "", "the password meets the policy\n")
+    policy = add(service, "named", "--usercheck", "1", "--min-len", "12")
+    service.ok("policy", "assign", policy, machine, *TENANT)
+    wrong = service.cli(*validate, "--user", "hunt", input="hunter2\n")
+    assert wrong.returncode == 1
+    assert "minLen" in wrong.stdout and "usercheck" in wrong.stdout
+    assert "hunter2" not in wrong.stdout + wrong.stderr
+    listed = service.cli(*validate, "--json", input=b"\xff\n")
+    assert [each["rule"] for each in json.loads(listed.stdout)] == ["minLen", "palindrome"]
+    assert json.loads(service.cli(*validate, "--json", input="long enough for it\n").stdout) == []
+    service.ok("policy", "remove", policy, *TENANT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("add", "x"), 2, "--org"),
+        (("add", "x", *TENANT, "--min-len", "many"), 1, "invalid minLen"),
+        (("add", "x", *TENANT, "--min-len", "9", "--max-len", "8"), 1, "invalid maxLen"),
+        (("add", "", *TENANT), 1, "invalid policyName"),
+        (("update", "999999", *TENANT, "--minlen", "8"), 1, "policy not found"),
+        (("remove", *TENANT), 2, "POLICY_IDS"),
+        (("assign", "999999", "1", *TENANT), 1, "not found"),
+        (("assign", "1", *TENANT), 2, "INSTANCE_IDS"),
+        (("validate", "999999", *TENANT, "--password", "-"), 1, "instance not found"),
+        (("validate", "1", *TENANT, "--password", "hunter2"), 2, "--password takes - only"),
+        (("validate", "1", *TENANT), 2, "standard input"),
+    ],
+)
+def test_refusals(service: Service, arguments: tuple[str, ...], status: int, says: str) -> None:
+    """What the service refuses is 1, what is not understood is 2; nothing on standard output."""
+    refused = service.cli("policy", *arguments, input="password\n")
+    assert (refused.returncode, refused.stdout) == (status, "")
+    assert says in refused.stderr
+
+
+def test_a_name_is_one_policys(service: Service) -> None:
+    """The second one is refused, in any case."""
+    add(service, "Taken")
+    refused = service.cli("policy", "add", "TAKEN", *TENANT)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "of this name" in refused.stderr
+
+
+def test_without_a_service(stopped: RunningService) -> None:
+    """Policies can be made where the service is down, too."""
+    policy = add(stopped, "early", "--minclass", "3")
+    kept = policies(stopped)["early"]
+    assert (kept["id"], kept["minclass"]) == (int(policy), "3")

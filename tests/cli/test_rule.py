@@ -1,0 +1,123 @@
+"""`sallyport rule`: what it prints, and what it keeps."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli import TENANT, Service, add_domain
+from tests.service import RunningService
+
+
+@pytest.fixture(scope="module")
+def corp(service: Service) -> str:
+    """A domain of these tests."""
+    return add_domain(service, "corp")
+
+
+def rules(service: Service, domain: str = "corp") -> list[dict[str, Any]]:
+    """Its rules in the order in which they are read."""
+    found: list[dict[str, Any]] = json.loads(service.ok("rule", "list", "--domain", domain, "--json"))
+    return found
+
+
+def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
+    """Standard output is the ruleId and a line end; the API lists the rule under it."""
+    add_domain(service, "printed")
+    added = service.program("rule", "add", "staff", "--domain", "printed", "--action", "block", "--user", "ann")
+    assert (added.returncode, added.stderr) == (0, "")
+    assert added.stdout.strip().isdecimal() and added.stdout.endswith("\n")
+    (kept,) = rules(service, "printed")
+    assert (kept["id"], kept["name"], kept["action"], kept["users"]) == (int(added.stdout), "staff", "block", ["ann"])
+
+
+def test_every_option_is_kept(service: Service, corp: str) -> None:
+    """Each scope may be repeated; a time is days, from and until, and a zone."""
+    service.ok(
+        "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
+        "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--client", "192.0.2.0/24",
+        "--product", "Cisco ISE", "--medium", "wireless", "--station", "AA-BB-CC-DD-EE-FF", "--service-type", "Login",
+        "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
+    )  # fmt: skip
+    kept = next(each for each in rules(service) if each["name"] == "all")
+    del kept["id"]
+    assert kept == {
+        "name": "all", "action": "mfa_required", "priority": 7, "enabled": False, "users": ["a", "b"], "groups": ["g"],
+        "ous": ["OU=x"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
+        "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
+        "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
+        "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
+    }  # fmt: skip
+    table = service.ok("rule", "list", "--domain", corp)
+    assert "user a, b; group g;" in table and "22:00-06:00 Europe/Berlin" in table
+    assert "vlan 20, Filter-Id=x=y" in table
+
+
+def test_update_keeps_and_clears(service: Service, corp: str) -> None:
+    """What is not given stays, an empty value clears; the others of the domain stay as they are."""
+    rule = service.ok(
+        "rule", "add", "old", "--domain", corp, "--action", "allow", "--user", "ann", "--time", "mon", "--vlan", "5",
+        "--reply", "Class=a",
+    ).strip()  # fmt: skip
+    service.ok("rule", "update", rule, "--domain", corp, "--name", "new", "--action", "block", "--group", "g")
+    kept = next(each for each in rules(service) if each["id"] == int(rule))
+    assert (kept["name"], kept["action"], kept["users"], kept["groups"], kept["vlan"]) == (
+        "new", "block", ["ann"], ["g"], "5",
+    )  # fmt: skip
+    service.ok(
+        "rule", "update", rule, "--domain", corp, "--user", "", "--time", "", "--vlan", "", "--reply", "", "--disabled"
+    )
+    kept = next(each for each in rules(service) if each["id"] == int(rule))
+    assert (kept["users"], kept["groups"], kept["time"], kept["vlan"], kept["replyAttributes"], kept["enabled"]) == (
+        [], ["g"], None, "", [], False,
+    )  # fmt: skip
+    service.ok("rule", "update", rule, "--domain", corp, "--enabled")
+    assert next(each for each in rules(service) if each["id"] == int(rule))["enabled"]
+
+
+def test_the_list_is_in_reading_order(service: Service) -> None:
+    """The most specific first, then by priority."""
+    add_domain(service, "ordered")
+    for name, options in (("all", ()), ("first of all", ("--priority", "1")), ("ann", ("--user", "ann"))):
+        service.ok("rule", "add", name, "--domain", "ordered", "--action", "allow", *options)
+    assert [each["name"] for each in rules(service, "ordered")] == ["ann", "first of all", "all"]
+    assert "everybody" in service.ok("rule", "list", "--domain", "ordered")
+
+
+def test_rules_are_removed(service: Service) -> None:
+    """Several at once, all or none; another domain's does not exist."""
+    add_domain(service, "removed")
+    ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "allow").strip() for _ in range(2)]
+    assert service.cli("rule", "remove", *ids, "999999", "--domain", "removed").returncode == 1
+    assert len(rules(service, "removed")) == 2
+    service.ok("rule", "remove", *ids, "--domain", "removed")
+    assert rules(service, "removed") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("add", "r", "--action", "allow", "--domain", "nowhere"), 1, "no domain nowhere"),
+        (("add", "r", "--action", "deny", "--domain", "corp"), 2, "deny"),
+        (("add", "r", "--domain", "corp"), 2, "--action"),
+        (("add", "r", "--action", "allow"), 2, "--domain"),
+        (("add", "r", "--action", "allow", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
+        (("add", "r", "--action", "allow", "--domain", "corp", "--reply", "State=x"), 1, "State is not set by a rule"),
+        (("add", "r", "--action", "allow", "--domain", "corp", "--time", "mon Mars/Base"), 1, "invalid timezone"),
+        (("add", "r", "--action", "allow", "--domain", "corp", "--time", "UTC Mars/Base"), 2, "--time"),
+        (("update", "999999", "--domain", "corp"), 1, "rule not found"),
+        (("remove", "--domain", "corp"), 2, "RULE_IDS"),
+    ],
+)
+def test_refusals(service: Service, corp: str, arguments: tuple[str, ...], status: int, says: str) -> None:
+    """What the service refuses is 1, what is not understood is 2; nothing on standard output."""
+    refused = service.cli("rule", *arguments)
+    assert (refused.returncode, refused.stdout) == (status, "")
+    assert says in refused.stderr
+
+
+def test_without_a_service(stopped: RunningService) -> None:
+    """Rules can be made where the service is down, too."""
+    stopped.ok("domain", "add", "early", *TENANT)
+    rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block").strip()
+    assert json.loads(stopped.ok("rule", "list", "--domain", "early", "--json"))[0]["id"] == int(rule)

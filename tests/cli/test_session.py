@@ -1,0 +1,103 @@
+"""`sallyport session`: who is connected, in every form, and what their devices are asked."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
+from tests.cli import SECRET, Service, add_client, add_domain
+from tests.dynamic.nas import answer, thread_nas
+from tests.inventory.sessions.records import octets
+from tests.radius_client import RadiusClient
+
+HOSTILE = "\x1b]0;owned\x07=cmd|'/c calc'!A1"
+START, STOP = 1, 2
+
+
+@pytest.fixture(scope="module")
+def domain(service: Service) -> Iterator[str]:
+    """A domain with two live sessions and a past one."""
+    made = add_domain(service, "lobby")
+    add_client(service, "ap", "127.8.3.1", "lobby")
+    records = [(START, "s1", "ann"), (START, "s2", HOSTILE), (START, "s3", "cid"), (STOP, "s3", "cid")]
+    with RadiusClient(service.ports.acct, SECRET, source="127.8.3.1") as client:
+        for number, (status, session, user) in enumerate(records):
+            body = octets(status, session.encode(), USER_NAME=user, NAS_IDENTIFIER="ap-1")
+            request = encode_request(ACCOUNTING_REQUEST, number, client.secret, body)
+            assert client.exchange(request)[0] == ACCOUNTING_RESPONSE
+    yield made
+
+
+def users(service: Service, *options: str) -> list[object]:
+    """The users of a list, newest session first."""
+    return [each["userName"] for each in json.loads(service.ok("session", "list", "--json", *options))]
+
+
+def test_what_is_listed(service: Service, domain: str) -> None:
+    """Of a domain by name or id, live ones, those of a user; without a domain those of all."""
+    assert users(service, "--domain", "lobby") == ["cid", HOSTILE, "ann"]
+    assert users(service, "--domain", domain, "--live") == [HOSTILE, "ann"]
+    assert users(service, "--domain", domain, "--user", "CID") == ["cid"]
+    assert set(users(service)) >= {"cid", "ann"}
+    (row,) = json.loads(service.ok("session", "list", "--json", "--user", "ann", "--domain", "lobby"))
+    assert (row["domain"], row["device_name"], row["state"]) == ("lobby", "ap-1", "live")
+
+
+def test_nothing_hostile_reaches_a_terminal_or_a_spreadsheet(service: Service, domain: str) -> None:
+    """What a device says is shown without control characters, in the table and as CSV."""
+    for form in ((), ("--csv",)):
+        told = service.ok("session", "list", "--domain", domain, *form)
+        assert "\x1b" not in told and "\x07" not in told
+    rows = list(csv.DictReader(io.StringIO(service.ok("session", "list", "--domain", domain, "--csv"))))
+    assert [(row["domain"], row["userName"], row["state"]) for row in (rows[0], rows[2])] == [
+        ("lobby", "cid", "stopped"), ("lobby", "ann", "live"),
+    ]  # fmt: skip
+
+
+def test_a_device_is_asked(service: Service, domain: str) -> None:
+    """To end a session, all of a user's, or to change one: its answer is printed, and a no is a failure."""
+    address = "127.8.3.2"
+    with thread_nas(lambda request, _: [answer(request, request[0] + 1, secret=SECRET.encode())], address) as nas:
+        add_client(service, "wlc", address, "lobby", coa_port=nas.port)
+        with RadiusClient(service.ports.acct, SECRET, source=address) as client:
+            body = octets(START, b"t1", USER_NAME="tom", NAS_IDENTIFIER="wlc-1")
+            assert client.exchange(encode_request(ACCOUNTING_REQUEST, 1, client.secret, body))[0]
+        (row,) = json.loads(service.ok("session", "list", "--json", "--user", "tom", "--domain", "lobby"))
+        session = str(row["sessionId"])
+        (done,) = json.loads(service.ok("session", "disconnect", session, "--json"))
+        assert (done["sessionId"], done["outcome"]) == (row["sessionId"], "ack")
+        assert "ack" in service.ok("session", "disconnect", "--user", "TOM", "--domain", "lobby")
+        assert "ack" in service.ok("session", "change", session, "--set", "Filter-Id=a=b")
+        assert [request[0] for request in nas.requests] == [40, 40, 43]
+        assert nas.requests[-1].endswith(b"a=b")
+        nas.script = lambda request, _: [answer(request, request[0] + 2, secret=SECRET.encode())]
+        refused = service.cli("session", "disconnect", session)
+    assert refused.returncode == 1
+    assert "nak" in refused.stdout
+    assert "1 of 1 session(s) not done" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong", [(), ("1", "--user", "ann"), ("--user", "ann"), ("1", "--domain", "lobby"), ("x",), ("0",)]
+)
+def test_whose_session_must_be_said(service: Service, wrong: tuple[str, ...]) -> None:
+    """By its id, or by user and domain."""
+    assert service.cli("session", "disconnect", *wrong).returncode == 2
+
+
+def test_a_session_that_is_not_there(service: Service) -> None:
+    """Is told in a line."""
+    for words in (("disconnect", "99999"), ("change", "99999", "--set", "Filter-Id=x")):
+        done = service.cli("session", *words)
+        assert (done.returncode, "session not found" in done.stderr) == (1, True)
+    assert service.cli("session", "change", "1", "--set", "Filter-Id").returncode == 2
+
+
+def test_an_unknown_domain(service: Service, domain: str) -> None:
+    """Is told in a line."""
+    done = service.cli("session", "list", "--domain", "nowhere")
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr

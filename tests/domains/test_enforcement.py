@@ -1,0 +1,66 @@
+"""Switching a domain with its consequences known."""
+
+import pytest
+
+from sallyport.base.errors import StoreError
+from sallyport.domains.enforcement import NOT_FORESEEN, Enforcement, Switch
+from sallyport.domains.impact import Counts, DeviceImpact, Effect, Impact, NotClean, Tally, UserImpact
+from sallyport.domains.model import Fallback, Mode
+from tests.areas import Areas
+
+
+class Told:
+    """Foresight that says what a test wants. denied: how many; None: the store takes too long."""
+
+    def __init__(self, denied: int | None) -> None:
+        self.denied = denied
+        self.asked: list[str | None] = []
+
+    async def impact(self, domain_id: int, *, days: int = 30, fallback: str | None = None) -> Impact:
+        """The same for every domain."""
+        self.asked.append(fallback)
+        if self.denied is None:
+            raise StoreError("too long")
+        users = [
+            UserImpact(user="ann", outcome=Effect.REJECT, reason="not enrolled", logins=2, lastSeen=""),
+            UserImpact(user="bob", outcome=Effect.CHALLENGE, reason="", logins=2, lastSeen=""),
+            UserImpact(user="eve", outcome=Effect.REJECT, reason="unknown user", logins=2, lastSeen="", gone=True),
+        ]
+        devices = [DeviceImpact(device_id=7, device_name="vpn", outcome=Effect.REJECT, reason="blocked by rule")]
+        counts = Counts(users=Tally(reject=2, challenge=1), devices=Tally(reject=1), denied=self.denied)
+        return Impact(users=users, devices=devices, counts=counts, logins=6, since="a", until="b", policyVersion=1)
+
+
+async def test_enforcing_tells_its_impact(areas: Areas) -> None:
+    """To enforce alone; where it cannot be told the switch holds all the same, with a warning."""
+    for denied, mode, told in ((3, Mode.ENFORCE, True), (3, Mode.MONITOR, False), (None, Mode.ENFORCE, False)):
+        switched = await Enforcement(areas.domains, Told(denied)).switch(areas.domain, Switch(mode, Fallback.ALLOW))
+        assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
+        assert (switched.impact is not None) is told
+        assert (NOT_FORESEEN in switched.warnings) is (denied is None)
+
+
+async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
+    """Otherwise the domain stays as it is, and the refusal names them, but for those that no mode lets in. It is asked
+    with the fallback that is to hold."""
+    foresight = Told(2)
+    enforcement = Enforcement(areas.domains, foresight)
+    with pytest.raises(NotClean) as refused:
+        await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.ALLOW, require_clean=True))
+    domain = areas.domains.table.by_id[areas.domain]
+    assert (domain.mode, domain.fallback, foresight.asked) == (Mode.MONITOR, Fallback.DENY, ["allow"])
+    assert refused.value.status == 409
+    assert refused.value.details == {
+        "users": [{"user": "ann", "outcome": "reject", "reason": "not enrolled", "logins": 2, "lastSeen": ""}],
+        "devices": [{"device_id": 7, "device_name": "vpn", "outcome": "reject", "reason": "blocked by rule"}],
+    }
+    foresight.denied = 0
+    switched = await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
+    assert (switched.domain.mode, switched.impact is not None, len(foresight.asked)) == (Mode.ENFORCE, True, 2)
+
+
+async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:
+    """A switch that rests on the impact is not made without it."""
+    with pytest.raises(StoreError):
+        await Enforcement(areas.domains, Told(None)).switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
+    assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR

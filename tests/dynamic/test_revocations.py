@@ -1,0 +1,213 @@
+"""Who loses their access loses their sessions, in domains that say so."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from sallyport.base.errors import NotFound
+from sallyport.domains.model import Mode
+from sallyport.dynamic.revocations import Revocations
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.users.model import Removal
+from sallyport.login.rules.model import Action as Verdict
+from sallyport.login.rules.model import RuleFields
+from tests.areas import Areas
+from tests.dynamic.nas import FakeNas, ack, nak, running_nas
+from tests.dynamic.world import Device, device, session, trail
+
+LOCAL = "127.0.0.1"
+PASSWORD = b"the password"
+
+
+@asynccontextmanager
+async def at_work(areas: Areas) -> AsyncIterator[None]:
+    """Revocations are carried out for the time of the block."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.revocations.run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
+    """A NAS of the domain corp, which disconnects, that obeys."""
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        yield nas, await device(areas, client, LOCAL, NAS_IDENTIFIER=b"ap-1")
+
+
+async def left(areas: Areas) -> int:
+    """How many revocations are not done."""
+    return await areas.store.read(lambda tx: tx.value(int, "select count(*) from revocations") or 0)
+
+
+async def done(areas: Areas) -> None:
+    """Wait until all are."""
+    with trio.fail_after(60):
+        while await left(areas):
+            await trio.sleep(0.02)
+
+
+def ended(nas: FakeNas) -> list[bytes]:
+    """The sessions that the NAS was to end, by their Acct-Session-Ids."""
+    return sorted(nas.values(number)[44] for number in range(len(nas.requests)))
+
+
+async def test_a_user_who_is_deleted(areas: Areas) -> None:
+    """Loses the sessions at any device of the tenant, by the names that mean this user there, and nobody else does."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    async with nas_of(areas) as (nas, corp):
+        client = areas.clients.table.find(LOCAL)
+        assert client is not None
+        elsewhere = await device(areas, client, LOCAL, domain=branch, NAS_IDENTIFIER=b"ap-2")
+        for name in ("ann", "bob"):
+            await areas.users.add(areas.domain, name, PASSWORD)
+        await session(areas, corp, "1", USER_NAME="ann")
+        await session(areas, corp, "2", USER_NAME="CORP\\ann")
+        await session(areas, elsewhere, "3", USER_NAME="ann@corp")
+        await session(areas, elsewhere, "4", USER_NAME="ann")  # of the domain branch
+        await session(areas, corp, "5", USER_NAME="bob")
+        async with at_work(areas):
+            await areas.users.remove(areas.domain, "ann")
+            await done(areas)
+    assert ended(nas) == [b"1", b"2", b"3"]
+    told = await trail(areas)
+    assert len(told) == 3
+    assert json.loads(told[0][2]) == {"reason": [None, "the user was deleted"], "outcome": [None, "ack"]}
+
+
+async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
+    """Leaves the sessions alone; that is what a new domain does."""
+    async with nas_of(areas) as (nas, corp):
+        await areas.domains.set_disconnect_on_revoke(areas.domain, False)
+        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await session(areas, corp, "1", USER_NAME="ann")
+        await areas.users.remove(areas.domain, "ann")
+        assert await left(areas) == 0
+        assert nas.requests == []
+
+
+async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
+    """It is kept in the transaction of the deletion: all or none of them."""
+    async with nas_of(areas):
+        ann = await areas.users.add(areas.domain, "ann", PASSWORD)
+        with pytest.raises(NotFound):
+            await areas.accounts.remove(areas.domain, [Removal(ann, "", 0), Removal(ann + 1000, "", 0)])
+        assert await left(areas) == 0
+
+
+async def test_it_survives_a_restart(areas: Areas) -> None:
+    """What was kept and not done is done by the next one that runs."""
+    async with nas_of(areas) as (nas, corp):
+        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await session(areas, corp, "1", USER_NAME="ann")
+        await areas.users.remove(areas.domain, "ann")
+        assert await left(areas) == 1
+        assert nas.requests == []
+        areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock)
+        async with at_work(areas):
+            await done(areas)
+        assert ended(nas) == [b"1"]
+
+
+async def test_a_session_that_begins_late(areas: Areas) -> None:
+    """Of a login that was let in just before is ended too, and the others are not asked about again."""
+    areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0)
+    async with nas_of(areas) as (nas, corp), at_work(areas):
+        await session(areas, corp, "early", USER_NAME="ann")
+        await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, ["ann"], "a test"))
+        await done(areas)
+        await session(areas, corp, "late", USER_NAME="ann")
+        with trio.fail_after(60):
+            while len(nas.requests) < 2:
+                await trio.sleep(0.02)
+        assert [nas.values(number)[44] for number in (0, 1)] == [b"early", b"late"]
+
+
+async def test_a_nas_that_refuses(areas: Areas) -> None:
+    """Is told, and not asked for ever."""
+    async with nas_of(areas) as (nas, corp):
+        nas.script = nak(504)
+        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await session(areas, corp, "1", USER_NAME="ann")
+        async with at_work(areas):
+            await areas.users.remove(areas.domain, "ann")
+            await done(areas)
+        assert len(nas.requests) == 1
+    ((_, _, changes),) = await trail(areas)
+    assert json.loads(changes)["error"] == [None, "Session-Context-Not-Removable"]
+
+
+async def test_more_users_than_are_done_at_once(areas: Areas) -> None:
+    """All of them lose their sessions."""
+    async with nas_of(areas) as (nas, corp):
+        for number in range(150):
+            await session(areas, corp, str(number), USER_NAME=f"u{number}")
+        async with at_work(areas):
+            people = [f"u{number}" for number in range(150)]
+            await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, people, "a test"))
+            await done(areas)
+        assert len(set(ended(nas))) == 150
+
+
+async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
+    """The group ops of ann and bob, who have sessions; its id, and theirs. A login rule names it."""
+    ids = {name: await areas.users.add(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
+    for name in ids:
+        await session(areas, corp, name, USER_NAME=name)
+    group = await areas.groups.add(areas.domain, NewGroup("ops"))
+    await areas.groups.assign_users(areas.domain, group, [ids["ann"], ids["bob"]], Action.ADD)
+    rule = RuleFields(name="r", action=Verdict.ALLOW, groups=["OPS"])
+    await areas.rules.add(areas.domain, rule)
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    return group, ids
+
+
+async def test_a_user_who_loses_a_group(areas: Areas) -> None:
+    """That a login rule names: who was in it and is taken out; nobody else, whoever is named."""
+    async with nas_of(areas) as (nas, corp):
+        group, ids = await grouped(areas, corp)
+        async with at_work(areas):
+            await areas.groups.assign_users(areas.domain, group, [ids["ann"], ids["cid"]], Action.REMOVE)
+            await done(areas)
+        assert ended(nas) == [b"ann"]
+    assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the group ops was lost"]
+
+
+async def test_a_group_that_is_deleted_renamed_or_ended(areas: Areas) -> None:
+    """Everybody in it has lost it; another spelling of its name is the same name."""
+    async with nas_of(areas) as (nas, corp):
+        group, _ = await grouped(areas, corp)
+        async with at_work(areas):
+            await areas.groups.edit(areas.domain, group, {"name": "Ops", "ou": "x"})
+            assert await left(areas) == 0
+            await areas.groups.edit(areas.domain, group, {"status": "inactive"})
+            await done(areas)
+            assert ended(nas) == [b"ann", b"bob"]
+            await areas.groups.delete(areas.domain, [group])  # nobody has had anything from it
+            assert await left(areas) == 0
+    assert len(nas.requests) == 2
+
+
+async def test_a_domain_that_monitors(areas: Areas) -> None:
+    """Denies nobody by its rules: a lost group ends nothing."""
+    async with nas_of(areas) as (_, corp):
+        group, _ = await grouped(areas, corp)
+        await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+        await areas.groups.delete(areas.domain, [group])
+        assert await left(areas) == 0
+
+
+async def test_a_group_that_no_rule_names(areas: Areas) -> None:
+    """Gives no access: to lose it ends nothing."""
+    async with nas_of(areas) as (_, corp):
+        group, _ = await grouped(areas, corp)
+        rules = [rule.id for rule in areas.rules.all_of(areas.domain)]
+        await areas.rules.update(areas.domain, rules[0], RuleFields(enabled=False))
+        await areas.groups.delete(areas.domain, [group])
+        assert await left(areas) == 0

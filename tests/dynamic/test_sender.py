@@ -1,0 +1,157 @@
+"""One request to a NAS that answers, refuses, is silent, late, wrong, or says it twice; time passes by itself."""
+
+from collections.abc import Sequence
+from ipaddress import ip_network
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, Outcome, Sender
+from sallyport.mfa.egress import Egress
+from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.dynamic import Kind
+from tests.areas import SECRET, SetClock
+from tests.dynamic.nas import LocalNas, ack, answer, nak, running_nas, silent
+
+SESSION = push_attribute(USER_NAME, b"ann")
+
+
+@pytest.fixture
+def sender(clock: SetClock) -> Sender:
+    """Sends anywhere, by the RFC's timers."""
+    return Sender(Egress(None), clock=clock)
+
+
+async def ask(sender: Sender, nas: LocalNas, kind: Kind = Kind.DISCONNECT) -> Answer:
+    """Ask it."""
+    return await sender.ask(nas.where, kind, SESSION)
+
+
+async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
+    """It is sent once, with the time of the clock, and the answer is told."""
+    async with running_nas(ack) as nas:
+        got = await ask(sender, nas)
+        assert (got.outcome, got.error_cause, got.trouble) == (Outcome.ACK, None, "")
+        assert len(nas.requests) == 1
+        assert nas.values()[EVENT_TIMESTAMP] == (SetClock().now // 1_000_000).to_bytes(4)
+
+
+async def test_a_no(sender: Sender, autojump_clock: MockClock) -> None:
+    """With its Error-Cause, for either kind."""
+    async with running_nas(nak(503)) as nas:
+        for kind in Kind:
+            got = await ask(sender, nas, kind)
+            assert (got.outcome, got.error_cause) == (Outcome.NAK, 503)
+        assert [each[0] for each in nas.requests] == [40, 43]
+
+
+async def test_silence(sender: Sender, autojump_clock: MockClock) -> None:
+    """The same octets are sent by the RFC's timers; after half a minute it is given up."""
+    async with running_nas(silent) as nas:
+        begun = trio.current_time()
+        got = await ask(sender, nas)
+        assert (got.outcome, got.trouble) == (Outcome.TIMEOUT, "no answer")
+        assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
+        assert 4 <= len(nas.requests) <= 5
+        assert len(set(nas.requests)) == 1
+
+
+async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock) -> None:
+    """Counts from the first."""
+    async with running_nas(lambda request, number: ack(request) if number == 2 else []) as nas:
+        got = await ask(sender, nas)
+        assert got.outcome is Outcome.ACK
+        assert 5.3 <= got.latency_s <= 6.7
+        assert len(nas.requests) == 3
+
+
+async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
+    """One that comes after the end reaches nobody, and the next request has its own."""
+    async with running_nas(silent) as nas:
+        assert (await ask(sender, nas)).outcome is Outcome.TIMEOUT
+        late = answer(nas.requests[0], 41)
+        clock.pass_by(30)
+        nas.script = lambda request, _number: [late, *nak(503)(request, 0)]
+        assert (await ask(sender, nas)).error_cause == 503
+
+
+async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: MockClock) -> None:
+    """Is dropped; the right one behind it counts. Where none comes the secret is to be looked at."""
+
+    def forged(request: bytes, _number: int) -> Sequence[bytes]:
+        return [answer(request, 41, secret=b"guessed"), b"", b"\x29", answer(request, 44)]
+
+    async with running_nas(lambda request, number: [*forged(request, number), *nak(504)(request, number)]) as nas:
+        assert (await ask(sender, nas)).error_cause == 504
+        nas.script = forged
+        got = await ask(sender, nas)
+        assert got.outcome is Outcome.TIMEOUT
+        assert "check the secret" in got.trouble
+
+
+async def test_an_answer_that_comes_twice(sender: Sender, autojump_clock: MockClock) -> None:
+    """Is one; the next request is not answered by it."""
+    async with running_nas(lambda request, _number: ack(request) * 2) as nas:
+        assert (await ask(sender, nas)).outcome is Outcome.ACK
+        nas.script = nak(501)
+        assert (await ask(sender, nas)).error_cause == 501
+
+
+async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None:
+    """It is tried to the end all the same, since the NAS may be starting; then the reason is told."""
+    async with running_nas(silent) as nas:
+        where = nas.where
+    begun = trio.current_time()
+    got = await sender.ask(where, Kind.DISCONNECT, SESSION)
+    assert (got.outcome, got.trouble) == (Outcome.TIMEOUT, "nobody listens there")
+    assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
+
+
+async def test_a_network_that_may_not_be_reached(sender: Sender, autojump_clock: MockClock) -> None:
+    """Nothing is sent where the service may not connect to, nor where there is no way."""
+    inside = Sender(Egress([ip_network("192.0.2.0/24")]), clock=SetClock())
+    async with running_nas(ack) as nas:
+        got = await ask(inside, nas)
+        assert got.outcome is Outcome.UNREACHABLE
+        assert "SALLYPORT_EGRESS" in got.trouble
+        assert nas.requests == []
+    nowhere = Nas("255.255.255.255", 3799, SharedSecret(SECRET))
+    assert (await sender.ask(nowhere, Kind.DISCONNECT, SESSION)).outcome is Outcome.UNREACHABLE
+
+
+async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answer]) -> None:
+    """Many at once."""
+
+    async def one() -> None:
+        answers.append(await ask(sender, nas))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(count):
+            nursery.start_soon(one)
+
+
+async def test_few_at_a_time(sender: Sender, autojump_clock: MockClock) -> None:
+    """A NAS has only so many requests before it, and all are answered in the end."""
+    answers: list[Answer] = []
+    async with running_nas(silent) as nas, trio.open_nursery() as nursery:
+        nursery.start_soon(ask_all, sender, nas, 20, answers)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(nas.requests) == AT_ONCE
+        nas.script = ack
+    assert [each.outcome for each in answers] == [Outcome.ACK] * 20
+
+
+async def test_who_waits_behind_a_silent_nas(sender: Sender, autojump_clock: MockClock) -> None:
+    """Is told with those who were given up, after half a minute in all; a new caller tries again."""
+    async with running_nas(silent) as nas:
+        begun = trio.current_time()
+        answers: list[Answer] = []
+        await ask_all(sender, nas, 100, answers)
+        assert [each.outcome for each in answers] == [Outcome.TIMEOUT] * 100
+        assert trio.current_time() - begun < 31
+        assert 4 * AT_ONCE <= len(nas.requests) <= 5 * AT_ONCE
+        nas.script = ack
+        assert (await ask(sender, nas)).outcome is Outcome.ACK

@@ -1,0 +1,272 @@
+"""Which sessions are asked about, where and with what, and how it is told."""
+
+import json
+from functools import partial
+
+import pytest
+import trio
+
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.dynamic import repo
+from sallyport.dynamic.sender import Outcome, Sender
+from sallyport.dynamic.service import MOST, Asked, DynamicAuthorization
+from sallyport.login.rules.model import ReplyAttribute
+from sallyport.metrics import DynamicMetrics
+from sallyport.radius import attributes as names
+from sallyport.radius.attributes import push_attribute
+from sallyport.radius.retransmission import Timers
+from tests.areas import Areas, dictionary
+from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
+from tests.dynamic.world import STOP, device, session, trail
+from tests.inventory.sessions.test_service import plans
+
+LOCAL = "127.0.0.1"
+AP = {"NAS_IDENTIFIER": b"ap-1"}
+ANN = {"USER_NAME": "ann", "CALLING_STATION_ID": "02-00-00-00-00-01"}
+
+
+def outcomes(asked: Asked) -> list[str]:
+    """Of each session."""
+    return [each.answer.outcome.value for each in asked.results]
+
+
+async def test_a_session_is_named_to_its_nas(areas: Areas) -> None:
+    """By user, Acct-Session-Id, station and the NAS's own name, and nothing that a NAS might not know."""
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", NAS_PORT=7, **ANN)
+        assert outcomes(await areas.dynamic.disconnect(found, areas.domain)) == ["ack"]
+        assert nas.requests[0][0] == 40
+        sent = nas.values()
+        del sent[names.MESSAGE_AUTHENTICATOR], sent[names.EVENT_TIMESTAMP]
+        assert sent == {
+            names.NAS_IDENTIFIER: b"ap-1",
+            names.USER_NAME: b"ann",
+            names.ACCT_SESSION_ID: b"s1",
+            names.CALLING_STATION_ID: b"02-00-00-00-00-01",
+        }
+
+
+async def test_a_session_without_a_station(areas: Areas) -> None:
+    """Is named by port and address too; a NAS without a name by the address that it gave."""
+    facts = {"NAS_PORT": 7, "FRAMED_IP_ADDRESS": bytes((10, 0, 0, 9))}
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, NAS_IP_ADDRESS=bytes((10, 1, 2, 3)), **AP)
+        await areas.dynamic.disconnect(await session(areas, place, "s1", **facts))
+        sent = nas.values()
+        assert sent[names.NAS_PORT] == (7).to_bytes(4)
+        assert sent[names.FRAMED_IP_ADDRESS] == bytes((10, 0, 0, 9))
+        assert (sent[names.NAS_IP_ADDRESS], sent[names.NAS_IDENTIFIER]) == (bytes((10, 1, 2, 3)), b"ap-1")
+        assert names.USER_NAME not in sent
+        bare = await device(areas, client, LOCAL, NAS_IPV6_ADDRESS=bytes(15) + b"\1")
+        await areas.dynamic.disconnect(await session(areas, bare, "s2"))
+        assert nas.values()[names.NAS_IPV6_ADDRESS] == bytes(15) + b"\1"
+        assert names.NAS_IDENTIFIER not in nas.values()
+
+
+async def test_what_comes_of_it_is_told(areas: Areas) -> None:
+    """In the answer, the metrics and the audit trail."""
+    async with running_nas(nak(503)) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
+        (result,) = (await areas.dynamic.disconnect(found)).results
+    assert (result.answer.outcome, result.answer.error_cause) == (Outcome.NAK, 503)
+    assert result.error == "Session-Context-Not-Found"
+    assert areas.sample("sallyport_dynamic_requests_total", kind="disconnect", outcome="nak") == 1
+    ((action, target, changes),) = await trail(areas)
+    assert (action, target) == ("session.disconnect", f"session {found} ann")
+    assert json.loads(changes) == {"outcome": [None, "nak"], "error": [None, "Session-Context-Not-Found"]}
+
+
+async def test_an_error_cause_that_nobody_knows(areas: Areas) -> None:
+    """Is told as its number."""
+    async with running_nas(nak(777)) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        found = await session(areas, await device(areas, client, LOCAL, **AP), "s1")
+        (result,) = (await areas.dynamic.disconnect(found)).results
+    assert result.error == "777"
+
+
+def impatient(areas: Areas) -> DynamicAuthorization:
+    """The same, which gives up at once."""
+    timers = Timers(initial=0.01, most=0.02, duration=0.05)
+    return DynamicAuthorization(
+        areas.store,
+        Sender(areas.http.egress, timers=timers, clock=areas.clock),
+        areas.rules.words,
+        DynamicMetrics(type(areas.registry)()),
+        areas.clock,
+        domains=lambda: areas.domains.table,
+        find_client=areas.clients.table.find,
+        error_name=dictionary().attribute("Error-Cause").value_name,
+    )
+
+
+async def test_a_nas_that_is_silent(areas: Areas) -> None:
+    """Is told as such, with a session of another NAS that answers."""
+    async with running_nas(silent) as dead, running_nas(ack, "127.0.0.2") as living:
+        for nas in (dead, living):
+            client = await areas.client(nas.address, coa_port=nas.port)
+            await session(areas, await device(areas, client, nas.address, **AP), "s1", **ANN)
+        asked = await impatient(areas).disconnect_user(areas.domain, "ann")
+        assert outcomes(asked)[0] == "timeout"
+        assert outcomes(asked)[1] in {"ack", "timeout"}  # a busy machine may be too slow for so little time
+    assert [action for action, _, _ in await trail(areas)] == ["session.disconnect"] * 2
+
+
+async def test_where_it_goes(areas: Areas) -> None:
+    """To where the accounting came from; where that takes none, to the NAS's own address; else nowhere."""
+    async with running_nas(ack) as forwarder, running_nas(ack, "127.0.0.2") as own:
+        client = await areas.client(LOCAL, coa_port=forwarder.port)
+        place = await device(areas, client, LOCAL, NAS_IP_ADDRESS=bytes((127, 0, 0, 2)))
+        found = await session(areas, place, "s1", **ANN)
+        assert outcomes(await areas.dynamic.disconnect(found)) == ["ack"]
+        assert (len(forwarder.requests), len(own.requests)) == (1, 0)
+        await areas.clients.update(areas.tenant, client.id, {"coa_port": 0})
+        assert outcomes(await areas.dynamic.disconnect(found)) == ["unknown client"]
+        await areas.client("127.0.0.2", coa_port=own.port)
+        assert outcomes(await areas.dynamic.disconnect(found)) == ["ack"]
+        assert (len(forwarder.requests), len(own.requests)) == (1, 1)
+
+
+async def test_the_address_of_another_tenants_client(areas: Areas) -> None:
+    """A NAS may claim it: nothing is sent there, and no foreign secret used."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    async with running_nas(ack, "127.0.0.2") as foreign:
+        client = await areas.client(LOCAL, coa_port=0)
+        place = await device(areas, client, LOCAL, NAS_IP_ADDRESS=bytes((127, 0, 0, 2)))
+        await areas.client("127.0.0.2", tenant=other, coa_port=foreign.port)
+        assert outcomes(await areas.dynamic.disconnect(await session(areas, place, "s1"))) == ["unknown client"]
+        assert foreign.requests == []
+
+
+async def test_sessions_that_are_not_there(areas: Areas) -> None:
+    """Another domain's is not found; one that is over, or whose name is another's by now, is a conflict."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, **AP)
+        found = await session(areas, place, "s1", **ANN)
+        for wrong, domain in ((found, branch), (found + 1000, areas.domain)):
+            with pytest.raises(NotFound):
+                await areas.dynamic.disconnect(wrong, domain)
+        again = await session(areas, place, "s1", after_s=10, USER_NAME="bob")
+        assert again != found
+        with pytest.raises(Conflict):
+            await areas.dynamic.disconnect(found, areas.domain)
+        await session(areas, place, "s1", STOP, after_s=20)
+        with pytest.raises(Conflict):
+            await areas.dynamic.disconnect(again, areas.domain)
+        assert nas.requests == []
+
+
+async def test_a_users_sessions(areas: Areas) -> None:
+    """However the devices name the user, live ones of this domain alone."""
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, **AP)
+        branch = await areas.domains.add(areas.tenant, "branch")
+        wanted = [
+            await session(areas, place, f"s{number}", USER_NAME=name)
+            for number, name in enumerate(("ann", "ANN@corp", "corp\\Ann"))
+        ]
+        for number, name in enumerate(("anna", "ann@branch", "bob", "an_", "%")):
+            await session(areas, place, f"x{number}", USER_NAME=name)
+        await session(areas, place, "past", USER_NAME="ann")
+        await session(areas, place, "past", STOP, USER_NAME="ann")
+        await session(areas, await device(areas, client, LOCAL, domain=branch, **AP), "s0", USER_NAME="ann")
+        asked = await areas.dynamic.disconnect_user(areas.domain, "Ann")
+    assert [each.target.id for each in asked.results] == wanted
+    assert not asked.more
+
+
+async def test_a_user_beyond_ascii(areas: Areas) -> None:
+    """Case is no matter there either, and the name goes out in UTF-8."""
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        await session(areas, await device(areas, client, LOCAL, **AP), "s1", USER_NAME="Jörg@corp")
+        assert outcomes(await areas.dynamic.disconnect_user(areas.domain, "jÖRG")) == ["ack"]
+        assert nas.values()[names.USER_NAME] == "Jörg@corp".encode()
+
+
+async def test_a_stations_sessions(areas: Areas) -> None:
+    """A MAC address in any spelling; other names as they are."""
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, **AP)
+        mac = await session(areas, place, "s1", **ANN)
+        named = await session(areas, place, "s2", CALLING_STATION_ID="Desk-7")
+        for spelling, found in (("0200.0000.0001", mac), ("02:00:00:00:00:01", mac), ("desk-7", named)):
+            asked = await areas.dynamic.disconnect_station(areas.domain, spelling)
+            assert [each.target.id for each in asked.results] == [found], spelling
+        assert (await areas.dynamic.disconnect_station(areas.domain, "desk7")).results == []
+
+
+async def test_so_many_in_one_call(areas: Areas) -> None:
+    """The first hundred; that there are more is told."""
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, **AP)
+        for number in range(MOST + 5):
+            await session(areas, place, f"s{number}", **ANN)
+        asked = await areas.dynamic.disconnect_user(areas.domain, "ann")
+        assert (len(asked.results), asked.more) == (MOST, True)
+        assert set(outcomes(asked)) == {"ack"}
+    assert len(await trail(areas)) == MOST
+
+
+async def test_a_change(areas: Areas) -> None:
+    """Its attributes stand behind those that name the session, by their dictionary names; they are told."""
+    changes = [
+        ReplyAttribute(name="Filter-Id", value="guests"),
+        ReplyAttribute(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
+    ]
+    async with running_nas(ack) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
+        assert outcomes(await areas.dynamic.change(found, changes, areas.domain)) == ["ack"]
+        assert nas.requests[0][0] == 43
+        tail = push_attribute(11, b"guests")
+        assert tail + bytes((26,)) in nas.requests[0]
+        assert nas.requests[0].endswith(b"subscriber:command=reauthenticate")
+        await refused(areas, nas, found)
+    ((action, _, told),) = await trail(areas)
+    assert action == "session.change"
+    assert json.loads(told)["replyAttributes"] == [
+        None, ["Filter-Id=guests", "Cisco-AVPair=subscriber:command=reauthenticate"]
+    ]  # fmt: skip
+
+
+async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
+    """What is no attribute of a change, or has no room, is not sent."""
+    for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
+        with pytest.raises(Invalid):
+            await areas.dynamic.change(found, [ReplyAttribute(name=name, value=value)])
+    with pytest.raises(Invalid):
+        await areas.dynamic.change(found, [ReplyAttribute(name="Filter-Id", value="x" * 250)] * 17)
+    assert len(nas.requests) == 1
+
+
+async def test_a_call_that_is_cancelled(areas: Areas) -> None:
+    """What was sent until then is in the audit trail."""
+    async with running_nas(silent) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(areas.dynamic.disconnect, found)
+            with trio.fail_after(30):
+                while not nas.requests:
+                    await trio.sleep(0.01)
+            nursery.cancel_scope.cancel()
+    ((_, _, changes),) = await trail(areas)
+    assert json.loads(changes) == {"outcome": [None, "timeout"], "error": [None, "the service was stopped"]}
+
+
+async def test_nobody_walks_through_past_sessions(areas: Areas) -> None:
+    """A user's are found by the index of users, beyond ASCII and a station's among the live ones."""
+    for names_of, index in ((["ann", "ann@corp"], "sessions_user"), (["jörg", "jörg@corp"], "sessions_order")):
+        user = partial(repo.of_user, domain_id=areas.domain, names=names_of, limit=MOST)
+        assert any(f"s USING INDEX {index}" in plan for plan in plans(areas.store.path, user))
+    station = partial(repo.of_station, domain_id=areas.domain, station="x", mac=None, limit=MOST)
+    assert any("s USING INDEX sessions_order" in plan for plan in plans(areas.store.path, station))

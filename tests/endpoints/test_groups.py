@@ -1,0 +1,174 @@
+"""Endpoint groups: their users, their instances, their policies, and what a login knows of them."""
+
+import pytest
+import trio
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.service import EndpointUsers, Missing
+from sallyport.passwords.model import PolicyFields
+from sallyport.store.search import Stretch
+from tests.areas import Areas
+from tests.endpoints import trail
+from tests.endpoints.test_service import SlowStore
+
+
+async def groups_of(areas: Areas, name: str) -> frozenset[str]:
+    """The groups of a user as the next login sees them: from memory, else loaded."""
+    cached = areas.users.cached(areas.domain, name)
+    user = cached if getattr(cached, "groups", None) is not None else await areas.users.load(areas.domain, name)
+    return user.groups  # type: ignore[union-attr]
+
+
+async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
+    """Each change of a group or its users holds for the next login, also for who is in memory."""
+    ann = await areas.users.add(areas.domain, "ann", b"x")
+    staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
+    assert await groups_of(areas, "ann") == frozenset()
+    await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
+    assert await groups_of(areas, "ann") == {"Staff"}
+    await areas.groups.assign_users(areas.domain, guests, [ann], Action.ADD)
+    await areas.groups.edit(areas.domain, staff, {"name": "People"})
+    assert await groups_of(areas, "ann") == {"People", "guests"}
+    await areas.groups.edit(areas.domain, guests, {"status": "Disabled"})
+    assert await groups_of(areas, "ann") == {"People"}
+    await areas.groups.edit(areas.domain, guests, {"status": "enabled"})
+    assert await groups_of(areas, "ann") == {"People", "guests"}
+    await areas.groups.assign_users(areas.domain, guests, [ann], Action.REMOVE)
+    await areas.groups.delete(areas.domain, [staff])
+    assert await groups_of(areas, "ann") == frozenset()
+
+
+async def test_a_change_that_no_login_sees_leaves_memory_alone(areas: Areas) -> None:
+    """Who is in memory stays there, and so do other domains' users when a group does change."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    for domain in (areas.domain, branch):
+        await areas.users.add(domain, "ann", b"x")
+        await areas.users.load(domain, "ann")
+    loaded = areas.users.cached(areas.domain, "ann"), areas.users.cached(branch, "ann")
+    await areas.groups.edit(areas.domain, group, {"ou": "People", "auth_flow": "SSH"}, [])
+    assert areas.users.cached(areas.domain, "ann") is loaded[0]
+    await areas.groups.delete(areas.domain, [group])
+    assert areas.users.cached(areas.domain, "ann") is not loaded[0]
+    assert areas.users.cached(branch, "ann") is loaded[1]
+
+
+async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
+    """What was read of a user's groups before the change is not remembered after it."""
+    ann = await areas.users.add(areas.domain, "ann", b"x")
+    slow = SlowStore(areas.store)
+    users = EndpointUsers(slow, areas.vault, areas.clock)
+    groups = Groups(areas.store, users, areas.policies, areas.clock)
+    group = await groups.add(areas.domain, NewGroup("g"))
+    await groups.assign_users(areas.domain, group, [ann], Action.ADD)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(users.load, areas.domain, "ann")
+        await slow.has_read.wait()
+        await groups.edit(areas.domain, group, {"status": "Disabled"})
+        slow.let.set()
+    assert users.cached(areas.domain, "ann") is Missing.MISSING
+
+
+async def test_groups_are_searched_and_counted(areas: Areas) -> None:
+    """By a part of the name, after a change of name too; totals and numbers of users are exact."""
+    ids = [await areas.groups.add(areas.domain, NewGroup(f"Team-{number}")) for number in range(3)]
+    users = [await areas.users.add(areas.domain, name, b"x") for name in ("ann", "bob")]
+    await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
+    await areas.groups.edit(areas.domain, ids[2], {"name": "Crew"})
+    whole, total = await areas.groups.page(Stretch(areas.domain, 0, 10))
+    assert [(group.name, group.users_count) for group in whole] == [("Team-0", 0), ("Team-1", 2), ("Crew", 0)]
+    assert total == 3
+    found = [
+        (await areas.groups.page(Stretch(areas.domain, 0, 10), text))[1] for text in ("team", "am-1", "crew", "-2")
+    ]
+    assert found == [2, 1, 1, 0]
+    await areas.users.remove(areas.domain, "ann")
+    assert (await areas.groups.named(areas.domain, "team-1")).users_count == 1
+
+
+async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
+    """For a new group and for a new name; a group may change the case of its own."""
+    first = await areas.groups.add(areas.domain, NewGroup("one"))
+    second = await areas.groups.add(areas.domain, NewGroup("two"))
+    with pytest.raises(Conflict):
+        await areas.groups.add(areas.domain, NewGroup("ONE"))
+    with pytest.raises(Conflict):
+        await areas.groups.edit(areas.domain, second, {"name": "One"})
+    await areas.groups.edit(areas.domain, first, {"name": "ONE"})
+    assert (await areas.groups.named(areas.domain, "one")).name == "ONE"
+
+
+async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
+    """Those that are given take the place of those before; none given leaves them, an empty list clears them."""
+    machines = [await areas.instances.add(areas.domain, NewInstance(f"i{number}")) for number in range(3)]
+    group = await areas.groups.add(areas.domain, NewGroup("g"), machines[:2])
+
+    async def members() -> list[int]:
+        return [each.id for each in (await areas.groups.detail(areas.domain, group))[1]]
+
+    await areas.groups.edit(areas.domain, group, {}, machines[1:])
+    assert await members() == machines[1:]
+    await areas.groups.edit(areas.domain, group, {"ou": "x"})
+    assert await members() == machines[1:]
+    with pytest.raises(NotFound):
+        await areas.groups.edit(areas.domain, group, {"ou": "y"}, [machines[0], 10**9])
+    assert (await members(), (await areas.groups.named(areas.domain, "g")).ou) == (machines[1:], "x")
+    await areas.groups.edit(areas.domain, group, {}, [])
+    assert await members() == []
+    totals = await areas.store.read(lambda tx: tx.value(int, "select sum(total_groups) from endpoint_instances"))
+    assert totals == 0
+
+
+async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
+    """An unknown group among them deletes none; the same twice is once."""
+    ids = [await areas.groups.add(areas.domain, NewGroup(f"g{number}")) for number in range(2)]
+    with pytest.raises(NotFound):
+        await areas.groups.delete(areas.domain, [*ids, 10**9])
+    assert await areas.groups.delete(areas.domain, [*ids, ids[0]]) == 2
+    assert await areas.groups.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+
+
+async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
+    """What is not said stays, and its id too; the password policy must be the tenant's, and goes when it is deleted."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    password_policy = await areas.policies.add(areas.tenant, PolicyFields(policyName="p"))
+    other_tenant = await areas.tenancy.ensure_tenant(2, 2)
+    foreign = await areas.policies.add(other_tenant, PolicyFields(policyName="p"))
+    for unknown in (foreign, 10**9):
+        with pytest.raises(NotFound):
+            await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": unknown})
+    said: dict[str, str | int | None] = {"ttl_user": "8h", "policy_id": password_policy}
+    kept = await areas.groups.set_credential_policy(areas.domain, group, said)
+    assert await areas.groups.set_credential_policy(areas.domain, group, {"home_dir": "/home"}) == kept
+    policy = (await areas.groups.credential_policies([group]))[group]
+    assert (policy.id, policy.ttl_user, policy.policy_id, policy.home_dir) == (kept, "8h", password_policy, "/home")
+    await areas.policies.delete(areas.tenant, [password_policy])
+    assert (await areas.groups.credential_policies([group]))[group].policy_id is None
+    with pytest.raises(NotFound):
+        await areas.groups.delete_credential_policy(areas.domain, group, kept + 1)
+    for policy_id in (kept, None, None):
+        await areas.groups.delete_credential_policy(areas.domain, group, policy_id)
+    assert await areas.groups.credential_policies([group]) == {}
+    with pytest.raises(NotFound):
+        await areas.groups.delete_credential_policy(areas.domain, group, kept)
+
+
+async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
+    """With what was before and after; what changes nothing is not there."""
+    ann = await areas.users.add(areas.domain, "ann", b"x")
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    for _ in range(2):
+        await areas.groups.edit(areas.domain, group, {"status": "Disabled"})
+        await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
+        await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "60"})
+    await areas.groups.delete(areas.domain, [group])
+    entries = [entry for entry in await trail(areas) if entry.action.startswith("group.")]
+    assert [entry.action for entry in entries] == [
+        "group.add", "group.update", "group.users.add", "group.policy.set", "group.delete",
+    ]  # fmt: skip
+    assert entries[1].changes == {"status": ["Active", "Disabled"]}
+    assert {entry.target for entry in entries} == {f"group {group} g"}

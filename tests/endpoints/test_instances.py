@@ -1,0 +1,148 @@
+"""Instances: what they are, who is assigned to them, and their import."""
+
+import pytest
+
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.instances.model import Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS
+from tests.areas import Areas
+from tests.endpoints import trail
+
+
+async def found(areas: Areas, search: str = "", **fields: int) -> tuple[list[str], int]:
+    """The names of the instances that a query finds, and the total."""
+    rows, total = await areas.instances.page(InstanceQuery(areas.domain, search, **fields))
+    return [row.name for row in rows], total
+
+
+async def one(areas: Areas, name: str) -> Instance:
+    """The instance of that name."""
+    rows, _ = await areas.instances.page(InstanceQuery(areas.domain, name))
+    return rows[0]
+
+
+async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None:
+    """Of any length and in any case, in this domain alone; the total of all is kept, that of a search is exact."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    for number in range(5):
+        new = NewInstance(f"Web-{number}", 1, f"192.0.2.{number}", f"10.0.0.{number}", f"host{number}.example")
+        await areas.instances.add(areas.domain, new)
+    await areas.instances.add(other, NewInstance("Web-9"))
+    assert await found(areas) == ([f"Web-{number}" for number in range(5)], 5)
+    assert await found(areas, offset=2, limit=2) == (["Web-2", "Web-3"], 5)
+    for search in ("WEB-3", "b-3", "192.0.2.3", "0.0.3", "HOST3.ex"):
+        assert await found(areas, search) == (["Web-3"], 1), search
+    assert await found(areas, "web", limit=2) == (["Web-0", "Web-1"], 5)
+    assert await found(areas, "web-9") == ([], 0)
+
+
+async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
+    """Without case, in every script."""
+    await areas.instances.add(areas.domain, NewInstance("Straße"))
+    with pytest.raises(Conflict):
+        await areas.instances.add(areas.domain, NewInstance("STRASSE"))
+    assert await found(areas) == (["Straße"], 1)
+
+
+async def test_assignments_are_counted_once(areas: Areas) -> None:
+    """Assigning again and removing again change nothing, neither the totals nor the audit trail."""
+    machine = await areas.instances.add(areas.domain, NewInstance("a"))
+    users = [await areas.users.add(areas.domain, name, b"x") for name in ("ann", "bob")]
+    for _ in range(2):
+        await areas.instances.assign_users(areas.domain, [machine, machine], [*users, users[0]], Action.ADD)
+    assert (await one(areas, "a")).total_users == 2
+    for _ in range(2):
+        await areas.instances.assign_users(areas.domain, [machine], users[:1], Action.REMOVE)
+    assert (await one(areas, "a")).total_users == 1
+    assert [entry.action for entry in await trail(areas)][-2:] == ["instance.users.add", "instance.users.remove"]
+
+
+async def test_nothing_is_assigned_where_one_is_unknown(areas: Areas) -> None:
+    """Another domain's user, group or instance is NotFound, and nothing of the request is done."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    here = await areas.instances.add(areas.domain, NewInstance("here"))
+    there = await areas.instances.add(branch, NewInstance("there"))
+    ann, eve = await areas.users.add(areas.domain, "ann", b"x"), await areas.users.add(branch, "eve", b"x")
+    group = await areas.groups.add(branch, NewGroup("g"))
+    for instances, users in (([here, there], [ann]), ([here], [ann, eve]), ([here, 10**9], [ann]), ([here], [-1])):
+        with pytest.raises(NotFound):
+            await areas.instances.assign_users(areas.domain, instances, users, Action.ADD)
+    with pytest.raises(NotFound):
+        await areas.instances.assign_groups(areas.domain, [here], [group], Action.ADD)
+    with pytest.raises(NotFound):
+        await areas.instances.set_auth_type(areas.domain, there, "SSH")
+    row = await one(areas, "here")
+    assert (row.total_users, row.total_groups) == (0, 0)
+
+
+async def test_a_request_has_an_end(areas: Areas) -> None:
+    """So many instances with so many users are refused before the store is asked."""
+    with pytest.raises(Invalid):
+        await areas.instances.assign_users(areas.domain, range(200), range(MAX_PAIRS // 200 + 1), Action.ADD)
+
+
+async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
+    """Its assignments go, its users and groups stay, and a search finds it no more; the policies are told."""
+    machine = await areas.instances.add(areas.domain, NewInstance("gone-for-good"))
+    ann = await areas.users.add(areas.domain, "ann", b"x")
+    group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
+    await areas.instances.assign_users(areas.domain, [machine], [ann], Action.ADD)
+    await areas.instances.remove(areas.domain, "GONE-for-good")
+    assert await found(areas) == await found(areas, "gone") == ([], 0)
+    assert (await areas.groups.detail(areas.domain, group))[1] == []
+    listed = await areas.store.read(lambda tx: tx.value(int, "select count(*) from endpoint_instance_users"))
+    assert listed == 0
+    with pytest.raises(NotFound):
+        await areas.instances.remove(areas.domain, machine)
+
+
+async def test_instances_of_a_group(areas: Areas) -> None:
+    """A list may be that of a group; another domain's group is NotFound."""
+    machines = [await areas.instances.add(areas.domain, NewInstance(f"web-{number}")) for number in range(4)]
+    group = await areas.groups.add(areas.domain, NewGroup("g"), machines[1:3])
+    assert await found(areas, group_id=group) == (["web-1", "web-2"], 2)
+    assert await found(areas, "eb-2", group_id=group) == (["web-2"], 1)
+    with pytest.raises(NotFound):
+        await found(areas, group_id=group + 1)
+
+
+async def test_which_tenant_has_an_instance(areas: Areas) -> None:
+    """Its own, and no other."""
+    machine = await areas.instances.add(areas.domain, NewInstance("a"))
+    tenants = [
+        tenant
+        for tenant in range(9)
+        if await areas.store.read(lambda tx, t=tenant: areas.instances.exists(tx, t, machine))
+    ]  # type: ignore[misc]
+    assert tenants == [areas.tenant]
+
+
+async def test_an_import_says_what_it_does(areas: Areas) -> None:
+    """New, changed, unchanged and refused, the same with and without doing it; what a row does not say stays."""
+    await areas.instances.add(areas.domain, NewInstance("old", 1, "192.0.2.1", host_name="h"))
+    await areas.instances.add(areas.domain, NewInstance("same", 2))
+    rows = [{"instanceName": "OLD", "osId": "2"}, {"instanceName": "same"}, {"instanceName": "new", "authType": "ssh"}]
+    for apply in (False, True):
+        planned = await areas.instances.import_rows(areas.domain, rows, apply=apply)
+        assert [(each.outcome.value, list(each.changes)) for each in planned] == [
+            ("changed", ["name", "os_id"]), ("unchanged", []), ("new", []),
+        ]  # fmt: skip
+        assert (await found(areas))[1] == (3 if apply else 2)
+    assert (await one(areas, "old")).fields == NewInstance("OLD", 2, "192.0.2.1", host_name="h")
+    assert (await one(areas, "new")).auth_type == "SSH"
+
+
+async def test_an_import_is_done_as_a_whole(areas: Areas) -> None:
+    """A row that is refused is told with its reason, without its values; applied all the same, nothing is done."""
+    rows = [{"instanceName": "good"}, {"instanceName": "bad", "publicIp": "hunter2"}, {"osId": 1}]
+    planned = await areas.instances.import_rows(areas.domain, rows, apply=False)
+    assert [(each.outcome.value, each.reason) for each in planned] == [
+        ("new", ""),
+        ("refused", "invalid publicIp; publicIp: an IP address"),
+        ("refused", "missing instanceName; instanceName: Field required"),
+    ]
+    with pytest.raises(Conflict):
+        await areas.instances.import_rows(areas.domain, rows, apply=True)
+    assert await found(areas) == ([], 0)

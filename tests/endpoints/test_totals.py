@@ -1,0 +1,129 @@
+"""Kept totals are what counting gives, and the search finds what there is, whatever happens in whatever order."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sallyport.base.errors import Conflict
+from sallyport.base.secret import Secret
+from sallyport.endpoints import membership
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups import repo as groups
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.instances import repo as instances
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Link
+from sallyport.endpoints.users import repo as users
+from sallyport.endpoints.users.model import Said, UserQuery
+from sallyport.store.connections import SqliteTx
+from sallyport.store.migrate import migrate
+from sallyport.store.model import Tx
+from sallyport.store.vault import Vault
+
+DOMAIN = 3
+NAMES = ("ann", "Anna-Maria", "bob", "ÉMILE")
+TYPES = ("Local", "local", "Admin", "")
+VAULT = Vault(Secret(bytes(32)))
+SETUP = """
+insert into organizations (id, name, created_at) values (1, '', 0);
+insert into tenants (id, organization_id, number, name, created_at) values (1, 1, 1, '', 0);
+insert into domains (id, tenant_id, name, directory_name, enforcement_mode, fallback_action, first_factor, status,
+    realms, created_at, name_key) values (3, 1, 'corp', '', 'monitor', 'deny', 'local', 'active', '', 0, 'corp');
+"""
+TOTALS = (
+    ("endpoint_instances", "total_users", "endpoint_instance_users", "instance_id"),
+    ("endpoint_instances", "total_groups", "endpoint_instance_groups", "instance_id"),
+    ("endpoint_groups", "users_count", "endpoint_group_users", "group_id"),
+)
+LINKS = (USERS_OF_INSTANCE, GROUPS_OF_INSTANCE, USERS_OF_GROUP)
+SMALL = st.integers(0, 3)
+STEP = st.one_of(
+    st.tuples(st.just("user"), SMALL, SMALL),
+    st.tuples(st.just("rename"), SMALL, SMALL),
+    st.tuples(st.just("type"), SMALL, SMALL),
+    st.tuples(st.sampled_from(["instance", "group", "no user", "no instance", "no group"]), SMALL, SMALL),
+    st.tuples(st.sampled_from([f"{action} {number}" for action in Action for number in range(3)]), SMALL, SMALL),
+)
+
+
+def pick(tx: Tx, table: str, number: int) -> int:
+    """The id of one of the rows; 0 where there is none."""
+    sql = f"select id from {table} order by id limit 1 offset :n"  # noqa: S608
+    return tx.value(int, sql, n=number) or 0
+
+
+def step(tx: Tx, what: str, one: int, other: int) -> None:
+    """Something that an admin does; a name that is taken stays whose it is."""
+    user = users.get(tx, DOMAIN, pick(tx, membership.USERS, one))
+    machine = instances.get(tx, DOMAIN, pick(tx, membership.INSTANCES, one))
+    group = groups.get(tx, DOMAIN, pick(tx, membership.GROUPS, one))
+    if what == "user":
+        users.add(tx, VAULT, DOMAIN, Said(NAMES[one], TYPES[other]), 1)
+    elif what == "instance":
+        instances.add(tx, DOMAIN, NewInstance(NAMES[one], public_ip=f"192.0.2.{other}"), 1)
+    elif what == "group":
+        groups.add(tx, DOMAIN, NewGroup(NAMES[one]), 1)
+    elif what == "rename" and user:
+        users.update(tx, VAULT, user, Said(NAMES[other]), 2)
+    elif what == "type" and user:
+        users.update(tx, VAULT, user, Said(user_type=TYPES[other]), 2)
+    elif what == "no user" and user:
+        users.delete(tx, user)
+    elif what == "no instance" and machine:
+        instances.delete(tx, machine)
+    elif what == "no group" and group:
+        groups.delete(tx, group)
+    elif what[:-2] in set(Action):
+        assign(tx, LINKS[int(what[-1])], Action(what[:-2]), one, other)
+
+
+def assign(tx: Tx, link: Link, action: Action, one: int, other: int) -> None:
+    """Each with each, where both are there."""
+    held_table = membership.GROUPS if link is GROUPS_OF_INSTANCE else membership.USERS
+    holder, held = pick(tx, link.holders, one), pick(tx, held_table, other)
+    if holder and held:
+        membership.change(tx, link, action, [holder], [held])
+
+
+def check(tx: Tx) -> None:
+    """Every total, by counting."""
+    for table, column, links, holder in TOTALS:
+        sql = f"select count(*) from {table} t where {column} <> (select count(*) from {links} where {holder} = t.id)"  # noqa: S608
+        assert tx.value(int, sql) == 0, column
+    rows, total = users.page(tx, UserQuery(DOMAIN, limit=100))
+    assert total == len(rows)
+    for column, value, meant in (
+        ("user_type", "Local", [row for row in rows if row.user_type.lower() == "local"]),
+        ("user_type", "admin", [row for row in rows if row.user_type == "Admin"]),
+        ("source", "local", rows),
+        ("credential_type", "password", rows),
+        ("assigned", "1", [row for row in rows if membership.holders_of(tx, USERS_OF_INSTANCE, row.id)]),
+        ("assigned", "0", [row for row in rows if not membership.holders_of(tx, USERS_OF_INSTANCE, row.id)]),
+        ("name", "nna", [row for row in rows if "nna" in row.name.casefold()]),
+        ("name", "émile", [row for row in rows if "émile" in row.name.casefold()]),
+    ):
+        found, total = users.page(tx, UserQuery(DOMAIN, column, value, limit=100))
+        assert ([row.id for row in found], total) == ([row.id for row in meant], len(meant)), (column, value)
+        _, total = users.page(tx, UserQuery(DOMAIN, column, value, limit=1))
+        assert total == len(meant), (column, value)
+
+
+@settings(deadline=None, max_examples=60)
+@given(steps=st.lists(STEP, max_size=25))
+def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
+    """After each step; the indexes of the search are sound in the end."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        connection.executescript(SETUP)
+        tx = SqliteTx(connection)
+        for each in steps:
+            try:
+                step(tx, *each)
+            except Conflict:
+                continue
+            check(tx)
+        for table in (membership.USERS, membership.INSTANCES, membership.GROUPS):
+            connection.execute(f"insert into {table}_search ({table}_search) values ('integrity-check')")  # noqa: S608

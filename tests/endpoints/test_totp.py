@@ -1,0 +1,335 @@
+"""One-time-password seeds: enrolment, first codes, links, and steps that are spent once."""
+
+import base64
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyotp
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid, NotFound, SecretError
+from sallyport.base.secret import Secret
+from sallyport.endpoints.model import Enrolment, User
+from sallyport.endpoints.service import EndpointUsers, Missing
+from sallyport.endpoints.totp import LIFE_S, MAX_WRONG_CODES, STEP_S, OneTimeSeeds, matching_step, otpauth
+from sallyport.endpoints.users.model import UserQuery
+from sallyport.store.vault import Vault
+from tests.areas import Areas
+
+RFC_SEED = base64.b32encode(b"12345678901234567890").decode()
+RFC_6238 = [
+    (59, "94287082"),
+    (1111111109, "07081804"),
+    (1111111111, "14050471"),
+    (1234567890, "89005924"),
+    (2000000000, "69279037"),
+    (20000000000, "65353130"),
+]
+
+
+def code(seed: str, areas: Areas, *, steps: int = 0) -> str:
+    """What an app shows, some steps from now."""
+    return pyotp.TOTP(seed).at(areas.clock() // SECOND + steps * STEP_S)
+
+
+def wrong(seed: str, areas: Areas) -> str:
+    """Six digits that are no code around now."""
+    near = {code(seed, areas, steps=steps) for steps in range(-3, 4)}
+    return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
+
+
+def step(areas: Areas) -> int:
+    """The time step of now."""
+    return areas.clock() // SECOND // STEP_S
+
+
+async def ann(areas: Areas) -> int:
+    """The user ann of corp; her id."""
+    return await areas.users.add(areas.domain, "Ann", b"hello")
+
+
+async def enrolled(areas: Areas, name: str = "ann") -> str:
+    """A confirmed seed of a user that is there."""
+    made, _ = await areas.seeds.enrol(areas.domain, name)
+    assert (await areas.seeds.confirm(areas.domain, name, code(made.seed, areas))).right
+    return made.seed
+
+
+async def has_totp(areas: Areas) -> bool:
+    """What the login path knows of ann."""
+    user = areas.users.cached(areas.domain, "ann")
+    if user is Missing.MISSING:
+        user = await areas.users.load(areas.domain, "ann")
+    assert isinstance(user, User)
+    return user.has_totp
+
+
+@pytest.mark.parametrize(("at", "vector"), RFC_6238)
+def test_the_vectors_of_rfc_6238(at: int, vector: str) -> None:
+    """Appendix B for SHA-1, whose last six digits are the six-digit code: right one step either side, not two."""
+    now = at // STEP_S
+    for away in range(-min(2, now), 3):
+        moment = (at + away * STEP_S) * SECOND
+        assert matching_step(RFC_SEED, vector[-6:], moment) == (now if abs(away) < 2 else None)
+
+
+async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
+    """Until then there is none; the code that confirmed it is spent; the login path knows at once."""
+    user_id = await ann(areas)
+    made, _ = await areas.seeds.enrol(areas.domain, user_id)
+    assert (made.person.id, made.person.name, made.left) == (user_id, "Ann", MAX_WRONG_CODES)
+    assert await areas.seeds.seed(areas.domain, "ann") is None
+    assert not await has_totp(areas)
+    assert (await areas.seeds.confirm(areas.domain, user_id, code(made.seed, areas))).right
+    assert areas.users.cached(areas.domain, "ann") is Missing.MISSING
+    assert await has_totp(areas)
+    assert await areas.seeds.seed(areas.domain, "ANN") == made.seed
+    assert not await areas.seeds.spend(areas.domain, "ann", step(areas))
+    assert await areas.seeds.spend(areas.domain, "ann", step(areas) + 1)
+    with pytest.raises(NotFound):
+        await areas.seeds.confirm(areas.domain, user_id, code(made.seed, areas, steps=1))
+
+
+@pytest.mark.parametrize(("steps", "right"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+async def test_the_first_code_may_be_a_step_off(areas: Areas, steps: int, right: bool) -> None:
+    """One step either side, in two groups as apps show it; its own step is what is spent."""
+    await ann(areas)
+    made, _ = await areas.seeds.enrol(areas.domain, "ann")
+    shown = code(made.seed, areas, steps=steps)
+    assert (await areas.seeds.confirm(areas.domain, "ann", f" {shown[:3]} {shown[3:]}")).right is right
+    if right:
+        assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + steps)
+        assert await areas.seeds.spend(areas.domain, "ann", step(areas) + steps + 1)
+
+
+async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None:
+    """A pending enrolment changes nothing; a right code ends the old seed at once; another enrolment the pending."""
+    await ann(areas)
+    old = await enrolled(areas)
+    first, first_link = await areas.seeds.enrol(areas.domain, "ann")
+    assert await areas.seeds.seed(areas.domain, "ann") == old
+    assert await areas.seeds.spend(areas.domain, "ann", step(areas) + 1)
+    second, _ = await areas.seeds.enrol(areas.domain, "ann")
+    assert await areas.seeds.behind(first_link) is None
+    assert not (await areas.seeds.confirm(areas.domain, "ann", code(first.seed, areas))).right
+    assert (await areas.seeds.confirm(areas.domain, "ann", code(second.seed, areas))).right
+    assert await areas.seeds.seed(areas.domain, "ann") == second.seed
+
+
+async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
+    """What are not six digits is no try; the old seed is not touched; then not even the right code helps."""
+    await ann(areas)
+    old = await enrolled(areas)
+    made, link = await areas.seeds.enrol(areas.domain, "ann")
+    for malformed in ("", "12345", "1234567", "12345x", "١٢٣٤٥٦", "-12345", "9" * 10_000):
+        with pytest.raises(Invalid):
+            await areas.seeds.confirm(areas.domain, "ann", malformed)
+    left = [(await areas.seeds.confirm(areas.domain, "ann", wrong(made.seed, areas))).left for _ in range(3)]
+    waiting = await areas.seeds.behind(link)
+    assert waiting is not None
+    left += [waiting.left]
+    left += [(await areas.seeds.confirm_link(link, wrong(made.seed, areas))).left for _ in range(2)]
+    assert left == [4, 3, 2, 2, 1, 0]
+    with pytest.raises(NotFound):
+        await areas.seeds.confirm(areas.domain, "ann", code(made.seed, areas))
+    with pytest.raises(NotFound):
+        await areas.seeds.confirm_link(link, code(made.seed, areas))
+    assert await areas.seeds.seed(areas.domain, "ann") == old
+
+
+async def test_of_two_confirmations_at_once_one_holds(areas: Areas) -> None:
+    """The other finds nothing that waits, by either way; five guesses at once are five tries."""
+    await ann(areas)
+    made, link = await areas.seeds.enrol(areas.domain, "ann")
+    results: list[object] = []
+
+    async def confirm(by_link: bool, digits: str) -> None:
+        try:
+            how = (
+                areas.seeds.confirm_link(link, digits) if by_link else areas.seeds.confirm(areas.domain, "ann", digits)
+            )
+            results.append((await how).right)
+        except NotFound:
+            results.append(None)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(confirm, number % 2 == 0, code(made.seed, areas))
+    assert sorted(results, key=str) == [None] * 7 + [True]
+    results.clear()
+    made, link = await areas.seeds.enrol(areas.domain, "ann")
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(confirm, number % 2 == 0, wrong(made.seed, areas))
+    assert (results.count(False), results.count(None)) == (MAX_WRONG_CODES, 12 - MAX_WRONG_CODES)
+
+
+async def test_a_step_is_spent_once(areas: Areas) -> None:
+    """Of many at once exactly one; never an earlier one after a later; for nobody, or without a seed, never."""
+    await ann(areas)
+    await areas.users.add(areas.domain, "bob", b"hello")
+    await enrolled(areas)
+    spent: list[bool] = []
+
+    async def spend() -> None:
+        spent.append(await areas.seeds.spend(areas.domain, "ann", step(areas) + 5))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(spend)
+    assert sorted(spent) == [False] * 19 + [True]
+    assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 4)
+    assert await areas.seeds.spend(areas.domain, "Ann", step(areas) + 6)
+    for name in ("bob", "nobody"):
+        assert not await areas.seeds.spend(areas.domain, name, step(areas) + 9)
+
+
+async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
+    """A code that was checked against a seed which is no longer the user's is worth nothing, and harms the new seed's
+    codes not at all; so with a seed that was removed, and with a user who is another of the same name."""
+    await ann(areas)
+    await enrolled(areas)
+    await areas.seeds.seed(areas.domain, "ann")
+    new = await enrolled(areas)
+    assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 1)
+    assert await areas.seeds.seed(areas.domain, "ann") == new
+    assert await areas.seeds.spend(areas.domain, "ann", step(areas) + 1)
+    await areas.seeds.remove(areas.domain, "ann")
+    assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 2)
+    await enrolled(areas)
+    await areas.seeds.seed(areas.domain, "ann")
+    await areas.users.remove(areas.domain, "ann")
+    await ann(areas)
+    await enrolled(areas)
+    assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 2)
+
+
+async def test_a_removed_seed_is_gone_at_once(areas: Areas) -> None:
+    """With the enrolment that waits; again it is no error and tells that there was nothing; nobody is NotFound."""
+    await ann(areas)
+    await enrolled(areas)
+    _, link = await areas.seeds.enrol(areas.domain, "ann")
+    assert await has_totp(areas)
+    assert await areas.seeds.remove(areas.domain, "ANN")
+    assert areas.users.cached(areas.domain, "ann") is Missing.MISSING
+    assert not await has_totp(areas)
+    assert await areas.seeds.seed(areas.domain, "ann") is None
+    assert await areas.seeds.behind(link) is None
+    assert not await areas.seeds.remove(areas.domain, "ann")
+    with pytest.raises(NotFound):
+        await areas.seeds.remove(areas.domain, "nobody")
+
+
+async def test_a_deleted_user_takes_all_along(areas: Areas) -> None:
+    """Seed, enrolment and link; who comes by that name has none of them."""
+    await ann(areas)
+    await enrolled(areas)
+    _, link = await areas.seeds.enrol(areas.domain, "ann")
+    await areas.users.remove(areas.domain, "ann")
+    assert await areas.seeds.behind(link) is None
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from totp_enrolments")) == 0
+    await ann(areas)
+    assert await areas.seeds.seed(areas.domain, "ann") is None
+    with pytest.raises(NotFound):
+        await areas.seeds.confirm(areas.domain, "ann", "000000")
+
+
+async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas) -> None:
+    """Opening it uses nothing up; it names user and seed; after its hour, or its right code, it opens nothing."""
+    await ann(areas)
+    made, link = await areas.seeds.enrol(areas.domain, "ann")
+    other_made, other_link = await areas.seeds.enrol(areas.domain, await areas.users.add(areas.domain, "bob", b"x"))
+    assert len(base64.urlsafe_b64decode(link + "=")) == 32
+    for _ in range(3):
+        assert await areas.seeds.behind(link) == made
+    assert (await areas.seeds.confirm_link(link, code(made.seed, areas))).right
+    assert await areas.seeds.behind(link) is None
+    areas.clock.pass_by(LIFE_S - 1)
+    assert isinstance(await areas.seeds.behind(other_link), Enrolment)
+    areas.clock.pass_by(1)
+    assert await areas.seeds.behind(other_link) is None
+    for how in (
+        areas.seeds.confirm_link(other_link, code(other_made.seed, areas)),
+        areas.seeds.confirm(areas.domain, "bob", code(other_made.seed, areas)),
+    ):
+        with pytest.raises(NotFound):
+            await how
+    await areas.seeds.enrol(areas.domain, "ann")
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from totp_enrolments")) == 1
+
+
+async def test_users_of_other_domains(areas: Areas) -> None:
+    """Neither by id nor by name does one domain reach another's user."""
+    branch = await areas.domains.add(areas.tenant, "branch")
+    user_id = await ann(areas)
+    for which in (user_id, "ann", 0, -1, 10**15, ""):
+        for how in (areas.seeds.enrol(branch, which), areas.seeds.confirm(branch, which, "000000")):
+            with pytest.raises(NotFound):
+                await how
+    await enrolled(areas)
+    assert await areas.seeds.seed(branch, "ann") is None
+    assert not await areas.seeds.spend(branch, "ann", step(areas) + 1)
+
+
+async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
+    """Sealed under the user's own row: not in another's, not under another key, which a restore notices."""
+    await ann(areas)
+    bob = await areas.users.add(areas.domain, "bob", b"hello")
+    seed = await enrolled(areas)
+    waiting, link = await areas.seeds.enrol(areas.domain, "ann")
+    for secret in (seed, waiting.seed, link):
+        octets = (secret.encode(), base64.b32decode(secret) if secret != link else base64.urlsafe_b64decode(link + "="))
+        for file in areas.store.path.parent.iterdir():
+            assert not [each for each in octets if each in file.read_bytes()]
+    other = Vault(Secret(b"1" * 32))
+    users = EndpointUsers(areas.store, other, areas.clock)
+    with pytest.raises(SecretError):
+        await OneTimeSeeds(areas.store, other, users, lambda _: "corp", areas.clock).seed(areas.domain, "ann")
+    await areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null"))
+    with pytest.raises(SecretError):
+        await areas.store.read(users.check_key)
+    await areas.store.read(areas.users.check_key)
+    await areas.store.write(
+        lambda tx: tx.execute(
+            "update endpoint_users set motp = (select motp from endpoint_users where motp is not null) where id = :id",
+            id=bob,
+        )
+    )
+    with pytest.raises(SecretError):
+        await areas.seeds.seed(areas.domain, "bob")
+
+
+async def test_lists_tell_who_has_a_seed(areas: Areas) -> None:
+    """Once it is confirmed."""
+    await ann(areas)
+    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.seeds.enrol(areas.domain, "bob")
+    await enrolled(areas)
+    listed, _ = await areas.accounts.page(UserQuery(areas.domain))
+    assert [(each.account.name, each.account.has_totp) for each in listed] == [("Ann", 1), ("bob", 0)]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "account"),
+    [
+        ("corp", "ann"),
+        ("a: b/c?d&e=f", "x@y:z#%"),
+        ("<b>corp</b>", '"ann"'),
+        ("Zürich", "Zoë Ü"),
+        ("上" * 99, "海" * 84),
+    ],
+)
+def test_the_uri_of_an_app(issuer: str, account: str) -> None:
+    """Issuer and account come back as they were, cut where a QR code would not hold them; pyotp reads the same."""
+    uri = otpauth(RFC_SEED, issuer=issuer, account=account)
+    parts, fields = urlsplit(uri), parse_qs(urlsplit(uri).query)
+    label = [unquote(part) for part in parts.path.removeprefix("/").split(":")]
+    assert (parts.scheme, parts.netloc, fields["secret"]) == ("otpauth", "totp", [RFC_SEED])
+    assert issuer.startswith(label[0]) and account.startswith(label[1]) and label[0] == fields["issuer"][0]
+    assert uri.isascii() and len(uri) < 1200
+    if len(issuer) < 50:
+        assert label == [issuer, account]
+        read = pyotp.parse_uri(uri)
+        assert isinstance(read, pyotp.TOTP)
+        assert (read.secret, read.interval, read.digits, read.issuer) == (RFC_SEED, STEP_S, 6, issuer)

@@ -1,0 +1,315 @@
+"""Endpoint users as admins manage them: fields, secrets, lists, wallets, and what logins see of a change."""
+
+from collections.abc import Mapping, Sequence
+
+import pyotp
+import pytest
+
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.users.importing import import_rows
+from sallyport.endpoints.users.model import Removal, Said, UserQuery
+from sallyport.endpoints.users.peers import WalletAssignment
+from sallyport.endpoints.users.service import Users, WalletChange
+from sallyport.passwords.model import AssignPolicy, PolicyFields
+from sallyport.store.model import Tx
+from tests.areas import Areas
+from tests.endpoints import trail
+from tests.endpoints.keys import ED25519
+
+SEED = "JBSWY3DPEHPK3PXP"
+
+
+async def passwords(areas: Areas, name: str) -> tuple[bytes, ...]:
+    """What the next login takes; nothing where there is no such user."""
+    user = await areas.users.load(areas.domain, name)
+    return () if user is None else user.passwords
+
+
+async def listed(areas: Areas, **fields: object) -> tuple[list[str], int]:
+    """The names that a query finds, and the total."""
+    rows, total = await areas.accounts.page(UserQuery(areas.domain, **fields))  # type: ignore[arg-type]
+    return [each.account.name for each in rows], total
+
+
+async def strict_machine(areas: Areas, name: str = "strict") -> int:
+    """An instance whose policy asks for twelve characters."""
+    machine = await areas.instances.add(areas.domain, NewInstance(name))
+    policy = await areas.policies.add(areas.tenant, PolicyFields(policyName=name, minLen="12"))
+    await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=policy, instanceId=machine)])
+    return machine
+
+
+async def test_what_is_said_is_kept(areas: Areas) -> None:
+    """With defaults for what is not; the secrets open for who may see them, and stars stand for them otherwise."""
+    said = Said("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
+    user = await areas.accounts.add(areas.domain, said)
+    detail = await areas.accounts.detail(areas.domain, user, reveal=True)
+    account = detail.account
+    assert (account.name, account.user_type, account.credential_type) == ("ann", "Admin", "Key")
+    assert (account.privileged_user, account.ssh_key, account.did) == ("yes", ED25519, "did:key:z6Mk")
+    assert (detail.password, detail.motp) == ("hello", SEED)
+    hidden = await areas.accounts.detail(areas.domain, user, reveal=False)
+    assert (hidden.password, hidden.motp) == ("********", "********")
+    bare = await areas.accounts.add(areas.domain, Said("bob"))
+    for reveal in (True, False):
+        detail = await areas.accounts.detail(areas.domain, bare, reveal=reveal)
+        assert (detail.password, detail.motp, detail.account.privileged_user) == ("", "", "false")
+    with pytest.raises(NotFound):
+        await areas.accounts.detail(areas.domain, 10**9, reveal=True)
+
+
+async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
+    """A new password and a new name at once, for who is in memory too; what is not said stays."""
+    user = await areas.accounts.add(areas.domain, Said("ann", password=b"old", did="did:a:b"))
+    assert await passwords(areas, "ann") == (b"old",)
+    await areas.accounts.update(areas.domain, user, Said(password=b"new"))
+    assert await passwords(areas, "ann") == (b"new",)
+    await areas.accounts.update(areas.domain, user, Said(name="anna"))
+    assert (await passwords(areas, "ann"), await passwords(areas, "anna")) == ((), (b"new",))
+    assert await listed(areas, column="name", value="anna") == (["anna"], 1)
+    await areas.accounts.update(areas.domain, user, Said(did="", user_type=""))
+    account = (await areas.accounts.detail(areas.domain, user, reveal=True)).account
+    assert (account.did, account.user_type) == ("", "Local")
+    await areas.accounts.add(areas.domain, Said("bob"))
+    with pytest.raises(Conflict):
+        await areas.accounts.update(areas.domain, user, Said(name="BOB"))
+    with pytest.raises(NotFound):
+        await areas.accounts.update(await areas.domains.add(areas.tenant, "branch"), user, Said(did="did:a:c"))
+
+
+async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
+    """Said again it is the same seed, whose codes count once; another one, or none, takes its place at once."""
+    user = await areas.accounts.add(areas.domain, Said("ann", motp=SEED))
+    step = areas.clock() // 30_000_000
+    assert await areas.seeds.seed(areas.domain, "ann") == SEED
+    assert await areas.seeds.spend(areas.domain, "ann", step)
+    await areas.accounts.update(areas.domain, user, Said(motp=SEED))
+    await areas.seeds.seed(areas.domain, "ann")
+    assert not await areas.seeds.spend(areas.domain, "ann", step)
+    other = pyotp.random_base32()
+    await areas.seeds.enrol(areas.domain, "ann")
+    await areas.accounts.update(areas.domain, user, Said(motp=other))
+    assert await areas.seeds.seed(areas.domain, "ann") == other
+    with pytest.raises(NotFound):  # what waited would have taken the place of the new one
+        await areas.seeds.confirm(areas.domain, "ann", "123456")
+    await areas.accounts.update(areas.domain, user, Said(motp=""))
+    assert await areas.seeds.seed(areas.domain, "ann") is None
+
+
+async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> None:
+    """Of those that the user is assigned to, and of those of its groups; nothing is kept of what is refused."""
+    machine = await strict_machine(areas)
+    with pytest.raises(Invalid) as raised:
+        await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2"), [machine])
+    assert [error.field for error in raised.value.fields] == ["minLen"]
+    assert "hunter2" not in str(raised.value.fields)
+    assert await listed(areas) == ([], 0)
+    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"a long password"), [machine])
+    bob = await areas.accounts.add(areas.domain, Said("bob", password=b"hunter2"))
+    group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
+    await areas.groups.assign_users(areas.domain, group, [bob], Action.ADD)
+    for user in (ann, bob):
+        with pytest.raises(Invalid):
+            await areas.accounts.update(areas.domain, user, Said(password=b"hunter3", did="did:a:b"))
+        assert (await areas.accounts.detail(areas.domain, user, reveal=True)).account.did == ""
+        await areas.accounts.update(areas.domain, user, Said(password=b"another long one"))
+    assert await passwords(areas, "bob") == (b"another long one",)
+
+
+async def test_a_password_that_stays_is_not_judged_again(areas: Areas) -> None:
+    """Who had it before the policy keeps it, also where it is sent again with something new."""
+    bob = await areas.accounts.add(areas.domain, Said("bob", password=b"hunter2"))
+    await areas.instances.assign_users(areas.domain, [await strict_machine(areas)], [bob], Action.ADD)
+    await areas.accounts.update(areas.domain, bob, Said(password=b"hunter2", did="did:a:b"))
+    assert (await areas.accounts.detail(areas.domain, bob, reveal=True)).account.did == "did:a:b"
+
+
+async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
+    """Names by their parts, the rest as a whole, all without case; of some instances, each user once."""
+    web, mail = [
+        await areas.instances.add(areas.domain, NewInstance(n, host_name=h))
+        for n, h in (("web", ""), ("mail", "mx1.example"))
+    ]
+    ann = await areas.accounts.add(areas.domain, Said("Ann-Marie"), [web, mail])
+    bob = await areas.accounts.add(areas.domain, Said("bob", "Admin", "SSH"), [mail])
+    await areas.accounts.add(areas.domain, Said("carl"))
+    for column, value, names in (
+        ("name", "n-M", ["Ann-Marie"]), ("id", str(bob), ["bob"]), ("user_type", "LOCAL user", ["Ann-Marie", "carl"]),
+        ("user_type", "admin", ["bob"]), ("credential_type", "ssh", ["bob"]),
+        ("source", "local", ["Ann-Marie", "bob", "carl"]),
+        ("assigned", "0", ["carl"]), ("assigned", "1", ["Ann-Marie", "bob"]), ("instance", str(web), ["Ann-Marie"]),
+        ("host", "WEB", ["Ann-Marie"]), ("host", "MX1.example", ["Ann-Marie", "bob"]), ("host", "mail", []),
+        ("credential", "x", []), ("name", "nobody", []),
+    ):  # fmt: skip
+        assert await listed(areas, column=column, value=value) == (names, len(names)), (column, value)
+    assert await listed(areas, instance_ids=[web, mail]) == (["Ann-Marie", "bob"], 2)
+    assert await listed(areas, instance_ids=[mail], column="name", value="bo") == (["bob"], 1)
+    assert await listed(areas, instance_ids=[web, mail], limit=1) == (["Ann-Marie"], 2)
+    rows, _ = await areas.accounts.page(UserQuery(areas.domain))
+    assert [[machine.host for machine in each.machines] for each in rows] == [
+        ["web", "mx1.example"],
+        ["mx1.example"],
+        [],
+    ]
+    await areas.instances.remove(areas.domain, mail)
+    assert await listed(areas, column="assigned", value="1") == (["Ann-Marie"], 1)
+    await areas.instances.assign_users(areas.domain, [web], [ann], Action.REMOVE)
+    assert await listed(areas, column="assigned", value="1") == ([], 0)
+    with pytest.raises(NotFound):
+        await listed(areas, instance_ids=[web, mail])
+
+
+async def test_removing_users(areas: Areas) -> None:
+    """Off an instance where one is named, else wholly; by id, by name, or by both where they agree; all or none."""
+    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    ids = [
+        await areas.accounts.add(areas.domain, Said(name, password=b"x"), [machine]) for name in ("ann", "bob", "carl")
+    ]
+    for wrong in (Removal(10**9, "", 0), Removal(ids[0], "bob", 0), Removal(0, "dora", 0), Removal(ids[1], "", 10**9)):
+        with pytest.raises(NotFound):
+            await areas.accounts.remove(areas.domain, [Removal(ids[0], "", 0), wrong])
+    assert await listed(areas) == (["ann", "bob", "carl"], 3)
+    for _ in range(2):
+        assert await areas.accounts.remove(areas.domain, [Removal(ids[0], "", machine)]) == 0
+    assert await listed(areas, instance_ids=[machine]) == (["bob", "carl"], 2)
+    assert await passwords(areas, "bob") == (b"x",)
+    twice = [Removal(ids[1], "BOB", 0), Removal(0, "bob", machine), Removal(ids[0], "", 0)]
+    assert await areas.accounts.remove(areas.domain, twice) == 2
+    assert await passwords(areas, "bob") == ()
+    assert await areas.accounts.remove(areas.domain, [Removal(0, "carl", machine)], wholly=True) == 1
+    assert await listed(areas) == ([], 0)
+    assert await areas.store.read(lambda tx: tx.value(int, "select total_users from endpoint_instances")) == 0
+
+
+class Wallets:
+    """Credentials as the identity area knows them: user to credential."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, str] = {}
+
+    def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
+        if 7 in wanted.credential_ids:
+            raise NotFound("credential not found")
+        self.held |= {user: f"urn:uuid:{wanted.credential_ids[0]}" for user in wanted.user_ids if wanted.credential_ids}
+
+    def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
+        return {user: self.held[user] for user in user_ids if user in self.held}
+
+    def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
+        return next((user for user, held in self.held.items() if held == credential_id), None)
+
+    def user_deleted(self, tx: Tx, user_id: int) -> None:
+        self.held.pop(user_id, None)
+
+
+def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), **fields: Sequence[int]) -> WalletChange:
+    """What updateUserWallet asks for."""
+    wallet = WalletAssignment(areas.domain, users, fields.get("wallets", ()), credentials, "", 0, several=False)
+    return WalletChange(wallet, fields.get("groups", ()), fields.get("instances", ()), "Admin", "yes")
+
+
+async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
+    """Groups, instances, type, privilege and credential; where one is unknown, none of them."""
+    wallets = Wallets()
+    users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.user_deleted)
+    accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
+    ann = await accounts.add(areas.domain, Said("ann", password=b"x"))
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    for wrong in (
+        change(areas, [ann, 10**9], groups=[group]), change(areas, [ann], groups=[group, 10**9]),
+        change(areas, [ann], instances=[10**9]), change(areas, [ann], groups=[group], credentials=[7]),
+    ):  # fmt: skip
+        with pytest.raises(NotFound):
+            await accounts.update_wallet(areas.domain, wrong)
+    before = (await accounts.page(UserQuery(areas.domain)))[0][0]
+    assert (before.account.user_type, before.groups, before.machines, before.credential) == ("Local", (), (), "")
+    assert (await users.load(areas.domain, "ann")).groups == frozenset()  # type: ignore[union-attr]
+    for _ in range(2):
+        wanted = change(areas, [ann], groups=[group], instances=[machine], credentials=[3])
+        await accounts.update_wallet(areas.domain, wanted)
+    after = (await accounts.page(UserQuery(areas.domain, column="credential", value="urn:uuid:3")))[0][0]
+    assert (after.account.user_type, after.account.privileged_user) == ("Admin", "yes")
+    assert (after.groups, [each.id for each in after.machines], after.credential) == (("g",), [machine], "urn:uuid:3")
+    assert (await users.load(areas.domain, "ann")).groups == {"g"}  # type: ignore[union-attr]
+    await accounts.remove(areas.domain, [Removal(ann, "", 0)])
+    assert wallets.held == {}
+
+
+async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
+    """A wallet user and a credential are NotFound; groups and instances need none."""
+    ann = await areas.accounts.add(areas.domain, Said("ann"))
+    for wrong in (change(areas, [ann], credentials=[1]), change(areas, [ann], wallets=[1])):
+        with pytest.raises(NotFound):
+            await areas.accounts.update_wallet(areas.domain, wrong)
+    await areas.accounts.update_wallet(areas.domain, change(areas, [ann]))
+    assert (await areas.accounts.detail(areas.domain, ann, reveal=True)).account.user_type == "Admin"
+
+
+async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
+    """Adding, changing, reading and removing are all there; the secrets are stars."""
+    user = await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2", motp=SEED))
+    for _ in range(2):
+        await areas.accounts.update(areas.domain, user, Said(password=b"hunter3", did="did:a:b"))
+    await areas.accounts.detail(areas.domain, user, reveal=True)
+    await areas.seeds.enrol(areas.domain, "ann")
+    await areas.seeds.remove(areas.domain, "ann")
+    await areas.accounts.remove(areas.domain, [Removal(user, "", 0)])
+    entries = [entry for entry in await trail(areas) if entry.target == f"user {user} ann"]
+    assert [entry.action for entry in entries] == [
+        "user.add", "user.update", "user.read", "user.totp.enrol", "user.totp.remove", "user.delete",
+    ]  # fmt: skip
+    assert entries[1].changes == {"did": ["", "did:a:b"], "password": ["********", "********"]}
+    assert entries[2].changes == {"secrets": "shown"}
+    assert not any(secret in str(entries) for secret in ("hunter", SEED))
+
+
+async def test_an_import_says_what_it_does(areas: Areas) -> None:
+    """The same with and without doing it; instances and groups come beside those that there are."""
+    web, mail = [await areas.instances.add(areas.domain, NewInstance(name)) for name in ("web", "mail")]
+    await areas.groups.add(areas.domain, NewGroup("staff"))
+    old = await areas.accounts.add(areas.domain, Said("old", password=b"hello"), [web])
+    await areas.users.load(areas.domain, "old")
+    rows = [
+        {"userName": "OLD", "password": "hello", "instances": "mail, web", "groups": ["staff"]},
+        {"userName": "new", "password": "x", "sshKey": f"{ED25519} a, {ED25519} b", "motp": SEED},
+    ]
+    for apply in (False, True):
+        planned = await import_rows(areas.accounts, areas.domain, rows, apply=apply)
+        assert [(each.outcome.value, list(each.changes)) for each in planned] == [
+            ("changed", ["name", "instances", "groups"]), ("new", []),
+        ]  # fmt: skip
+    again = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    assert [each.outcome.value for each in again] == ["unchanged", "unchanged"]
+    (first, second), total = await areas.accounts.page(UserQuery(areas.domain))
+    assert total == 2
+    assert (first.account.id, [each.id for each in first.machines], first.groups) == (old, [web, mail], ("staff",))
+    assert second.account.ssh_key == f"{ED25519} a\n{ED25519} b"
+    assert (await areas.users.load(areas.domain, "old")).groups == {"staff"}  # type: ignore[union-attr]
+
+
+async def test_an_import_names_what_is_refused(areas: Areas) -> None:
+    """With its reason and without its values: bad fields, unknown instances and groups, a policy that is not met."""
+    await strict_machine(areas)
+    rows = [
+        {"userName": "a", "motp": "hunter2"},
+        {"userName": "b", "instances": "nowhere"},
+        {"userName": "c", "groups": "nobody"},
+        {"userName": "d", "password": "hunter2", "instances": "strict"},
+        {"password": "hunter2"},
+    ]
+    planned = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    assert {each.outcome.value for each in planned} == {"refused"}
+    reasons = [each.reason for each in planned]
+    assert [reason.partition(";")[0] for reason in reasons] == [
+        "invalid motp", "instance not found", "group not found", "the password does not meet the policy",
+        "missing userName",
+    ]  # fmt: skip
+    assert "hunter2" not in str(reasons)
+    with pytest.raises(Conflict):
+        await import_rows(areas.accounts, areas.domain, [{"userName": "fine"}, *rows], apply=True)
+    assert await listed(areas) == ([], 0)

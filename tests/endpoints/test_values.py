@@ -1,0 +1,100 @@
+"""What the fields of endpoint users, groups and instances take, and in which form it is kept."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_core import PydanticCustomError
+
+from sallyport.endpoints.groups.model import grants, ttl_seconds
+from sallyport.endpoints.users import values
+from tests.endpoints.keys import ECDSA, ED25519, RSA, SHORT_RSA
+
+
+def kept(check: Callable[[object], str], value: object) -> str | None:
+    """What is kept of a value; None where it is refused."""
+    try:
+        return check(value)
+    except PydanticCustomError:
+        return None
+
+
+@pytest.mark.parametrize("key", [ED25519, ECDSA, RSA])
+def test_ssh_keys_of_every_kind(key: str) -> None:
+    """With a comment or without; several stand in lines of their own, and empty lines are dropped."""
+    for text in (key, f"{key} ann@laptop", f"{key} a comment, of words"):
+        assert kept(values.ssh_keys, f"  {text} \r\n\n{ED25519}\n") == f"{text}\n{ED25519}"
+    assert kept(values.ssh_keys, " \n ") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hunter2", "ssh-ed25519", "ssh-ed25519 AAAA", SHORT_RSA, ED25519[:-4],
+        ED25519.replace("ssh-ed25519", "ssh-rsa"),
+        f'command="id" {ED25519}', f"{ED25519}\nhunter2", "-----BEGIN OPENSSH PRIVATE KEY-----", f"{ED25519} a\tb",
+        "ssh-dss AAAAB3NzaC1kc3MAAACBAP", f"{ED25519}x" * 2000,
+    ],
+)  # fmt: skip
+def test_what_is_no_ssh_key(text: str) -> None:
+    """Half a key, another kind's, options before it, a private key; none is repeated in the refusal."""
+    with pytest.raises(PydanticCustomError) as raised:
+        values.ssh_keys(text)
+    assert "hunter2" not in raised.value.message()
+
+
+@pytest.mark.parametrize(
+    ("text", "seed"),
+    [
+        ("JBSWY3DPEHPK3PXP", "JBSWY3DPEHPK3PXP"), ("jbsw y3dp-ehpk 3pxp", "JBSWY3DPEHPK3PXP"),
+        ("JBSWY3DPEHPK3PXPJA======", "JBSWY3DPEHPK3PXPJA"), ("", ""), ("JBSWY3DP", None), ("JBSWY3DPEHPK3PX1", None),
+        ("A" * 129, None), ("JBSWY3DPEHPK3PXPJ", None), (True, None), (None, None),
+    ],
+)  # fmt: skip
+def test_seeds_are_base32(text: object, seed: str | None) -> None:
+    """As apps show them, in groups and in any case; too short, too long, or no base32 is refused."""
+    assert kept(values.seed, text) == seed
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK", True), ("did:web:example.org:users:ann", True),
+        ("did:web:example.org%3A8443", True), ("did:a:b", True), ("", True), ("did:key:", False), ("did::x", False),
+        ("DID:key:x", False), ("did:Key:x", False), ("did:web:a%3", False), ("did:web:a/b", False), ("key:x", False),
+        ("did:web:x:", False),
+    ],
+)  # fmt: skip
+def test_dids(text: str, good: bool) -> None:
+    """The syntax of DID Core, section 3.1."""
+    assert kept(values.did, text) == (text if good else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1", 1), ("3600", 3600), ("8h", 28_800), ("1h 30m", 5400), ("90s", 90), ("2D", 172_800), ("1w", 604_800),
+        ("PT8H", 28_800), ("P1DT1H", 90_000), ("pt90s", 90), ("0", None), ("-1", None), ("1.5", None), ("P", None),
+        ("PT", None), ("0h", None), ("h", None), ("8 hours", None), ("99999999999", None), ("", None), ("٣", None),
+    ],
+)  # fmt: skip
+def test_times_to_live(text: str, seconds: int | None) -> None:
+    """Whole seconds above 0, or a span in words or in ISO 8601."""
+    assert ttl_seconds(text) == seconds
+
+
+def test_which_statuses_grant() -> None:
+    """Active and Enabled, in any case; everything else grants nothing."""
+    assert [each for each in ("Active", "ENABLED", " active ", "Disabled", "actives", "", "on") if grants(each)] == [
+        "Active", "ENABLED",
+    ]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(text=st.text(max_size=300))
+def test_any_text_is_kept_or_refused(text: str) -> None:
+    """Nothing but the refusal is raised, and what is kept is kept again."""
+    for check in (values.user_name, values.password, values.user_type, values.ssh_keys, values.seed, values.did):
+        once = kept(check, text)
+        assert once is None or kept(check, once) == once

@@ -1,0 +1,117 @@
+"""A device's posture: what is counted of its logins, and measured while it waits."""
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.devices.posture import QUIET_US, UNANSWERED, Posture, PostureRow, nothing_known
+from sallyport.radius.duplicates import Entry
+from tests.areas import Areas
+from tests.inventory.devices.conftest import Seen
+from tests.packets import access_request, attributes, opened
+
+DAY = 86_400 * SECOND
+
+
+def entry(*arrivals: float) -> Entry:
+    """A request that came at these moments, in seconds."""
+    known = Entry((("192.0.2.1", 1), 0), bytes(16), arrivals[0])
+    for at in arrivals[1:]:
+        known.again(at)
+    return known
+
+
+def row(**fields: int | None) -> PostureRow:
+    """A posture in the store."""
+    base = nothing_known(1)
+    return PostureRow(**{**{name: getattr(base, name) for name in PostureRow.__dataclass_fields__}, **fields})
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "answered", "retransmit_ms", "give_up_ms"),
+    [
+        ((0,), 60, None, None),
+        ((0, 5), 6, 5000, None),
+        ((0, 5, 10), 12, 5000, None),
+        ((0, 5, 10), 60, 5000, 15_000),
+        ((0, 3, 9), 60, 6000, 15_000),
+        ((0, 0.5), 3, 500, 1000),
+    ],
+)
+def test_waiting_is_measured(
+    arrivals: tuple[float, ...], answered: float, retransmit_ms: int | None, give_up_ms: int | None
+) -> None:
+    """The interval is the last one; a device gave up when it was silent for clearly longer than that. One that never
+    repeats itself tells nothing."""
+    posture = Posture()
+    posture.measure(entry(*arrivals), answered)
+    assert (posture.retransmit_ms, posture.give_up_ms) == (retransmit_ms, give_up_ms)
+
+
+def test_a_new_identifier_is_a_repetition_too() -> None:
+    """A device that repeats with another identifier is measured from its first packet."""
+    first, second = entry(0), entry(5)
+    second.follows(first)
+    second.again(10)
+    posture = Posture()
+    posture.measure(second, 60)
+    assert (posture.retransmit_ms, posture.give_up_ms) == (5000, 15_000)
+
+
+def test_what_is_flushed_is_counted_once() -> None:
+    """Taking gives the counts and begins anew; what could not be written is put back; measurements stay."""
+    posture = Posture(retransmit_ms=5000)
+    signed, bare = opened(access_request(b"")), opened(access_request(attributes(PROXY_STATE=b"1"), signed=False))
+    posture.count(signed, 1)
+    posture.count(bare, 2)
+    taken = posture.take()
+    assert (taken.signed, taken.unsigned, taken.unsigned_proxied, taken.last_unsigned) == (1, 1, 1, 2)
+    assert (posture.signed, posture.unsigned, posture.retransmit_ms) == (0, 0, 5000)
+    posture.count(signed, 3)
+    posture.put_back(taken)
+    assert (posture.signed, posture.unsigned, posture.unsigned_proxied) == (2, 1, 1)
+
+
+def test_when_signatures_can_be_required() -> None:
+    """Of a device that signs, and has sent nothing unsigned for a week."""
+    now = 100 * DAY
+    assert not nothing_known(1).safe_to_require(now)
+    assert row(signed=1).safe_to_require(now)
+    assert not row(signed=9, unsigned=1, last_unsigned=now - QUIET_US + 1).safe_to_require(now)
+    assert row(signed=9, unsigned=1, last_unsigned=now - QUIET_US - 1).safe_to_require(now)
+    assert not row(unsigned=1, last_unsigned=0).safe_to_require(now)
+    assert [row(signed=3, unsigned=1).signed_share, nothing_known(1).signed_share] == [0.75, None]
+
+
+def test_whether_a_device_shows_challenges() -> None:
+    """One answer is proof; some challenges without any are too; else it is not known."""
+    assert row(challenges=9, challenge_answers=1).challenge_support == "yes"
+    assert row(challenges=UNANSWERED).challenge_support == "no"
+    assert row(challenges=UNANSWERED - 1).challenge_support == "unknown"
+
+
+async def test_a_posture_is_kept(areas: Areas, seen: Seen) -> None:
+    """It is in the inventory after the flush, adds up over flushes, is known again after a restart, and goes with its
+    device."""
+    device = await seen.device("gate")
+    for _ in range(2):
+        device.posture.signed, device.posture.give_up_ms = 2, 15_000
+        device.posture.challenge_answers = 1
+        areas.devices.sightings.touch(device)
+        await areas.devices.flush()
+    found = await areas.devices.one(areas.domain, device.id or 0)
+    assert (found.posture.signed, found.posture.give_up_ms, found.posture.challenge_support) == (4, 15_000, "yes")
+    areas.devices.sightings.forget_all()
+    again = await seen.device("gate")
+    assert (again.posture.give_up_ms, again.posture.takes_challenges) == (15_000, True)
+    await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="admin")
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from device_posture")) == 0
+
+
+async def test_what_is_learned_late_brings_no_device_back(areas: Areas, seen: Seen) -> None:
+    """A login that was waiting when its device was deleted tells of it in vain."""
+    device = await seen.device("gate")
+    await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="admin")
+    device.posture.give_up_ms = 15_000
+    areas.devices.sightings.touch(device)
+    await areas.devices.flush()
+    assert await seen.rows() == []

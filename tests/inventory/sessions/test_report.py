@@ -1,0 +1,162 @@
+"""What an Accounting-Request tells: times, counters and addresses, from any octets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.sessions.report import (
+    COUNTS,
+    FACTS,
+    LATEST_US,
+    LONGEST_DELAY_S,
+    MOST,
+    Report,
+    Status,
+    lasting,
+)
+from sallyport.radius import attributes as names
+from sallyport.radius.attributes import MAX_ATTRIBUTES, pull_attributes, push_attribute
+from tests.inventory.sessions.records import NOW, octets, report
+from tests.packets import accounting, opened
+
+NUMBERS = (
+    "ACCT_DELAY_TIME", "ACCT_INPUT_OCTETS", "ACCT_OUTPUT_OCTETS", "ACCT_SESSION_TIME", "ACCT_INPUT_PACKETS",
+    "ACCT_OUTPUT_PACKETS", "ACCT_TERMINATE_CAUSE", "ACCT_INPUT_GIGAWORDS", "ACCT_OUTPUT_GIGAWORDS", "EVENT_TIMESTAMP",
+    "NAS_PORT", "NAS_PORT_TYPE", "FRAMED_IP_ADDRESS",
+)  # fmt: skip
+
+
+def facts(told: Report) -> dict[str, object]:
+    """What is told, by name."""
+    return {name: value for name, value in zip(FACTS, told.facts, strict=True) if value is not None}
+
+
+def counts(told: Report) -> dict[str, int]:
+    """What is counted, by name."""
+    return dict(zip(COUNTS, told.counts, strict=True))
+
+
+def test_what_a_record_tells() -> None:
+    """Names as text, Class as it is, addresses of both families, numbers."""
+    told = report(
+        Status.INTERIM,
+        USER_NAME="ann@corp",
+        CALLING_STATION_ID="02-01",
+        CALLED_STATION_ID="AA:corp",
+        CLASS=b"\x00\xff",
+        NAS_PORT=0,
+        NAS_PORT_ID="ge-0/0/1",
+        NAS_PORT_TYPE=15,
+        FRAMED_IP_ADDRESS=bytes((10, 0, 0, 7)),
+        FRAMED_IPV6_ADDRESS=bytes.fromhex("20010db8000000000000000000000007"),
+        FRAMED_IPV6_PREFIX=bytes.fromhex("004020010db800000001"),
+        DELEGATED_IPV6_PREFIX=bytes.fromhex("003020010db80002"),
+        ACCT_MULTI_SESSION_ID=b"m",
+        ACCT_SESSION_TIME=60,
+        ACCT_INPUT_PACKETS=3,
+        ACCT_OUTPUT_PACKETS=4,
+    )
+    assert facts(told) == {
+        "user_name": "ann@corp", "station": "02-01", "called_station": "AA:corp", "class": b"\x00\xff",
+        "multi_session_id": b"m", "nas_port": 0, "nas_port_id": "ge-0/0/1", "nas_port_type": 15,
+        "framed_ip": "10.0.0.7", "framed_ipv6": "2001:db8::7", "framed_ipv6_prefix": "2001:db8:0:1::/64",
+        "delegated_ipv6_prefix": "2001:db8:2::/48",
+    }  # fmt: skip
+    assert counts(told) == {
+        "session_time": 60, "input_octets": 0, "output_octets": 0, "input_packets": 3, "output_packets": 4,
+    }  # fmt: skip
+    assert (told.at, told.begun) == (NOW, NOW - 60 * SECOND)
+
+
+def test_gigawords() -> None:
+    """They stand above the 32 bits of the counter, each for its direction (RFC 2869 sections 5.1 and 5.2)."""
+    told = report(3, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=2, ACCT_OUTPUT_OCTETS=7, ACCT_OUTPUT_GIGAWORDS=1)
+    assert (counts(told)["input_octets"], counts(told)["output_octets"]) == (2 * 2**32 + 5, 2**32 + 7)
+
+
+def test_a_counter_that_the_store_cannot_hold() -> None:
+    """It is the largest number that can be held, and the record is taken like any other."""
+    told = report(3, ACCT_INPUT_OCTETS=2**32 - 1, ACCT_INPUT_GIGAWORDS=2**32 - 1)
+    assert counts(told)["input_octets"] == MOST
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds"),
+    [
+        ({}, 0),
+        ({"ACCT_DELAY_TIME": 30}, -30),
+        ({"ACCT_DELAY_TIME": LONGEST_DELAY_S + 1}, 0),
+        ({"EVENT_TIMESTAMP": NOW // SECOND - 100}, -100),
+        ({"EVENT_TIMESTAMP": NOW // SECOND - 100, "ACCT_DELAY_TIME": 30}, -100),
+        ({"EVENT_TIMESTAMP": NOW // SECOND + LATEST_US // SECOND}, 0),
+        ({"EVENT_TIMESTAMP": NOW // SECOND + LATEST_US // SECOND + 1}, 0),
+        ({"EVENT_TIMESTAMP": 86_400, "ACCT_DELAY_TIME": 30}, -30),
+        ({"EVENT_TIMESTAMP": 2**32 - 1, "ACCT_DELAY_TIME": 30}, -30),
+        ({"EVENT_TIMESTAMP": NOW // SECOND - 6 * 86_400, "ACCT_DELAY_TIME": 6 * 86_400 - 60}, -6 * 86_400),
+    ],
+)
+def test_when_it_happened(values: dict[str, int], seconds: int) -> None:
+    """The device's time where it can be true, else the receipt less the delay; never later than the receipt."""
+    assert report(1, **values).at == NOW + seconds * SECOND
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 5, 253])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_of_another_length_is_absent(name: str, size: int) -> None:
+    """A field that should have four octets and has not says nothing, and spoils nothing."""
+    told, plain = report(3, **{name: b"\x01" * size}), report(3)
+    assert (told.at, told.begun, told.facts, told.counts, told.cause) == (
+        plain.at, plain.begun, plain.facts, plain.counts, None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [b"", b"\0", b"\0\x81" + bytes(16), b"\0\x40" + bytes(17)])
+def test_a_prefix_that_is_none(value: bytes) -> None:
+    """No length, a length over 128, or more octets than an address: absent."""
+    assert not facts(report(3, FRAMED_IPV6_PREFIX=value, DELEGATED_IPV6_PREFIX=value))
+
+
+@pytest.mark.parametrize(
+    ("status", "session", "belongs"),
+    [(1, b"x" * 253, True), (2, b"x", True), (3, b"x", True), (1, b"", False), (7, b"x", False), (9, b"x", False)],
+)
+def test_which_records_belong_to_a_session(status: int, session: bytes, belongs: bool) -> None:
+    """Start, Stop and interim ones with an Acct-Session-Id."""
+    assert bool(report(status, session=session).session_id) is belongs
+
+
+def test_a_record_that_is_sent_again_has_the_same_digest() -> None:
+    """Under another delay, time, proxy state, signature or order of none of these; any other octet makes another."""
+    body = octets(3, USER_NAME="ann", ACCT_INPUT_OCTETS=7)
+    again = (
+        push_attribute(names.PROXY_STATE, b"p")
+        + push_attribute(names.ACCT_DELAY_TIME, (5).to_bytes(4))
+        + body
+        + push_attribute(names.EVENT_TIMESTAMP, (9).to_bytes(4))
+        + push_attribute(names.PROXY_STATE, b"")
+    )
+    first, second, other = (
+        Report(opened(accounting(each)), NOW) for each in (body, again, octets(3, USER_NAME="ann", ACCT_INPUT_OCTETS=8))
+    )
+    assert first.digest == second.digest != other.digest
+    assert lasting(accounting(again)) == body
+
+
+KINDS = [number for name, number in vars(names).items() if name.isupper() and number < 256 and name != "MAX_ATTRIBUTES"]
+FIELD = st.tuples(
+    st.sampled_from([kind for kind in KINDS if kind != names.MESSAGE_AUTHENTICATOR]), st.binary(max_size=20)
+)
+
+
+@given(st.lists(FIELD, max_size=MAX_ATTRIBUTES // 2), st.integers(0, 2**53))
+def test_any_record_is_read(fields: list[tuple[int, bytes]], received: int) -> None:
+    """No values raise an error, and whatever comes of them fits into the store."""
+    told = Report(opened(accounting(b"".join(push_attribute(*field) for field in fields))), received)
+    numbers = [
+        value for value in (*told.facts, *told.counts, told.at, told.begun, told.cause) if isinstance(value, int)
+    ]
+    assert all(-(2**63) <= number < 2**63 for number in numbers)
+    assert told.begun <= max(told.at, 0) and told.at <= received
+    kept = list(pull_attributes(lasting(accounting(b"".join(push_attribute(*field) for field in fields)))))
+    assert len(kept) == sum(kind not in {33, 41, 55} for kind, _ in fields)

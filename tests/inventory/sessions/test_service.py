@@ -1,0 +1,299 @@
+"""Sessions in the store: written with the records' transaction, listed, counted, ended, and kept over a restart."""
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.devices.service import write_first_sighting
+from sallyport.inventory.sessions import repo
+from sallyport.inventory.sessions.repo import SessionQuery, SessionRow
+from sallyport.inventory.sessions.report import Report, Status
+from sallyport.inventory.sessions.service import COUNT_S, Record, write_records
+from sallyport.inventory.sessions.session import NAS_REBOOT
+from sallyport.store import counters
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Tx, Work
+from tests.areas import Areas, SetClock, running_store
+from tests.inventory.sessions.records import NOW, interim, report, started, stopped
+from tests.packets import access_request, attributes, opened
+
+DAY_S = 86_400
+
+
+async def write(areas: Areas, *reports: Report, device: int = 1, domain: int = 0) -> list[bool]:
+    """Records of one transaction: which of them are to be kept."""
+    records = [Record(domain or areas.domain, device, each) for each in reports]
+    return await areas.store.write(lambda tx: write_records(tx, records))
+
+
+async def listed(areas: Areas, **query: object) -> list[SessionRow]:
+    """The domain's sessions that match, newest first; their number is the total."""
+    rows, total = await areas.sessions.page(SessionQuery(areas.domain, **{"limit": 1000, **query}))  # type: ignore[arg-type]
+    assert total == len(rows)
+    return rows
+
+
+async def states(areas: Areas, **query: object) -> list[str]:
+    """Their states, oldest first."""
+    return [row.state for row in reversed(await listed(areas, **query))]
+
+
+async def test_a_session_over_several_transactions(areas: Areas) -> None:
+    """One row, whose counters, facts and state are those of all its records; the kept totals follow."""
+    assert await write(areas, started(USER_NAME="ann", NAS_PORT=7, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)))) == [True]
+    assert await states(areas, live=True) == ["live"]
+    await write(areas, interim(60, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=1, CALLING_STATION_ID="02-01"))
+    await write(areas, stopped(90, ACCT_TERMINATE_CAUSE=1, ACCT_INPUT_OCTETS=9, ACCT_INPUT_GIGAWORDS=1))
+    assert await listed(areas, live=True) == []
+    (row,) = await listed(areas, live=False)
+    assert (row.user_name, row.station, row.nas_port, row.framed_ip) == ("ann", "02-01", 7, "10.0.0.1")
+    assert (row.session_time, row.input_octets, row.terminate_cause) == (90, 2**32 + 9, 1)
+    assert (row.started, row.updated, row.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
+
+
+async def test_a_record_counts_once(areas: Areas) -> None:
+    """Sent again under another identifier, in the same transaction or a later one, it is not to be kept."""
+    assert await write(areas, started(), started(0, ACCT_DELAY_TIME=0), interim(60)) == [True, False, True]
+    assert await write(areas, report(3, 65, ACCT_DELAY_TIME=5, ACCT_SESSION_TIME=60)) == [False]
+    assert await write(areas, stopped(90), stopped(90)) == [True, False]
+    (row,) = await listed(areas)
+    assert (row.session_time, row.updated) == (90, NOW + 90 * SECOND)
+
+
+async def test_sessions_are_of_one_device(areas: Areas) -> None:
+    """Two devices may use the same Acct-Session-Id at the same time."""
+    await write(areas, started(USER_NAME="ann"), device=1)
+    await write(areas, started(USER_NAME="bob"), stopped(5), device=2)
+    assert [(row.device_id, row.user_name, row.state) for row in await listed(areas)] == [
+        (2, "bob", "stopped"), (1, "ann", "live"),
+    ]  # fmt: skip
+
+
+async def test_a_name_that_is_used_again(areas: Areas) -> None:
+    """A new row, in one transaction or in several; late records of the old session do not end the new one."""
+    await write(areas, started(), stopped(10), started(20, USER_NAME="bob"))
+    await write(areas, report(2, 25, ACCT_SESSION_TIME=11, ACCT_DELAY_TIME=14))
+    assert await states(areas) == ["stopped", "live"]
+    await write(areas, started(30, USER_NAME="cid"))
+    await write(areas, report(2, 40, ACCT_SESSION_TIME=10))
+    assert await states(areas) == ["stopped", "lost", "stopped"]
+    assert await states(areas, live=False) == ["stopped", "lost", "stopped"]
+
+
+@pytest.mark.parametrize("status", [Status.ON, Status.OFF])
+async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: Status) -> None:
+    """All of them that it told of before, in the order of the transaction, and no other device's."""
+    await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(3)))
+    await write(areas, started(), device=2)
+    restart = report(status, 100, session=b"")
+    assert all(await write(areas, stopped(50, ACCT_DELAY_TIME=0), restart, report(1, 101, session=b"new")))
+    rows = {row.acct_session_id: row for row in await listed(areas, device_id=1)}
+    lost = [rows[b"%d" % number] for number in range(3)]
+    assert {(row.state, row.terminate_cause, row.stopped) for row in lost} == {
+        ("lost", NAS_REBOOT, NOW + 100 * SECOND)
+    }  # fmt: skip
+    assert (rows[b"s1"].state, rows[b"new"].state) == ("stopped", "live")
+    assert await states(areas, device_id=2) == ["live"]
+    await write(areas, report(3, 90, session=b"0"))
+    assert await states(areas, live=True, device_id=1) == ["live"]
+
+
+async def test_totals_are_exact(areas: Areas) -> None:
+    """By state and domain, however sessions come to their end."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    await write(areas, started(), stopped(5), *(report(1, 0, session=b"%d" % each) for each in range(5)))
+    await write(areas, report(2, 9, session=b"0"), report(3, 10, session=b"1"))
+    await write(areas, started(), device=9, domain=other)
+    await write(areas, report(7, 8, session=b""))
+
+    def count(tx: Tx) -> dict[str, int]:
+        return {state: counters.total(tx, areas.domain, repo.COUNTER + state) for state in ("live", "stopped", "lost")}
+
+    assert await areas.store.read(count) == Counter(await states(areas)) == {"live": 1, "stopped": 2, "lost": 3}
+    assert await areas.store.read(repo.live) == {areas.domain: 1, other: 1}
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "silence_s", "state"),
+    [(60, DAY_S - 1, "live"), (60, DAY_S + 1, "lost"), (50_000, 149_999, "live"), (50_000, 150_001, "lost")],
+)
+async def test_a_silent_session_ends(
+    areas: Areas, clock: SetClock, interval_s: int, silence_s: int, state: str
+) -> None:
+    """After a day, and three times as long as lay between its records; its end is its last sign of life."""
+    await write(areas, started(), interim(interval_s), interim(2 * interval_s))
+    clock.pass_by(2 * interval_s + silence_s)
+    assert await areas.sessions.end_silent() == (state == "lost")
+    (row,) = await listed(areas)
+    assert (row.state, row.stopped) == (state, NOW + 2 * interval_s * SECOND if state == "lost" else None)
+    await write(areas, interim(3 * interval_s))
+    assert await states(areas) == ["live"]
+
+
+async def test_many_silent_sessions_end(areas: Areas, clock: SetClock) -> None:
+    """More than one transaction takes."""
+    await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(1001)))
+    clock.pass_by(2 * DAY_S)
+    assert await areas.sessions.end_silent() == 1001
+    assert await listed(areas, live=True) == []
+
+
+async def test_what_is_searched_for(areas: Areas) -> None:
+    """User without case, device, time of its beginning, a part of names and addresses, each with the live or past."""
+    await write(areas, report(1, 0, b"a", USER_NAME="Ann", CALLING_STATION_ID="02-AB"), device=1)
+    await write(areas, report(1, 10, b"b", USER_NAME="bob", FRAMED_IP_ADDRESS=bytes((10, 0, 0, 7))), device=1)
+    await write(areas, report(1, 20, b"c", USER_NAME="Zoë", CALLED_STATION_ID="AA:guest"), device=2)
+    await write(areas, report(2, 30, b"b"), device=1)
+    cases: list[tuple[dict[str, object], list[bytes]]] = [
+        ({"user_name": "ANN"}, [b"a"]),
+        ({"user_name": "ZOË"}, [b"c"]),
+        ({"user_name": "an"}, []),
+        ({"device_id": 1}, [b"b", b"a"]),
+        ({"device_id": 1, "live": True}, [b"a"]),
+        ({"user_name": "bob", "live": True}, []),
+        ({"user_name": "bob", "live": False, "device_id": 1}, [b"b"]),
+        ({"since": NOW + 10 * SECOND}, [b"c", b"b"]),
+        ({"until": NOW + 10 * SECOND}, [b"a"]),
+        ({"since": NOW + 1, "until": NOW + 20 * SECOND, "live": False}, [b"b"]),
+        ({"search": "02-ab"}, [b"a"]),
+        ({"search": "10.0.0.7"}, [b"b"]),
+        ({"search": "GUEST", "live": True}, [b"c"]),
+        ({"search": "%"}, []),
+        ({"live": False}, [b"b"]),
+        ({}, [b"c", b"b", b"a"]),
+    ]
+    for query, found in cases:
+        assert [row.acct_session_id for row in await listed(areas, **query)] == found, query
+
+
+async def test_a_search_in_every_script(areas: Areas) -> None:
+    """A part that is not ASCII is found past fields that a session has not, and past octets that are no text."""
+    await write(areas, report(1, 0, b"\xff\x00ABC"), report(1, 10, b"s", USER_NAME="ZOË"), report(1, 20, "Ä".encode()))
+    for search, found in (("zoë", [b"s"]), ("ä", ["Ä".encode()]), ("ö", []), ("abc", [b"\xff\x00ABC"])):
+        assert [row.acct_session_id for row in await listed(areas, search=search)] == found, search
+
+
+async def test_pages(areas: Areas) -> None:
+    """Newest first over live and past ones, each once; the total counts all; a walk by ids does the same."""
+    for number in range(25):
+        last = [report(2, 5, b"%d" % number)] if number % 3 else []
+        await write(areas, report(1, 0, b"%d" % number), *last)
+    walked: list[int] = []
+    for offset in range(0, 30, 10):
+        rows, total = await areas.sessions.page(SessionQuery(areas.domain, offset=offset))
+        assert total == 25
+        walked += [row.id for row in rows]
+    assert walked == sorted(walked, reverse=True)
+    assert len(set(walked)) == 25
+    assert [row.id for row in await areas.sessions.newest(SessionQuery(areas.domain, before=walked[9]))] == walked[
+        10:20
+    ]
+
+
+HOSTILE = [
+    b"", b"\0" * 253, b"\xff" * 253, b"' or 1=1 --", "\u202e".encode(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+async def test_hostile_values(areas: Areas, value: bytes) -> None:
+    """Any octets in any field are one session, or none where it has no name; the same again changes nothing."""
+    names = (
+        "USER_NAME", "CALLING_STATION_ID", "CLASS", "NAS_PORT_ID", "FRAMED_IP_ADDRESS", "NAS_PORT",
+        "ACCT_INPUT_OCTETS", "ACCT_DELAY_TIME", "EVENT_TIMESTAMP", "FRAMED_IPV6_PREFIX",
+    )  # fmt: skip
+    fields = dict.fromkeys(names, value)
+    assert await write(areas, report(1, 0, value, **fields)) == [True]
+    assert await write(areas, report(1, 1, value, **fields)) == [not value]
+    assert [row.acct_session_id for row in await listed(areas)] == ([value] if value else [])
+
+
+async def test_the_largest_numbers(areas: Areas) -> None:
+    """What 32 bits and gigawords can say is stored, and the transaction of the others with it."""
+    most = {"ACCT_INPUT_OCTETS": 2**32 - 1, "ACCT_INPUT_GIGAWORDS": 2**32 - 1, "ACCT_SESSION_TIME": 2**32 - 1}
+    assert await write(areas, started(), report(2, 0, b"most", **most)) == [True, True]
+    assert (await listed(areas))[0].input_octets == 2**63 - 1
+
+
+async def test_a_session_goes_on_after_a_restart(tmp_path: Path, clock: SetClock) -> None:
+    """What was committed is known: a repeated record counts once, the Stop ends the session that began before."""
+    async with running_store(tmp_path / "s.db") as store:
+        await store.write(lambda tx: write_records(tx, [Record(1, 1, started()), Record(1, 1, interim(60))]))
+    async with running_store(tmp_path / "s.db") as store:
+        fresh = await store.write(lambda tx: write_records(tx, [Record(1, 1, interim(60)), Record(1, 1, stopped(70))]))
+        assert fresh == [False, True]
+        from_store = await store.read(lambda tx: repo.page(tx, SessionQuery(1)))
+    rows, total = from_store
+    assert (total, rows[0].state, rows[0].session_time) == (1, "stopped", 70)
+
+
+async def test_metrics(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
+    """Live sessions of each domain; records by their kind, of a closed set."""
+    mock_clock.rate = 1
+    await write(areas, started(), report(1, 0, b"s2"))
+    areas.sessions.count_records({1: 2, 3: 1, 7: 1, 4_000_000_000: 5, 0: 1})
+    for status, count in {"start": 2, "interim": 1, "on": 1, "other": 6, "stop": 0}.items():
+        assert areas.sample("sallyport_accounting_records_total", status=status) == count
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.sessions.run)
+        with trio.fail_after(10):
+            while areas.sample("sallyport_sessions_live", domain=str(areas.domain)) != 2:
+                await trio.sleep(0.01)
+        await write(areas, stopped(9))
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(COUNT_S)
+        with trio.fail_after(10):
+            while areas.sample("sallyport_sessions_live", domain=str(areas.domain)) != 1:
+                await trio.sleep(0.01)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_deleted_device_is_shown_as_it_was(areas: Areas) -> None:
+    """Its past sessions keep its name and addresses."""
+    client = await areas.client()
+    request = opened(access_request(attributes(NAS_IDENTIFIER=b"switch-1")))
+    device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
+    await areas.store.write(lambda tx: write_first_sighting(tx, device, None))
+    assert device.id is not None
+    await write(areas, started(), device=device.id)
+    (before,) = await listed(areas)
+    assert (before.device_name, before.ip_address, before.client_ip) == ("switch-1", "192.0.2.1", "192.0.2.1")
+    await areas.devices.delete(areas.domain, device_ids=[device.id], addresses=None, actor="root")
+    assert await listed(areas) == [before]
+
+
+def plans(path: Path, work: Work[object]) -> list[str]:
+    """How SQLite does what this work asks."""
+    statements: list[str] = []
+    with closing(open_connection(path)) as connection:
+        connection.set_trace_callback(statements.append)
+        work(SqliteTx(connection))
+        connection.set_trace_callback(None)
+        return [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
+
+
+async def test_no_record_walks_through_the_sessions(areas: Areas) -> None:
+    """Sessions are found by their key, those of a device that restarts by its index."""
+    await write(areas, started(), domain=1)
+    reports = [started(), interim(5), report(7, 9, session=b""), stopped(3), started(80)]
+    found = plans(areas.store.path, lambda tx: write_records(tx, [Record(1, 1, each) for each in reports]))
+    assert any("sessions_identity" in plan for plan in found)
+    assert any("sessions_device" in plan for plan in found)
+    assert not [plan for plan in found if "SCAN sessions" in plan]
+
+
+@pytest.mark.parametrize("live", [None, True, False])
+async def test_no_page_walks_through_the_sessions(areas: Areas, live: bool | None) -> None:
+    """Of a domain or a device, live or past: ids come in order from the indexes and totals are kept, so that a page
+    of a million sessions takes no longer than one of ten."""
+    for query in (SessionQuery(areas.domain, live=live), SessionQuery(areas.domain, live=live, device_id=3)):
+        found = plans(areas.store.path, lambda tx, query=query: repo.page(tx, query))  # type: ignore[misc]
+        assert any("COVERING INDEX sessions_" in plan for plan in found)
+        assert not [plan for plan in found if plan.startswith("SCAN sessions")]
+    users = plans(areas.store.path, lambda tx: repo.page(tx, SessionQuery(areas.domain, live=live, user_name="Ann")))
+    assert any("sessions_user" in plan for plan in users)

@@ -1,0 +1,174 @@
+"""What records make of a session: the same in any order, however often they come."""
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.clock import SECOND
+from sallyport.inventory.sessions.report import Report
+from sallyport.inventory.sessions.session import NAS_REBOOT, REMEMBERED, REPEATS_US, Session, State
+from tests.inventory.sessions.records import NOW, interim, report, started, stopped
+
+WRAPPED = 2**32
+REPEATS_S = REPEATS_US // SECOND
+
+
+def session(*reports: Report) -> Session:
+    """The session that these records make, in this order."""
+    made = Session(1, 2, b"s1", started=reports[0].begun)
+    for each in reports:
+        made.take_in(each)
+    return made
+
+
+def final(made: Session) -> dict[str, object]:
+    """All of it but which records it knows again."""
+    return {name: getattr(made, name) for name in Session.__slots__ if name != "recent"}
+
+
+def test_a_session_from_its_beginning_to_its_end() -> None:
+    """Each record adds what it tells; the Stop ends it with its cause."""
+    made = session(
+        started(USER_NAME="ann", CLASS=b"c"),
+        interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)), ACCT_INPUT_OCTETS=100),
+        stopped(90, ACCT_INPUT_OCTETS=150, ACCT_TERMINATE_CAUSE=1),
+    )
+    assert (made.state, made.cause, made.records) == (State.STOPPED, 1, 3)
+    assert (made.started, made.updated, made.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
+    assert made.counts == (90, 150, 0, 0, 0)
+    assert {"ann", b"c", "10.0.0.1"} <= set(made.facts)
+
+
+RECORDS = st.lists(
+    st.tuples(st.integers(1, 10_000), st.integers(0, 2**32 - 1), st.integers(0, 3)), min_size=1, max_size=REMEMBERED - 2
+)
+
+
+@given(RECORDS, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
+def test_order_and_repetition_do_not_matter(
+    ticks: list[tuple[int, int, int]], starts: bool, stops: bool, chance: random.Random
+) -> None:
+    """Any order and any repetition, with a delay that tells how late it is, make the session that the order of events
+    makes; a session that has ended is not live again."""
+    last = max(second for second, _, _ in ticks) + 1
+    made: dict[float, tuple[int, dict[str, int | str]]] = {
+        second: (3, {"ACCT_SESSION_TIME": second, "ACCT_INPUT_OCTETS": octets, "ACCT_INPUT_GIGAWORDS": giga})
+        for second, octets, giga in ticks
+    }
+    if starts:
+        made[0] = (1, {})
+    if stops:
+        made[last] = (2, {"ACCT_SESSION_TIME": last, "ACCT_TERMINATE_CAUSE": 4})
+
+    def arrival(second: float, late_s: int) -> Report:
+        status, values = made[second]
+        return report(status, second + late_s, USER_NAME="ann", ACCT_DELAY_TIME=late_s, **values)
+
+    in_order = session(*[arrival(second, 0) for second in sorted(made)])
+    arrivals = [*made, *chance.choices(list(made), k=len(made))]
+    chance.shuffle(arrivals)
+    shuffled = [arrival(second, chance.randrange(1000)) for second in arrivals]
+    jumbled = session(*shuffled)
+    assert final(jumbled) == final(in_order)
+    assert (jumbled.state is State.STOPPED) is stops
+    assert not any(jumbled.is_over_for(each) for each in shuffled)
+
+
+def test_a_repetition_is_told_from_a_new_record() -> None:
+    """By what it says, not by when it comes; and not for ever."""
+    made = session(started(), interim(60))
+    assert not made.take_in(interim(61, ACCT_SESSION_TIME=60))
+    assert made.take_in(interim(62, ACCT_SESSION_TIME=61))
+    assert made.records == 3
+    for second in range(100, 100 + REMEMBERED):
+        made.take_in(interim(second))
+    assert made.take_in(interim(60))
+
+
+def test_an_idle_session_stays_alive() -> None:
+    """A device that has nothing new to say still says that the session goes on."""
+    made = session(report(3, 0), report(3, 600))
+    assert (made.updated, made.records) == (NOW + 600 * SECOND, 1)
+
+
+def test_a_counter_that_went_round_does_not_shrink_the_total() -> None:
+    """A device without gigawords starts at 0 again after 4 GiB: what was counted stays."""
+    made = session(started(), interim(60, ACCT_OUTPUT_OCTETS=WRAPPED - 1), interim(120, ACCT_OUTPUT_OCTETS=5))
+    assert made.counts == (120, 0, WRAPPED - 1, 0, 0)
+
+
+def test_a_stop_without_a_start() -> None:
+    """Is a past session that began as long ago as it says."""
+    made = session(stopped(600, USER_NAME="ann"))
+    assert (made.state, made.started, made.stopped) == (State.STOPPED, NOW, NOW + 600 * SECOND)
+
+
+def test_what_is_newer_replaces_what_is_older() -> None:
+    """An address that changes is the last one; a late record changes nothing but what was not known."""
+    made = session(
+        interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1))),
+        interim(180, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 3))),
+        interim(120, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 2)), USER_NAME="ann"),
+    )
+    assert "10.0.0.3" in made.facts
+    assert "ann" in made.facts
+
+
+def test_a_late_interim_does_not_reopen() -> None:
+    """Neither a stopped session nor one that its device's restart ended, by a record from before it."""
+    over = session(started(), stopped(100), interim(50))
+    assert over.state is State.STOPPED
+    lost = session(started())
+    lost.state, lost.stopped, lost.cause = State.LOST, NOW + 60 * SECOND, NAS_REBOOT
+    lost.take_in(interim(30))
+    assert (lost.state, lost.cause) == (State.LOST, NAS_REBOOT)
+
+
+def test_a_lost_session_that_is_heard_of_again_is_live() -> None:
+    """The device says so; and its Stop is worth more than any silence."""
+    lost = session(started())
+    lost.state, lost.stopped = State.LOST, NOW
+    lost.take_in(interim(60))
+    assert (lost.state, lost.stopped) == (State.LIVE, None)
+    lost.state, lost.stopped = State.LOST, NOW + 200 * SECOND
+    lost.take_in(stopped(120, ACCT_TERMINATE_CAUSE=5))
+    assert (lost.state, lost.stopped, lost.cause) == (State.STOPPED, NOW + 120 * SECOND, 5)
+
+
+PAST = (started(USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"m"), stopped(100))
+LIVE = PAST[:1]
+
+
+@pytest.mark.parametrize(
+    ("before", "record", "another"),
+    [
+        (PAST, started(101, USER_NAME="bob"), True),
+        (PAST, started(99, USER_NAME="ann"), False),
+        (PAST, started(0, USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"other"), True),
+        (PAST, report(1, 100 + REPEATS_S, USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"m"), False),
+        (PAST, report(1, 101 + REPEATS_S, USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"m"), True),
+        (PAST, interim(150), False),
+        (PAST, report(3, 1000, ACCT_SESSION_TIME=60), True),
+        (PAST, report(3, 1000), False),
+        (PAST, report(2, 1000, ACCT_SESSION_TIME=60), True),
+        (PAST, stopped(100), False),
+        (LIVE, started(500, USER_NAME="bob"), True),
+        (LIVE, started(500, USER_NAME="ann", FRAMED_IP_ADDRESS=bytes(4)), False),
+        (LIVE, started(0, USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"other"), True),
+        (LIVE, interim(500, USER_NAME="bob"), False),
+    ],
+)  # fmt: skip
+def test_when_a_name_is_used_again(before: Iterable[Report], record: Report, another: bool) -> None:
+    """A record of what began after the session ended is another session's; a late or repeated one is not."""
+    assert session(*before).is_over_for(record) is another
+
+
+def test_a_late_record_of_the_session_before() -> None:
+    """It is no news of the one that has the name now."""
+    made = Session(1, 2, b"s1", started=NOW + 500 * SECOND, follows=True)
+    made.take_in(started(500))
+    made.take_in(stopped(100))
+    assert (made.state, made.records, made.started) == (State.LIVE, 1, NOW + 500 * SECOND)

@@ -1,0 +1,48 @@
+"""Runs in a network namespace of its own: sockets on all addresses, asked at each. Prints a line for each answer.
+
+usage: unshare --net python -m tests.listen.many_addresses
+"""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import trio
+
+from sallyport.base.config import Address
+from sallyport.listen import udp
+from sallyport.radius.duplicates import Source
+
+ASKED = (("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "192.0.2.7"), ("::", "::1"), ("::", "2001:db8::7"))
+
+
+def echo(send: Callable[[bytes, Source], None], datagram: bytes, source: Source, _at: int, _now: float) -> None:
+    """Send a datagram back, and how much is known of where it came from."""
+    send(datagram + str(len(source)).encode(), source)
+
+
+async def main() -> None:
+    """Ask each address from a connected socket, which gets answers from no other."""
+    for arguments in ("link set lo up", "addr add 192.0.2.7/32 dev lo", "addr add 2001:db8::7/128 dev lo nodad"):
+        subprocess.run(["ip", *arguments.split()], check=True)
+    async with trio.open_nursery() as nursery:
+        for port, (bound, asked) in enumerate(ASKED, 1812):
+            sock = udp.bind(Address(bound, port))
+            nursery.start_soon(udp.receive, sock, partial(echo, udp.sender(sock)), lambda: None)
+            family = socket.AF_INET6 if ":" in asked else socket.AF_INET
+            client = trio.socket.socket(family, socket.SOCK_DGRAM)
+            local = "::1" if ":" in asked else "127.0.0.1"
+            await client.bind((local, 0))
+            await client.connect((asked, port))
+            await client.send(b"hello")
+            with trio.move_on_after(2) as waited:
+                answer = (await client.recv(100)).decode()
+            sys.stdout.write(f"{asked} {'nothing' if waited.cancelled_caught else answer}\n")
+            client.close()
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    trio.run(main)

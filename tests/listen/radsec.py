@@ -1,0 +1,98 @@
+"""RadSec in a test: the listener on a port of its own over the areas, and the certificates that it works with."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import trio
+
+from sallyport.base.config import Address
+from sallyport.certs.directory import Directory
+from sallyport.certs.service import Certificates
+from sallyport.listen.exchange import Exchange, Kind
+from sallyport.listen.radsec import LABEL, Limits, RadSec, bind, decode_proven
+from tests.listen.conftest import WINDOW_S, Wire
+from tests.radsec_client import RadSecClient, client_context, connected
+
+PROXY = "proxy.example.org"
+
+
+@dataclass
+class Secure:
+    """A listener that runs. directory: its certificates, with those of a proxy that is a RADIUS client and of ann."""
+
+    wire: Wire
+    radsec: RadSec
+    auth: Exchange
+    directory: Directory
+    port: int
+
+    @asynccontextmanager
+    async def connected(
+        self, name: str | None = PROXY, *, newest: bool = True, source: str = "127.0.0.1"
+    ) -> AsyncIterator[RadSecClient]:
+        """A client with the certificate of a name, or none."""
+        certificate = None if name is None else self.directory.client(name)
+        context = client_context(self.directory.ca, certificate, newest=newest)
+        async with connected(self.port, context, source=source) as client:
+            yield client
+
+    async def refused(self, name: str | None) -> bool:
+        """Whether a client gets nowhere with a certificate. With TLS 1.3 it hears so only after its own handshake."""
+        try:
+            async with self.connected(name) as client:
+                return await client.ended()
+        except (trio.BrokenResourceError, OSError):
+            return True
+
+    def dropped(self, reason: str) -> float:
+        """How often something was refused."""
+        return self.wire.dropped(reason, LABEL)
+
+    @property
+    def connections(self) -> float:
+        """How many are known."""
+        return self.wire.areas.sample("sallyport_radsec_connections")
+
+    async def has(self, connections: int) -> None:
+        """Wait until there are so many."""
+        with trio.fail_after(20):
+            while self.connections != connections:
+                await trio.sleep(0.01)
+
+
+@asynccontextmanager
+async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -> AsyncIterator[Secure]:
+    """A listener that runs until the block is left. The RADIUS client is `proxy`, by the name in its certificate."""
+    areas = wire.areas
+    await areas.client("198.51.100.1/32", name="proxy", tls_name=PROXY)
+    radsec = RadSec(
+        Certificates(data_dir).server,
+        lambda: areas.clients.table,
+        areas.journal.flush,
+        wire.radius_metrics,
+        wire.senders,
+        limits=limits,
+        clock=areas.clock,
+    )
+    services = replace(wire.services, find_client=radsec.find_client, decode=decode_proven)
+    auth, acct = [
+        Exchange(
+            services,
+            kind,
+            number,
+            radsec.send,
+            wire.nursery,
+            duplicate_window_s=WINDOW_S,
+            reject_delay_s=0,
+            label=LABEL,
+        )
+        for number, kind in enumerate(Kind, 2)
+    ]
+    with closing(bind(Address("127.0.0.1", 0))) as sock:
+        port = sock.getsockname()[1]
+        async with trio.open_nursery() as nursery:
+            await nursery.start(radsec.run, [sock], auth, acct)
+            yield Secure(wire, radsec, auth, Directory(data_dir), port)
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,110 @@
+"""What the tests of the second factor share: logins of one session over the wire, and their answers."""
+
+from collections.abc import AsyncIterator
+from itertools import count
+
+import pytest
+import trio
+
+from sallyport.login.repo import EventQuery, EventRow
+from sallyport.login.service import Events
+from sallyport.radius.attributes import STATE
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import decode_reply
+from tests.areas import SECRET, Areas
+from tests.listen.conftest import NAS, Wire
+from tests.login.second.scripted import NAME, Script, until
+from tests.packets import attributes, pap
+
+PHONE = {
+    "CALLING_STATION_ID": b"02-00-00-00-00-01",
+    "ACCT_SESSION_ID": b"session 1",
+    "NAS_PORT": (7).to_bytes(4),
+    "NAS_PORT_ID": b"port 7",
+}
+"""Everything that tells logins apart."""
+SESSION = attributes(**PHONE)
+STATION = attributes(CALLING_STATION_ID=b"02-00-00-00-00-01")
+OTHER = ("192.0.2.1", 50000)
+
+numbers = count(1)
+
+
+def a_login(
+    body: bytes = SESSION,
+    *,
+    user: str = "ann",
+    password: str = "hello",  # noqa: S107
+    signed: bool = True,
+) -> bytes:
+    """A request with an identifier and an authenticator of its own."""
+    return pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed)
+
+
+async def prompted(script: Script, number: int = 1) -> None:
+    """Return once so many prompts were sent."""
+    await until(lambda: len(script.started) >= number)
+    assert len(script.started) == number
+
+
+async def joined(wire: Wire, number: int) -> None:
+    """Return once so many requests have joined."""
+    await until(lambda: wire.areas.sample("sallyport_mfa_joined_retransmits_total", provider=NAME) >= number)
+
+
+async def answer(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
+    """The next answer, which must be this request's: its code and attributes."""
+    reply, to = await wire.take()
+    assert to == source
+    return decode_reply(reply, datagram, SharedSecret(SECRET))
+
+
+async def exchange(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
+    """Send a request, and its answer."""
+    wire.put(datagram, source=source)
+    return await answer(wire, datagram, source)
+
+
+async def challenged(wire: Wire, body: bytes = SESSION, *, password: str = "hello") -> bytes:  # noqa: S107
+    """Log in, and the State of the challenge that comes."""
+    code, first = await exchange(wire, a_login(body, password=password))
+    assert code == 11
+    return first[STATE]
+
+
+def typed(code: str, state: bytes, body: bytes = SESSION, *, user: str = "ann", signed: bool = True) -> bytes:
+    """The request that answers a challenge."""
+    return a_login(body + attributes(STATE=state), user=user, password=code, signed=signed)
+
+
+async def events(areas: Areas) -> list[EventRow]:
+    """The domain's events, oldest first."""
+    return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0][::-1]
+
+
+async def told(areas: Areas) -> list[tuple[str, str, str, str, str]]:
+    """Decision, applied, would have been, reason and factor of each event, oldest first."""
+    return [
+        (each.decision, each.applied_decision, each.would_have_been, each.reason, each.factor)
+        for each in await events(areas)
+    ]
+
+
+@pytest.fixture
+async def script(areas: Areas) -> Script:
+    """A provider that pushes, in a domain that enforces."""
+    script = Script()
+    await script.attach(areas)
+    return script
+
+
+@pytest.fixture
+async def wire(areas: Areas, script: Script) -> AsyncIterator[Wire]:
+    """ann and bob have the password hello; 192.0.2.1 and all of 198.51.100.0/24 are RADIUS clients."""
+    for user in ("ann", "bob"):
+        await areas.users.add(areas.domain, user, b"hello")
+    await areas.client(name="nas")
+    await areas.client("198.51.100.0/24", name="branches")
+    async with trio.open_nursery() as nursery:
+        yield Wire(areas, nursery)
+        nursery.cancel_scope.cancel()

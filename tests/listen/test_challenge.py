@@ -1,0 +1,349 @@
+"""An Access-Challenge and what may answer it: once, in time, by the same user behind the same station and client."""
+
+import pytest
+import trio
+
+from sallyport.domains.model import Fallback, Mode
+from sallyport.login.repo import EventRow
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import REPLY_MESSAGE, STATE
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas
+from tests.listen.conftest import NAS, Wire
+from tests.listen.second import (
+    OTHER,
+    PHONE,
+    SESSION,
+    a_login,
+    answer,
+    challenged,
+    events,
+    exchange,
+    joined,
+    prompted,
+    told,
+    typed,
+    wire,
+)
+from tests.login.second.scripted import NAME, Script, until
+from tests.packets import attributes, chap
+
+__all__ = ["wire"]
+
+OVER = "the challenge is unknown, over or another's"
+
+
+@pytest.fixture
+async def script(areas: Areas) -> Script:
+    """A provider that asks for a code: 123456 is right, once."""
+    script = Script(begins=Outcome.CODE)
+    await script.attach(areas)
+    return script
+
+
+async def last(wire: Wire) -> EventRow:
+    """The last event."""
+    return (await events(wire.areas))[-1]
+
+
+async def refused(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> None:
+    """The request is rejected since its State is worth nothing, and the provider is not asked."""
+    assert (await exchange(wire, datagram, source))[0] == ACCESS_REJECT
+    assert (await last(wire)).reason == OVER
+
+
+# --- the way it should go -----------------------------------------------------------------------------------------
+
+
+async def test_a_code_is_asked_for_and_right(wire: Wire, script: Script) -> None:
+    """A challenge with Reply-Message and State; the code with that State is an Accept. Both are events."""
+    code, first = await exchange(wire, a_login())
+    assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Enter your code")
+    assert 1 <= len(first[STATE]) <= 253
+    assert (await exchange(wire, typed("123456", first[STATE])))[0] == ACCESS_ACCEPT
+    assert await told(wire.areas) == [
+        ("challenge", "challenge", "", "second factor asked for", "local+scripted"),
+        ("accept", "accept", "", "", "local+scripted"),
+    ]
+    assert (len(script.started), script.cancelled) == (1, [])
+
+
+async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script) -> None:
+    """At most 253 octets of it, cut between characters; what is no Unicode does no harm."""
+    for text, shown in (("ä" * 200, "ä" * 126), ("code \ud800 please", "code ? please")):
+        script.text = text
+        code, first = await exchange(wire, a_login())
+        assert (code, first[REPLY_MESSAGE].decode()) == (ACCESS_CHALLENGE, shown)
+
+
+async def test_chap(wire: Wire) -> None:
+    """The challenge answers a CHAP password, and the code may come by CHAP: its response is compared."""
+    code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
+    assert code == ACCESS_CHALLENGE
+    body = SESSION + attributes(STATE=first[STATE])
+    code, first = await exchange(wire, chap("ann", "000000", body=body), OTHER)
+    assert code == ACCESS_CHALLENGE
+    body = SESSION + attributes(STATE=first[STATE])
+    assert (await exchange(wire, chap("ann", "123456", body=body)))[0] == ACCESS_ACCEPT
+
+
+# --- single use ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_state_is_used_once(wire: Wire, script: Script) -> None:
+    """After the Accept it is worth nothing, with the same code or another, and the provider is not asked."""
+    state = await challenged(wire)
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
+    script.right.add("654321")
+    for code in ("123456", "654321", ""):
+        await refused(wire, typed(code, state))
+    assert len(script.verified) == 1
+
+
+async def test_three_wrong_codes_end_it(wire: Wire, script: Script) -> None:
+    """Each wrong code brings a new State, the one before is used; the third is a reject, and the right code is late."""
+    states = [await challenged(wire)]
+    for _ in range(2):
+        code, first = await exchange(wire, typed("000000", states[-1]))
+        assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Wrong code. Enter your code")
+        await refused(wire, typed("123456", states[-1]))
+        states.append(first[STATE])
+    assert len(set(states)) == 3
+    assert (await exchange(wire, typed("000000", states[-1])))[0] == ACCESS_REJECT
+    assert (await last(wire)).reason == "wrong code"
+    for state in states:
+        await refused(wire, typed("123456", state))
+    assert len(script.verified) == 3
+
+
+async def test_a_replayed_code(wire: Wire) -> None:
+    """A code that let somebody in is wrong in the next login."""
+    assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_ACCEPT
+    assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_CHALLENGE
+    assert (await last(wire)).reason == "second factor asked for"
+
+
+async def test_a_state_expires(wire: Wire, script: Script) -> None:
+    """After 120 s; just before, it holds."""
+    old, young = await challenged(wire), await challenged(wire)
+    wire.areas.clock.pass_by(119.9)
+    assert (await exchange(wire, typed("123456", young)))[0] == ACCESS_ACCEPT
+    wire.areas.clock.pass_by(0.1)
+    await refused(wire, typed("12345678", old))
+    assert len(script.verified) == 1
+
+
+# --- retransmits --------------------------------------------------------------------------------------------------
+
+
+async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
+    """The same State and code under a new identifier joins the check that is going on: one check, one Accept, to the
+    newest."""
+    state, script.gate = await challenged(wire), trio.Event()
+    old, new = typed("123456", state), typed("123456", state)
+    wire.put(old)
+    await until(lambda: len(script.verified) == 1)
+    wire.put(new, source=OTHER)
+    await joined(wire, 1)
+    script.gate.set()
+    assert (await answer(wire, new, OTHER))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    assert (len(script.verified), wire.auth.in_flight) == (1, 0)
+
+
+async def test_another_code_meanwhile(wire: Wire, script: Script) -> None:
+    """While one code is checked another with the same State is refused at once, and changes nothing."""
+    state, script.gate = await challenged(wire), trio.Event()
+    right = typed("123456", state)
+    wire.put(right)
+    await until(lambda: len(script.verified) == 1)
+    await refused(wire, typed("12345678", state), OTHER)
+    script.gate.set()
+    assert (await answer(wire, right))[0] == ACCESS_ACCEPT
+    assert script.verified == [("123456", script.verified[0][1])]
+
+
+async def test_a_retransmitted_first_request(wire: Wire) -> None:
+    """The identical packet gets the same challenge again, with the same State."""
+    datagram = a_login()
+    first = await exchange(wire, datagram)
+    assert await exchange(wire, datagram) == first
+
+
+# --- whose it is --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [attributes(**{**PHONE, "CALLING_STATION_ID": b"02-00-00-00-00-66"}), attributes(NAS_PORT=b"\0\0\0\7"), b""],
+    ids=["another", "without", "nothing"],
+)
+async def test_another_station(wire: Wire, script: Script, body: bytes) -> None:
+    """A State that was overheard is worth nothing behind another station, or none; it still is behind its own."""
+    state = await challenged(wire)
+    await refused(wire, typed("123456", state, body))
+    assert script.verified == []
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
+
+
+async def test_a_station_that_was_not_there(wire: Wire, script: Script) -> None:
+    """A challenge without a station is not answered with one."""
+    state = await challenged(wire, b"")
+    await refused(wire, typed("123456", state, SESSION))
+    assert (await exchange(wire, typed("123456", state, b"")))[0] == ACCESS_ACCEPT
+
+
+async def test_another_client(wire: Wire, script: Script) -> None:
+    """Through another RADIUS client a State is worth nothing."""
+    await refused(wire, typed("123456", await challenged(wire)), ("198.51.100.5", 40000))
+    assert script.verified == []
+
+
+async def test_another_user(wire: Wire, script: Script) -> None:
+    """bob's name with ann's State, whether bob exists or not; ann's own in another case is ann."""
+    state = await challenged(wire)
+    for user in ("bob", "nobody", "ann@corp@corp"):
+        datagram = typed("123456", state, user=user)
+        assert (await exchange(wire, datagram))[0] == ACCESS_REJECT
+    assert script.verified == []
+    assert (await exchange(wire, typed("123456", state, user="CORP\\ANN")))[0] == ACCESS_ACCEPT
+
+
+async def test_a_user_of_another_domain(wire: Wire, areas: Areas, script: Script) -> None:
+    """The same name in another domain is somebody else."""
+    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
+    assert (await exchange(wire, typed("123456", await challenged(wire), user="ann@branch")))[0] == ACCESS_REJECT
+    assert script.verified == []
+
+
+async def test_a_state_that_is_none_of_ours(wire: Wire, script: Script) -> None:
+    """Mutated in any octet, cut, lengthened, empty or foreign: the code is taken for a password, and is a wrong one."""
+    state = await challenged(wire)
+    mutated = [bytes((*state[:at], state[at] ^ 1, *state[at + 1 :])) for at in (0, 1, 12, 13, 29, 30, len(state) - 1)]
+    foreign = Areas(wire.areas.store, wire.areas.clock, key=bytes(31) + b"\1").vault.seal(
+        bytes(17), f"radius/state/{wire.areas.domain}"
+    )
+    stolen = wire.areas.vault.seal(bytes(17), "radius_clients/1/secret")
+    for other in (*mutated, state[:-1], state[:13], state[:1], state + b"\0", b"x", bytes(46), foreign, stolen):
+        assert (await exchange(wire, typed("123456", other)))[0] == ACCESS_REJECT
+        assert (await last(wire)).reason == "wrong password"
+    assert script.verified == []
+
+
+async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
+    """Sealed by us, but of no challenge, or of a step that was not sent yet."""
+    state = await challenged(wire)
+    assert wire.areas.second.names_challenge(wire.areas.domain, state) is not None
+    assert wire.areas.second.names_challenge(wire.areas.domain + 1, state) is None, "of another domain"
+    clear = wire.areas.vault.open(state, f"radius/state/{wire.areas.domain}")
+    for made in (bytes(16) + b"\1", clear[:16] + b"\2", clear[:16] + b"\0"):
+        await refused(wire, typed("123456", wire.areas.vault.seal(made, f"radius/state/{wire.areas.domain}")))
+    assert script.verified == []
+
+
+async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> None:
+    """With a State the password is a wrong code, and nothing is prompted anew."""
+    assert (await exchange(wire, typed("hello", await challenged(wire))))[0] == ACCESS_CHALLENGE
+    assert (len(script.started), script.verified[0][0]) == (1, "hello")
+
+
+# --- what changes between challenge and answer --------------------------------------------------------------------
+
+
+async def test_the_user_was_deleted(wire: Wire, areas: Areas) -> None:
+    """A right code lets nobody in; nor one who was added anew under that name."""
+    states = [await challenged(wire), await challenged(wire)]
+    await areas.users.remove(areas.domain, "ann")
+    assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_REJECT
+    assert (await last(wire)).reason == "unknown user"
+    await areas.users.add(areas.domain, "ann", b"hello")
+    assert (await exchange(wire, typed("12345678", states[1])))[0] == ACCESS_REJECT
+    assert (await last(wire)).reason == "unknown user"
+
+
+async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
+    """Right or wrong, the code lets in who passed the first factor, and the event says what would have been."""
+    states = [await challenged(wire), await challenged(wire)]
+    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_ACCEPT
+    assert (await last(wire)).would_have_been == "accept"
+    assert (await exchange(wire, typed("000000", states[1])))[0] == ACCESS_ACCEPT
+    assert (await last(wire)).would_have_been == "challenge"
+
+
+async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
+    """A right code does not help."""
+    state = await challenged(wire)
+    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
+    assert (await last(wire)).reason == "blocked by rule"
+
+
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_the_provider_was_changed(wire: Wire, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Replaced by another, by one with the same settings, or removed: the challenge is over, whatever the fallback."""
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback)
+    for change in ("same", "other", "none"):
+        state = await challenged(wire)
+        areas.clock.pass_by(1)
+        if change == "none":
+            await areas.providers.delete(areas.domain)
+        else:
+            await areas.providers.set(areas.domain, NAME if change == "same" else "totp", {}, 60)
+        await refused(wire, typed("123456", state))
+        areas.clock.pass_by(1)
+        await areas.providers.set(areas.domain, NAME, {}, 60)
+    assert script.verified == []
+
+
+async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Script) -> None:
+    """A client that may not ask for the domain any more gets nobody in."""
+    state = await challenged(wire)
+    branch = await areas.domains.add(areas.tenant, "branch")
+    client = areas.clients.named(areas.tenant, "nas")
+    await areas.clients.update(areas.tenant, client.id, {}, domain_ids=[branch])
+    for user in ("ann", "ann@corp"):
+        assert (await exchange(wire, typed("123456", state, user=user)))[0] == ACCESS_REJECT
+    assert script.verified == []
+
+
+# --- a device that cannot wait for a push -------------------------------------------------------------------------
+
+
+async def test_a_device_without_patience(wire: Wire, areas: Areas, script: Script) -> None:
+    """It gets a challenge instead of silence; the next request goes on with the same prompt, and only that one."""
+    script.begins, areas.patience = Outcome.WAITING, 0.02
+    code, first = await exchange(wire, a_login())
+    assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Approve on your phone, then press Enter")
+    again, second = await exchange(wire, typed("", first[STATE]))
+    assert again == ACCESS_CHALLENGE
+    await refused(wire, typed("", first[STATE]))
+    script.answer(0, Outcome.APPROVED)
+    areas.patience = 5
+    assert (await exchange(wire, typed("", second[STATE])))[0] == ACCESS_ACCEPT
+    await refused(wire, typed("", second[STATE]))
+    assert (len(script.started), script.cancelled) == (1, [])
+
+
+async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Script) -> None:
+    """A device without patience: who logs in from elsewhere meanwhile has a prompt of his own."""
+    script.begins, areas.patience = Outcome.WAITING, 0.02
+    state = await challenged(wire)
+    script.answer(0, Outcome.APPROVED)
+    await challenged(wire, b"")
+    await prompted(script, 2)
+    areas.patience = 5
+    assert (await exchange(wire, typed("", state)))[0] == ACCESS_ACCEPT
+
+
+async def test_a_provider_slower_than_the_device(wire: Wire, areas: Areas, script: Script) -> None:
+    """The device has its challenge before the provider asks for a code: the next request learns of that."""
+    areas.patience, slow = 0.02, trio.Event()
+    script.slow = slow
+    state = await challenged(wire)
+    slow.set()
+    areas.patience = 5
+    code, first = await exchange(wire, typed("", state))
+    assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Enter your code")
+    assert (await exchange(wire, typed("123456", first[STATE])))[0] == ACCESS_ACCEPT

@@ -1,0 +1,121 @@
+"""While a second factor is waited for, users, groups and first factors change: what counts is what holds at the end."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from sallyport.domains.model import FirstFactor
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.users.model import Said
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.areas import Areas, clock
+from tests.listen.conftest import Wire, areas
+from tests.listen.second import a_login, answer, challenged, events, exchange, prompted, script, typed, wire
+from tests.login.second.scripted import Script
+
+__all__ = ["areas", "clock", "script", "wire"]
+
+Change = Callable[[Areas], Awaitable[object]]
+
+
+@pytest.fixture
+async def staff(wire: Wire) -> int:
+    """A group that ann is in, whose members need a second factor; all others are blocked. Its id."""
+    areas = wire.areas
+    group = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    await areas.groups.assign_users(areas.domain, group, [await ann(areas)], Action.ADD)
+    await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "600"})
+    for rule in (
+        {"name": "staff", "action": "mfa_required", "groups": ["Staff"], "priority": 1},
+        {"name": "rest", "action": "block", "priority": 2},
+    ):
+        await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
+    return group
+
+
+async def ann(areas: Areas) -> int:
+    """The id of ann."""
+    user = await areas.users.load(areas.domain, "ann")
+    assert user is not None
+    return user.id
+
+
+async def group_is_disabled(areas: Areas) -> None:
+    """The group grants nothing any more."""
+    group = await areas.groups.named(areas.domain, "Staff")
+    await areas.groups.edit(areas.domain, group.id, {"status": "Disabled"})
+
+
+async def leaves(areas: Areas) -> None:
+    """Ann is taken out of her only group."""
+    group = await areas.groups.named(areas.domain, "Staff")
+    await areas.groups.assign_users(areas.domain, group.id, [await ann(areas)], Action.REMOVE)
+
+
+async def new_password(areas: Areas) -> None:
+    """The password that was right is right no more."""
+    await areas.accounts.update(areas.domain, await ann(areas), Said(password=b"another"))
+
+
+async def is_deleted(areas: Areas) -> None:
+    """There is no ann any more."""
+    await areas.users.remove(areas.domain, "ann")
+
+
+async def vouched(areas: Areas) -> None:
+    """The domain checks passwords in another way."""
+    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+
+
+CHANGES = pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (leaves, "blocked by rule"),
+        (group_is_disabled, "blocked by rule"),
+        (new_password, "wrong password"),
+        (is_deleted, "unknown user"),
+        (vouched, "the first factor was changed meanwhile"),
+    ],
+)
+
+
+@CHANGES
+async def test_while_a_code_is_typed(wire: Wire, script: Script, staff: int, change: Change, reason: str) -> None:
+    """The right code of a challenge that was sent before lets nobody in."""
+    script.begins = Outcome.CODE
+    state = await challenged(wire)
+    await change(wire.areas)
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
+    assert (await events(wire.areas))[-1].reason == reason
+
+
+@CHANGES
+async def test_while_the_phone_is_reached_for(
+    wire: Wire, script: Script, staff: int, change: Change, reason: str
+) -> None:
+    """An approval after it lets nobody in."""
+    login = a_login()
+    wire.put(login)
+    await prompted(script)
+    await change(wire.areas)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, login))[0] == ACCESS_REJECT
+    assert (await events(wire.areas))[-1].reason == reason
+
+
+@pytest.mark.parametrize("ttl", ["600", "60"])
+async def test_how_long_the_session_may_last(wire: Wire, script: Script, staff: int, ttl: str) -> None:
+    """What holds at the end, said once."""
+    login = a_login()
+    wire.put(login)
+    await prompted(script)
+    await wire.areas.groups.set_credential_policy(wire.areas.domain, staff, {"ttl_user": ttl})
+    script.answer(0, Outcome.APPROVED)
+    reply, _ = await wire.take()
+    assert reply[0] == ACCESS_ACCEPT
+    told = [value for kind, value in pull_attributes(reply, 20) if kind == SESSION_TIMEOUT]
+    assert told == [int(ttl).to_bytes(4)]

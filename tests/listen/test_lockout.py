@@ -1,0 +1,192 @@
+"""Lock-outs over the wire, with a second factor: what counts, and that nobody who is locked out is asked."""
+
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import STATE
+from sallyport.radius.packet import ACCESS_CHALLENGE, ACCESS_REJECT
+from sallyport.store.model import Done, Work
+from tests.areas import Areas, SetClock, clock, running_areas
+from tests.listen.conftest import Wire
+from tests.listen.second import (
+    OTHER,
+    SESSION,
+    STATION,
+    a_login,
+    answer,
+    challenged,
+    events,
+    exchange,
+    prompted,
+    script,
+    typed,
+    wire,
+)
+from tests.login.second.scripted import Script, until
+from tests.packets import attributes
+
+__all__ = ["clock", "script", "wire"]
+
+ELSEWHERE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-77", NAS_PORT=(9).to_bytes(4))
+
+
+@pytest.fixture
+async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
+    """The areas over a new store; ten failures lock."""
+    async with running_areas(tmp_path, clock, lockout_failures=10) as areas:
+        yield areas
+
+
+GUESSES = count()
+
+
+async def reasons(wire: Wire) -> list[str]:
+    """Of all events, oldest first."""
+    return [each.reason for each in await events(wire.areas)]
+
+
+async def fail(wire: Wire, times: int, user: str = "ann", body: bytes = ELSEWHERE) -> None:
+    """Logins with wrong passwords."""
+    for _ in range(times):
+        assert (await exchange(wire, a_login(body, user=user, password=f"wrong {next(GUESSES)}")))[0] == ACCESS_REJECT
+
+
+async def test_wrong_codes_count(wire: Wire, script: Script) -> None:
+    """Each of the three that a challenge takes; the eleventh is not checked, nor is a right one, nor is anybody
+    prompted."""
+    script.begins = Outcome.CODE
+    guesses = 0
+    while guesses < 10:
+        state = await challenged(wire)
+        for _ in range(min(3, 10 - guesses)):
+            code, values = await exchange(wire, typed("000000", state))
+            guesses += 1
+            state = values.get(STATE, state)
+    assert code == ACCESS_CHALLENGE
+    assert len(script.verified) == 10
+    begun = len(script.started)
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
+    assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
+    assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-3:] == ["locked out after failures"] * 3
+    assert (len(script.verified), len(script.started)) == (10, begun)
+
+
+async def test_codes_behind_the_password_count(wire: Wire, script: Script) -> None:
+    """A right password with a wrong code sets nothing back."""
+    script.begins = Outcome.CODE
+    for number in range(10):
+        wire.areas.clock.pass_by(7)  # ten prompts a minute are another limit
+        assert (await exchange(wire, a_login(password=f"hello{number:06}")))[0] == ACCESS_REJECT
+    assert set(await reasons(wire)) == {"wrong code"}
+    assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
+    assert len(script.verified) == 10
+
+
+async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> None:
+    """Its user is locked out before the phone is answered: the approval lets nobody in."""
+    waiting = a_login()
+    wire.put(waiting)
+    await prompted(script)
+    await fail(wire, 10)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, waiting))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "locked out after failures"
+
+
+async def test_codes_that_are_checked_together(wire: Wire, script: Script) -> None:
+    """Five failures, then ten codes at a time: five are told to be wrong, of the others nothing is told."""
+    script.begins = Outcome.CODE
+    states = [await challenged(wire, station(number)) for number in range(10)]
+    await fail(wire, 5)
+    script.gate = trio.Event()
+    for number, state in enumerate(states):
+        wire.put(typed("000000", state, station(number)))
+        await until(lambda: len(script.verified) == number + 1)  # noqa: B023  called at once
+    script.gate.set()
+    answers = [(await wire.take())[0][0] for _ in states]
+    assert (answers.count(ACCESS_CHALLENGE), answers.count(ACCESS_REJECT)) == (5, 5)
+    assert (await reasons(wire))[-5:] == ["locked out after failures"] * 5
+
+
+def station(number: int) -> bytes:
+    """A station of its own."""
+    return attributes(CALLING_STATION_ID=b"02-00-00-00-01-%02x" % number)
+
+
+async def test_an_approval_sets_back(wire: Wire, script: Script) -> None:
+    """Nine failures, an approved push, nine failures: nobody is locked out; a right password alone sets nothing
+    back."""
+    for number, outcome in enumerate((Outcome.APPROVED, Outcome.APPROVED, Outcome.DENIED)):
+        await fail(wire, 9, body=SESSION)
+        login = a_login()
+        wire.put(login)
+        await prompted(script, number + 1)
+        script.answer(number, outcome)
+        await answer(wire, login)
+    await fail(wire, 1, body=SESSION)
+    assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "locked out after failures"
+
+
+async def test_retransmits_count_once(wire: Wire) -> None:
+    """The identical packet, ten times and more: one failure."""
+    wrong = a_login(password="wrong")
+    for _ in range(20):
+        wire.put(wrong)
+        assert (await wire.take())[0][0] == ACCESS_REJECT
+    assert len(await events(wire.areas)) == 1
+    await fail(wire, 8)
+    assert (await exchange(wire, a_login(password="wrong")))[0] == ACCESS_REJECT
+    assert await reasons(wire) == ["wrong password"] * 10
+
+
+async def test_joined_requests_count_once(wire: Wire, script: Script) -> None:
+    """Five requests of one login that end in a wrong code are one failure."""
+    script.begins = Outcome.CODE
+    state = await challenged(wire)
+    for number in range(5):
+        wire.put(typed("000000", state), source=(OTHER[0], 41000 + number))
+    assert (await wire.take())[0][0] == ACCESS_CHALLENGE
+    await wire.silence()
+    await fail(wire, 8, body=STATION)
+    assert (await exchange(wire, a_login(STATION, password="wrong")))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "wrong password"
+    assert (await exchange(wire, a_login(STATION, password="wrong")))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "locked out after failures"
+
+
+async def test_a_store_that_fails_locks_nobody(wire: Wire, areas: Areas) -> None:
+    """Nobody is answered while it does; the devices ask again and again, and their users are not locked out by that."""
+    store = areas.journal._store
+    areas.journal._store = Failing()  # type: ignore[assignment]
+    for _ in range(30):
+        wire.put(a_login(ELSEWHERE, password="wrong"))
+    await wire.silence()
+    areas.journal._store = store
+    await fail(wire, 9)
+    assert set(await reasons(wire)) == {"wrong password"}
+    assert wire.dropped("internal_error") == 30
+
+
+class Failing:
+    """A store whose disk is full."""
+
+    def submit(self, work: Work[object], done: Done[object]) -> None:
+        """Nothing is kept."""
+        done(None, StoreError("no space"))
+
+
+async def test_whoever_is_locked_out_is_in_the_store_before_the_answer(wire: Wire, areas: Areas) -> None:
+    """The tenth reject is not sent before the lock-out is on disk."""
+    await fail(wire, 9)
+    wire.put(a_login(password="wrong"))
+    await wire.take()
+    locked = await areas.store.read(lambda tx: tx.value(str, "select name from lockouts"))
+    assert locked == "ann"

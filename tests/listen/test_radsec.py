@@ -1,0 +1,310 @@
+"""RadSec: who is let in, whose client it is, many requests on a connection, and what ends one."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.errors import ConfigError, StartError
+from sallyport.certs.authority import fingerprint
+from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.service import Certificates
+from sallyport.listen.radsec import Limits
+from sallyport.listen.tls import server_context
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
+from tests.areas import SECRET
+from tests.certs.conftest import data_dir, made
+from tests.listen.conftest import Wire
+from tests.listen.radsec import PROXY, Secure, running
+from tests.packets import accounting, attributes, pap, status_server
+from tests.radsec_client import RADSEC, client_context, connected
+
+__all__ = ["data_dir", "made"]
+
+OVER_TLS = b"radsec"
+STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NAS_IDENTIFIER=b"switch-1")
+
+
+@pytest.fixture
+async def secure(wire: Wire, data_dir: Path) -> AsyncIterator[Secure]:
+    """A listener with limits that no test reaches."""
+    async with running(wire, data_dir) as secure:
+        yield secure
+
+
+# --- what is answered ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("newest", [True, False], ids=["TLS 1.3", "TLS 1.2"])
+async def test_all_kinds_on_one_connection(secure: Secure, newest: bool) -> None:
+    """Authentication, accounting and Status-Server, with the secret `radsec` (RFC 6614 section 2.3)."""
+    async with secure.connected(newest=newest) as client:
+        assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
+        assert await client.ask(pap("ann", "wrong", identifier=1, secret=OVER_TLS)) == ACCESS_REJECT
+        assert await client.ask(accounting(STARTED, secret=OVER_TLS)) == ACCOUNTING_RESPONSE
+        assert await client.ask(status_server(identifier=2, secret=OVER_TLS)) == ACCESS_ACCEPT
+
+
+async def test_many_requests_at_once(secure: Secure) -> None:
+    """Seventy logins behind each other, cut anywhere, are seventy answers."""
+    requests = {number: pap("ann", "hello", identifier=number, secret=OVER_TLS) for number in range(70)}
+    octets = b"".join(requests.values())
+    async with secure.connected() as client:
+        for at in range(0, len(octets), 1000):
+            await client.send(octets[at : at + 1000])
+        while requests:
+            with trio.fail_after(20):
+                reply = await client.reply()
+            assert decode_reply(reply, requests.pop(reply[1]), RADSEC)[0] == ACCESS_ACCEPT
+
+
+async def test_an_unsigned_request_is_proven_by_its_connection(secure: Secure) -> None:
+    """It registers its device, and even one that is wrong counts against the user, as a signed one does."""
+    async with secure.connected() as client:
+        request = pap("ann", "wrong", attributes(NAS_IDENTIFIER=b"switch-2"), signed=False, secret=OVER_TLS)
+        assert await client.ask(request) == ACCESS_REJECT
+    assert secure.wire.areas.sample("sallyport_devices_registered_total", domain=str(secure.wire.areas.domain)) == 1
+
+
+async def test_identifiers_are_counted_by_connection(secure: Secure) -> None:
+    """The same packet again gets the same octets on its connection, and is a request of its own on another."""
+    request = pap("ann", "hello", secret=OVER_TLS)
+    async with secure.connected() as one, secure.connected() as other:
+        await one.send(request)
+        first = await one.reply()
+        await one.send(request)
+        assert await one.reply() == first
+        assert secure.dropped("duplicate") == 1
+        assert await other.ask(request) == ACCESS_ACCEPT
+        assert secure.dropped("duplicate") == 1
+
+
+async def test_another_secret_is_not_answered(secure: Secure) -> None:
+    """The client's secret is that of UDP."""
+    async with secure.connected() as client:
+        await client.send(pap("ann", "hello", secret=SECRET))
+        assert await client.ask(pap("ann", "hello", identifier=1, secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.dropped("bad_message_authenticator") == 1
+
+
+# --- who is let in ------------------------------------------------------------------------------------------------
+
+
+async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
+    """Whatever its names are; and the fingerprint goes before them."""
+    certificate = read_certificates(secure.directory.client("ann@example.org"))[0]
+    await secure.wire.areas.client("198.51.100.2/32", name="by print", tls_fingerprint=fingerprint(certificate))
+    async with secure.connected("ann@example.org") as client:
+        assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.wire.areas.sample("sallyport_client_requests_total", client="by print", outcome="Access-Accept") == 1
+
+
+async def test_a_certificate_that_is_nobodys_client(secure: Secure) -> None:
+    """The authority has signed it, no client has it: the connection is closed, and the address is told of."""
+    assert await secure.refused("ann@example.org")
+    assert secure.dropped("unknown_client") == 1
+    assert [(each.host, each.reason) for each in secure.wire.senders.all()] == [("127.0.0.1", "unknown_client")]
+
+
+async def test_nobody_without_a_certificate(secure: Secure) -> None:
+    """A client that shows none."""
+    assert await secure.refused(None)
+    assert (secure.dropped("handshake"), secure.connections) == (1, 0)
+
+
+async def test_a_strangers_certificate(secure: Secure, tmp_path: Path) -> None:
+    """One of another authority, with the right name."""
+    other = Directory(tmp_path / "other")
+    other.make("Tests CA", ["localhost"], present())
+    other.issue(PROXY, present())
+    context = client_context(secure.directory.ca)
+    context.load_cert_chain(other.client(PROXY), other.client(PROXY).with_suffix(".key"))
+    with pytest.raises((trio.BrokenResourceError, EOFError)):
+        async with connected(secure.port, context) as client:
+            await client.reply()
+    assert secure.dropped("handshake") == 1
+
+
+async def test_an_expired_certificate(secure: Secure) -> None:
+    """It was good a year and two months ago."""
+    secure.directory.issue("old.example.org", present() - timedelta(days=400))
+    await secure.wire.areas.client("198.51.100.3/32", name="old", tls_name="old.example.org")
+    assert await secure.refused("old.example.org")
+    assert secure.dropped("handshake") == 1
+
+
+@pytest.mark.parametrize("newest", [True, False], ids=["TLS 1.3", "TLS 1.2"])
+async def test_who_is_refused_hears_why(secure: Secure, newest: bool) -> None:
+    """An alert says what is wrong with the certificate, for the log of the peer (RFC 8446 section 6.2)."""
+    secure.directory.issue("old.example.org", present() - timedelta(days=400))
+    with pytest.raises(trio.BrokenResourceError) as told:
+        async with secure.connected("old.example.org", newest=newest) as client:
+            await client.stream.receive_some()
+    assert "CERTIFICATE_EXPIRED" in str(told.value.__cause__)
+
+
+async def test_the_servers_certificate_is_no_clients(secure: Secure) -> None:
+    """It has another usage: whoever steals it cannot come in by it."""
+    await secure.wire.areas.client("198.51.100.4/32", name="self", tls_name="radius.example.org")
+    context = client_context(secure.directory.ca)
+    context.load_cert_chain(secure.directory.server, secure.directory.server_key)
+    with pytest.raises((trio.BrokenResourceError, EOFError)):
+        async with connected(secure.port, context) as client:
+            await client.reply()
+    assert secure.dropped("handshake") == 1
+
+
+# --- what changes while connections are open ----------------------------------------------------------------------
+
+
+async def test_taking_back_closes_and_keeps_out(secure: Secure) -> None:
+    """A revoked certificate's connection ends by itself, and its next handshake fails; the others come again."""
+    secure.directory.issue("other.example.org", present())
+    await secure.wire.areas.client("198.51.100.5/32", name="other", tls_name="other.example.org")
+    async with secure.connected() as proxy, secure.connected("other.example.org") as other:
+        assert await proxy.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+        secure.directory.revoke(PROXY, present())
+        with trio.fail_after(20):
+            assert await proxy.ended()
+            assert await other.ended()
+    assert await secure.refused(PROXY)
+    async with secure.connected("other.example.org") as other:
+        assert await other.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+
+
+async def test_a_renewal_holds_without_a_restart(secure: Secure) -> None:
+    """The next handshake shows the new certificate; one that cannot be used changes nothing."""
+    used = secure.directory.server.read_bytes()
+    secure.directory.server.write_text("nothing")
+    await trio.sleep(2.5)
+    async with secure.connected() as client:
+        assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+        secure.directory.server.write_bytes(used)
+        new = secure.directory.renew(None, (), present())
+        with trio.fail_after(20):
+            assert await client.ended()
+    async with secure.connected() as client:
+        shown = client.stream.getpeercert()
+        assert int(shown["serialNumber"], 16) == new.serial_number
+
+
+async def test_a_client_that_is_deleted_is_let_go(secure: Secure) -> None:
+    """Its next packet is not answered and ends the connection; a client of that certificate is let in again."""
+    areas = secure.wire.areas
+    client = areas.clients.named(areas.tenant, "proxy")
+    async with secure.connected() as connection:
+        assert await connection.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+        await areas.clients.delete(areas.tenant, client.id)
+        await connection.send(pap("ann", "hello", secret=OVER_TLS))
+        with trio.fail_after(20):
+            assert await connection.ended()
+
+
+# --- bounds and the end -------------------------------------------------------------------------------------------
+
+
+async def test_silence_ends_a_connection(wire: Wire, data_dir: Path) -> None:
+    """Before the handshake, before the first packet, within one, and after one."""
+    limits = Limits(handshake_s=0.3, first_packet_s=0.3, packet_s=0.3, idle_s=0.3)
+    async with running(wire, data_dir, limits=limits) as secure:
+        async with await trio.open_tcp_stream("127.0.0.1", secure.port) as stream:
+            with trio.fail_after(20):
+                assert await stream.receive_some() == b""
+        assert secure.dropped("handshake") == 1
+        for octets in (b"", b"\x01", status_server(secret=OVER_TLS) + b"\x01\x02\x00"):
+            async with secure.connected() as client:
+                await client.send(octets)
+                with trio.fail_after(20):
+                    if len(octets) > 20:
+                        await client.reply()
+                    assert await client.ended()
+        await secure.has(0)
+
+
+@pytest.mark.parametrize("length", [0, 19, 4097, 65535])
+async def test_a_length_that_is_none_ends_a_connection(secure: Secure, length: int) -> None:
+    """What was before it is answered; behind it nobody knows where a packet begins (RFC 6613 section 2.6.4)."""
+    request = pap("ann", "hello", secret=OVER_TLS)
+    async with secure.connected() as client:
+        assert await client.ask(request) == ACCESS_ACCEPT
+        await client.send(b"\x01\x02" + length.to_bytes(2) + bytes(16), status_server(identifier=3, secret=OVER_TLS))
+        with trio.fail_after(20):
+            assert await client.ended()
+    assert secure.dropped("malformed") == 1
+
+
+async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
+    """The next one is closed, one of another address is not, and one that ends makes room."""
+    async with running(wire, data_dir, limits=Limits(per_address=2)) as secure, secure.connected() as client:
+        async with secure.connected():
+            await secure.has(2)
+            assert await secure.refused(PROXY)
+            async with secure.connected(source="127.0.0.2") as other:
+                assert await other.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+        await secure.has(1)
+        async with secure.connected():
+            await secure.has(2)
+        assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.dropped("overload") == 1
+
+
+async def test_strangers_make_room_for_each_other(wire: Wire, data_dir: Path) -> None:
+    """Connections that shake no hands keep nobody out: the oldest is closed."""
+    async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
+        silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(5)]
+        async with secure.connected() as client:
+            assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+        with trio.fail_after(20):
+            assert await silent[0].receive_some() == b""
+        for stream in silent:
+            await trio.aclose_forcefully(stream)
+
+
+async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -> None:
+    """What waits for it is bounded, and it costs nobody else an answer."""
+    async with running(wire, data_dir, limits=Limits(unread=4096)) as secure, secure.connected() as client:
+        request = status_server(secret=OVER_TLS)
+        with trio.fail_after(60), pytest.raises(trio.BrokenResourceError):
+            while True:
+                await client.send(*[request] * 1000)
+        assert secure.dropped("slow_reader") == 1
+        async with secure.connected() as other:
+            assert await other.ask(request) == ACCESS_ACCEPT
+
+
+async def test_what_waits_is_answered_at_the_end(secure: Secure) -> None:
+    """After `stop` nobody new comes in and nothing is read, and the answer that was on its way arrives."""
+    request = pap("ann", "hello", secret=OVER_TLS)
+    async with secure.connected() as client:
+        assert await client.ask(status_server(identifier=9, secret=OVER_TLS)) == ACCESS_ACCEPT
+        await client.send(request)
+        with trio.fail_after(20):
+            while not secure.auth.in_flight:
+                await trio.lowlevel.checkpoint()
+        secure.radsec.stop()
+        with trio.fail_after(20):
+            assert decode_reply(await client.reply(), request, RADSEC)[0] == ACCESS_ACCEPT
+            await secure.radsec.sent()
+        with pytest.raises(OSError, match="all attempts"):
+            await trio.open_tcp_stream("127.0.0.1", secure.port)
+
+
+def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
+    """The error names the command that makes them, or the file that is no certificate."""
+    assert Certificates(tmp_path).server() is None
+    directory = Directory(tmp_path)
+    directory.make("CA", ["localhost"], present())
+    directory.server.write_text("nothing")
+    files = Certificates(tmp_path).server()
+    assert files is not None
+    with pytest.raises(ConfigError, match=r"server\.pem"):
+        server_context(files)
+
+
+async def test_it_says_how_certificates_are_made(wire: Wire, tmp_path: Path) -> None:
+    """No authority yet: the service does not start with RadSec."""
+    with pytest.RaisesGroup(StartError, flatten_subgroups=True):
+        async with running(wire, tmp_path):
+            pass

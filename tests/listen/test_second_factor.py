@@ -1,0 +1,294 @@
+"""A push over the wire: who joins it, and who gets nothing out of another's approval."""
+
+import time
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.mfa.model import Outcome
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.listen.conftest import NAS, Wire
+from tests.listen.second import (
+    OTHER,
+    PHONE,
+    SESSION,
+    STATION,
+    a_login,
+    answer,
+    events,
+    exchange,
+    joined,
+    prompted,
+    script,
+    told,
+    wire,
+)
+from tests.login.second.scripted import Script, until
+from tests.packets import attributes, chap, pap
+
+# --- one login, one prompt, one Accept ----------------------------------------------------------------------------
+
+
+async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script) -> None:
+    """Nothing is answered before; then one Accept, and nothing waits any more."""
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    await wire.areas.journal.drained()
+    assert (wire.auth.in_flight, await events(wire.areas)) == (1, [])
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, datagram))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
+    assert await told(wire.areas) == [("accept", "accept", "", "", "local+scripted")]
+    (question,) = script.started
+    assert (question.user, question.domain, question.source) == ("ann", "corp", "192.0.2.1")
+    assert question.station == "02-00-00-00-00-01"
+
+
+async def test_a_push_is_denied(wire: Wire, script: Script) -> None:
+    """A reject, with the reason; whatever the fallback is, nothing else."""
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    script.answer(0, Outcome.DENIED)
+    assert (await answer(wire, datagram))[0] == ACCESS_REJECT
+    assert await told(wire.areas) == [("reject", "reject", "", "second factor denied", "local+scripted")]
+
+
+async def test_the_identical_packet_is_dropped_while_it_waits(wire: Wire, script: Script) -> None:
+    """However often and late it comes, also after the window of duplicates: no prompt; later, the same octets."""
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    for _ in range(10):
+        wire.areas.clock.pass_by(6)
+        wire.put(datagram)
+    assert (wire.dropped("duplicate"), wire.auth.in_flight) == (10, 1)
+    script.answer(0, Outcome.APPROVED)
+    first, _ = await wire.take()
+    wire.put(datagram)
+    assert (await wire.take())[0] == first
+    await wire.silence()
+    assert (len(script.started), len(await events(wire.areas))) == (1, 1)
+
+
+@pytest.mark.parametrize("port", [40000, 50000])
+async def test_openvpn_joins(wire: Wire, script: Script, port: int) -> None:
+    """The same identifier with a new authenticator, from the same port or another: the newest is answered, once."""
+    source = (NAS[0], port)
+    old, new = pap("ann", "hello", SESSION, identifier=9), pap("ann", "hello", SESSION, identifier=9)
+    wire.put(old)
+    await prompted(script)
+    wire.put(new, source=source)
+    await joined(wire, 1)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, new, source))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    assert (len(script.started), len(await events(wire.areas)), wire.auth.in_flight) == (1, 1, 0)
+
+
+async def test_pam_radius_joins(wire: Wire, script: Script) -> None:
+    """A new identifier and authenticator, again and again: one prompt, one Accept, to the newest; older ones, and
+    their retransmits, get nothing."""
+    datagrams = [a_login() for _ in range(5)]
+    wire.put(datagrams[0])
+    await prompted(script)
+    for number, datagram in enumerate(datagrams[1:], 1):
+        wire.put(datagram, source=(NAS[0], 41000 + number))
+        await joined(wire, number)
+    wire.put(datagrams[0])
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, datagrams[4], (NAS[0], 41004)))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    wire.put(datagrams[0])
+    wire.put(datagrams[2], source=(NAS[0], 41002))
+    await wire.silence()
+    assert (len(script.started), len(await events(wire.areas)), wire.auth.in_flight) == (1, 1, 0)
+
+
+async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> None:
+    """Two requests of one login that arrive together are one prompt, whichever asks first."""
+    first, second = a_login(), a_login()
+    wire.put(first, second)
+    await prompted(script)
+    await joined(wire, 1)
+    script.answer(0, Outcome.APPROVED)
+    await wire.take()
+    await wire.silence()
+    assert len(await events(wire.areas)) == 1
+
+
+async def test_chap_joins_by_the_user(wire: Wire, script: Script) -> None:
+    """A CHAP response differs in each retransmit, and the name may be written otherwise."""
+
+    def request(user: str) -> bytes:
+        return chap(user, "hello", body=SESSION)
+
+    old, new = request("ann"), request("ANN")
+    wire.put(old)
+    await prompted(script)
+    wire.put(new, source=OTHER)
+    await joined(wire, 1)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, new, OTHER))[0] == ACCESS_ACCEPT
+    await wire.silence()
+    assert len(script.started) == 1
+
+
+async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
+    """Each has its prompt and its own answer."""
+    phone, tablet = a_login(), a_login(attributes(**{**PHONE, "ACCT_SESSION_ID": b"session 2"}))
+    wire.put(phone)
+    await prompted(script)
+    wire.put(tablet)
+    await prompted(script, 2)
+    script.answer(1, Outcome.DENIED)
+    assert (await answer(wire, tablet))[0] == ACCESS_REJECT
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, phone))[0] == ACCESS_ACCEPT
+
+
+async def test_a_request_after_the_end_is_a_new_login(wire: Wire, script: Script) -> None:
+    """One approval never makes two Accepts: the same session asks again and has a prompt of its own."""
+    first, second = a_login(), a_login()
+    wire.put(first)
+    await prompted(script)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, first))[0] == ACCESS_ACCEPT
+    wire.put(second)
+    await prompted(script, 2)
+    assert script.started[0].challenge_id != script.started[1].challenge_id
+    script.answer(1, Outcome.DENIED)
+    assert (await answer(wire, second))[0] == ACCESS_REJECT
+
+
+async def test_a_wrong_password_joins_nothing(wire: Wire, script: Script) -> None:
+    """It is rejected, and the one who waits goes on waiting."""
+    right = a_login()
+    wire.put(right)
+    await prompted(script)
+    assert (await exchange(wire, a_login(password="wrong"), OTHER))[0] == ACCESS_REJECT
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, right))[0] == ACCESS_ACCEPT
+
+
+async def test_an_approval_answers_at_once(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
+    """No timer stands between the approval and the answer: it leaves while the clock stands still."""
+    mock_clock.rate = 1
+    datagram, answers = a_login(), list[int]()
+    wire.put(datagram)
+    await prompted(script)
+
+    async def take() -> None:
+        answers.append((await answer(wire, datagram))[0])
+
+    async with trio.open_nursery() as nursery:
+        mock_clock.rate = 0
+        nursery.start_soon(take)
+        script.answer(0, Outcome.APPROVED)
+        patience = time.monotonic() + 10
+        while not answers and time.monotonic() < patience:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert answers == [ACCESS_ACCEPT]
+
+
+# --- attacks ------------------------------------------------------------------------------------------------------
+
+__all__ = ["script", "wire"]
+
+ATTACKS = {
+    "another station": {**PHONE, "CALLING_STATION_ID": b"02-00-00-00-00-66"},
+    "another session": {**PHONE, "ACCT_SESSION_ID": b"session 66"},
+    "another port": {**PHONE, "NAS_PORT": (66).to_bytes(4)},
+    "another port's name": {**PHONE, "NAS_PORT_ID": b"port 66"},
+    "an empty station": {**PHONE, "CALLING_STATION_ID": b""},
+    "a longer station": {**PHONE, "CALLING_STATION_ID": PHONE["CALLING_STATION_ID"] + b"\0"},
+    "no station": {name: value for name, value in PHONE.items() if name != "CALLING_STATION_ID"},
+    "no session": {name: value for name, value in PHONE.items() if name != "ACCT_SESSION_ID"},
+    "no port": {name: value for name, value in PHONE.items() if name != "NAS_PORT"},
+    "no port's name": {name: value for name, value in PHONE.items() if name != "NAS_PORT_ID"},
+    "nothing": {},
+    "another device": {**PHONE, "NAS_IDENTIFIER": b"another"},
+    "another device's address": {**PHONE, "NAS_IP_ADDRESS": bytes((10, 0, 0, 66))},
+}
+
+
+async def nothing_gained(wire: Wire, script: Script, victim: bytes, attack: bytes, source: tuple[str, int]) -> None:
+    """The victim waits, then the attacker comes: two prompts, and the victim's approval is the victim's alone."""
+    wire.put(victim)
+    await prompted(script)
+    wire.put(attack, source=source)
+    await prompted(script, 2)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, victim))[0] == ACCESS_ACCEPT
+    await wire.areas.journal.drained()
+    assert wire.auth.in_flight == 1
+    script.answer(1, Outcome.DENIED)
+    assert (await answer(wire, attack, source))[0] == ACCESS_REJECT
+    await wire.silence()
+
+
+@pytest.mark.parametrize("sent", ATTACKS.values(), ids=ATTACKS)
+async def test_an_attacker_behind_the_same_device(wire: Wire, script: Script, sent: dict[str, bytes]) -> None:
+    """Who knows the password and differs in one attribute has a prompt of his own, before and behind the victim."""
+    await nothing_gained(wire, script, a_login(), a_login(attributes(**sent)), OTHER)
+    script.started.clear()
+    if sent:
+        await nothing_gained(wire, script, a_login(attributes(**sent)), a_login(), OTHER)
+
+
+async def test_an_attacker_with_an_attribute_more(wire: Wire, script: Script) -> None:
+    """The victim's device sends its port alone; with a station beside it, it is another login."""
+    port = {"NAS_PORT": PHONE["NAS_PORT"]}
+    more = a_login(attributes(**port, CALLING_STATION_ID=b"02-00-00-00-00-66"))
+    await nothing_gained(wire, script, a_login(attributes(**port)), more, OTHER)
+
+
+async def test_an_attacker_at_another_client(wire: Wire, script: Script) -> None:
+    """The same attributes through another RADIUS client are another login."""
+    await nothing_gained(wire, script, a_login(), a_login(), ("198.51.100.5", 40000))
+
+
+async def test_an_attacker_at_another_device_of_a_range(wire: Wire, script: Script) -> None:
+    """One RADIUS client may be a range: its devices all have a port 7, and do not share their logins."""
+    port = attributes(NAS_PORT=PHONE["NAS_PORT"])
+    victim, attack = a_login(port), a_login(port)
+    wire.put(victim, source=("198.51.100.5", 40000))
+    await prompted(script)
+    wire.put(attack, source=("198.51.100.6", 40000))
+    await prompted(script, 2)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, victim, ("198.51.100.5", 40000)))[0] == ACCESS_ACCEPT
+    script.answer(1, Outcome.DENIED)
+    assert (await answer(wire, attack, ("198.51.100.6", 40000)))[0] == ACCESS_REJECT
+
+
+async def test_another_user_on_the_same_port(wire: Wire, script: Script) -> None:
+    """Equal attributes join nothing of another user."""
+    await nothing_gained(wire, script, a_login(), a_login(user="bob"), OTHER)
+    assert [each.user for each in script.started] == ["ann", "bob"]
+
+
+async def test_another_code_behind_the_password(wire: Wire, script: Script) -> None:
+    """A guess joins nobody's check of the right code: each code is checked for itself."""
+    script.gate = trio.Event()
+    right, wrong = a_login(password="hello123456"), a_login(password="hello000000")
+    wire.put(right)
+    wire.put(wrong, source=OTHER)
+    await until(lambda: len(script.verified) == 2)
+    script.gate.set()
+    answers = {to: reply[0] for reply, to in [await wire.take(), await wire.take()]}
+    assert answers == {NAS: ACCESS_ACCEPT, OTHER: ACCESS_REJECT}
+
+
+async def test_a_device_that_tells_nothing_apart(wire: Wire, script: Script) -> None:
+    """Its requests never join, not even its own retransmits under another identifier."""
+    await nothing_gained(wire, script, a_login(b""), a_login(b""), OTHER)
+
+
+async def test_a_station_of_its_own_is_not_enough_for_a_stranger(wire: Wire, script: Script) -> None:
+    """Who sends the victim's station without the rest is a login of its own."""
+    await nothing_gained(wire, script, a_login(), a_login(STATION), OTHER)

@@ -1,0 +1,316 @@
+"""How second factors end: limits, time, a store that fails, a device that is deleted, a service that stops; and that
+nothing of them is left."""
+
+from itertools import count
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import StoreError
+from sallyport.domains.model import Fallback, Mode
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.model import Enrolment, Outcome, ProviderError
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas
+from tests.listen.conftest import Wire
+from tests.listen.second import (
+    OTHER,
+    SESSION,
+    a_login,
+    answer,
+    challenged,
+    events,
+    exchange,
+    joined,
+    prompted,
+    script,
+    told,
+    typed,
+    wire,
+)
+from tests.login.second.scripted import Script, fall_back_to, until
+from tests.packets import attributes
+
+__all__ = ["script", "wire"]
+
+WITH = "local+scripted"
+sessions = count(1)
+
+
+def a_session() -> bytes:
+    """Attributes of a session that is like no other."""
+    return attributes(ACCT_SESSION_ID=b"%d" % next(sessions))
+
+
+def kept(areas: Areas) -> dict[str, object]:
+    """What the second factor still has in memory of logins."""
+    names = ("_same", "_going_on", "_sessions", "_over")
+    return {name: value for name in names if (value := getattr(areas.second, name))}
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+
+
+async def test_five_open_prompts(wire: Wire, script: Script) -> None:
+    """The sixth is rejected with its reason, and nobody is prompted; joining is no prompt; others are not affected;
+    when one is answered there is room for one."""
+    waiting = [a_login(a_session()) for _ in range(4)] + [a_login()]
+    for number, datagram in enumerate(waiting, 1):
+        wire.put(datagram)
+        await prompted(script, number)
+    for number in range(1, 8):
+        wire.put(a_login(), source=("192.0.2.1", 41000 + number))
+        await joined(wire, number)
+    assert (await exchange(wire, a_login(a_session()), OTHER))[0] == ACCESS_REJECT
+    assert await told(wire.areas) == [("reject", "reject", "", "too many prompts", WITH)]
+    assert len(script.started) == 5
+    wire.put(a_login(a_session(), user="bob"))
+    await prompted(script, 6)
+    script.answer(0, Outcome.DENIED)
+    await answer(wire, waiting[0])
+    wire.put(a_login(a_session(), user="ANN"))
+    await prompted(script, 7)
+    assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_REJECT
+    assert len(script.started) == 7
+
+
+async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
+    """However they ended; the eleventh is rejected, whatever the fallback is, in another case of the name too; a
+    minute after the first there is room again."""
+    mock_clock.rate = 1
+    script.begins = Outcome.DENIED
+    await fall_back_to(wire.areas, Fallback.ALLOW)
+    for _ in range(10):
+        assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_REJECT
+    for user in ("ann", "ANN", "corp\\Ann", "ann@corp"):
+        assert (await exchange(wire, a_login(a_session(), user=user)))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(wire.areas)][10:] == ["too many prompts"] * 4
+    assert len(script.started) == 10
+    script.begins = Outcome.APPROVED
+    assert (await exchange(wire, a_login(a_session(), user="bob")))[0] == ACCESS_ACCEPT
+    mock_clock.jump(61)
+    assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_ACCEPT
+
+
+async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script) -> None:
+    """Guessing codes in one field is ten a minute: the eleventh is not even checked."""
+    for number in range(11):
+        assert (await exchange(wire, a_login(b"", password=f"hello00000{number % 10}")))[0] == ACCESS_REJECT
+    assert len(script.verified) == 10
+    assert (await events(wire.areas))[-1].reason == "too many prompts"
+
+
+# --- time ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_push_that_nobody_answers(
+    wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
+) -> None:
+    """After the provider's timeoutSeconds it is a reject, never covered by the fallback, and is taken back, once."""
+    mock_clock.rate = 1
+    await fall_back_to(wire.areas, fallback)
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    await until(lambda: bool(script.polled))
+    mock_clock.jump(61)
+    assert (await answer(wire, datagram))[0] == ACCESS_REJECT
+    assert await told(wire.areas) == [("reject", "reject", "", "second factor not answered in time", WITH)]
+    await until(lambda: bool(script.cancelled))
+    assert script.cancelled == [script.started[0].challenge_id]
+
+
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_provider_that_says_nothing(
+    wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
+) -> None:
+    """Is unreachable, which the fallback covers; five such logins open its circuit, however short the time limit."""
+    mock_clock.rate = 1
+    await script.attach(wire.areas, timeout_s=5)
+    await fall_back_to(wire.areas, fallback)
+    script.begins = None
+    verdict = "accept" if fallback is Fallback.ALLOW else "reject"
+    waiting = [a_login(a_session()) for _ in range(5)]
+    wire.put(*waiting)
+    await prompted(script, 5)
+    mock_clock.jump(4.6)
+    for _ in waiting:
+        assert (await wire.take())[0][0] == (ACCESS_ACCEPT if verdict == "accept" else ACCESS_REJECT)
+    await exchange(wire, a_login(a_session()))
+    rows = await told(wire.areas)
+    assert {row[:3] for row in rows} == {(verdict, verdict, "")}
+    assert {row[3] for row in rows[:-1]} <= {"provider unreachable", "provider unreachable, circuit open"}
+    assert rows[-1] == (verdict, verdict, "", "provider unreachable, circuit open", WITH)
+    assert len(script.started) == 5
+
+
+async def test_a_provider_that_fails_while_a_push_waits(wire: Wire, script: Script) -> None:
+    """Unreachable: rejected; and the prompt is taken back, so that nobody approves what is over."""
+    script.fails = None
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    script.fails = ProviderError("away")
+    script.answer(0, Outcome.NOT_ENROLLED)  # which `poll` may not say
+    assert (await answer(wire, datagram))[0] == ACCESS_REJECT
+    assert (await told(wire.areas))[0][3] == "provider unreachable"
+    await until(lambda: bool(script.cancelled))
+
+
+@pytest.mark.parametrize("again_s", [-1.0, float("nan"), float("inf")])
+async def test_a_plug_in_that_talks_nonsense(wire: Wire, script: Script, again_s: float) -> None:
+    """Is unreachable, and does not take the service down."""
+    script.again_s = again_s
+    assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
+    assert (await told(wire.areas))[0][3] == "provider unreachable"
+    script.begins = Outcome.APPROVED
+    assert (await exchange(wire, a_login()))[0] == ACCESS_ACCEPT
+
+
+# --- a store that fails -------------------------------------------------------------------------------------------
+
+
+async def test_a_store_that_does_not_keep_the_session(wire: Wire, script: Script) -> None:
+    """A challenge that is not on disk is not sent."""
+    script.begins = Outcome.CODE
+    await wire.areas.store.write(lambda tx: tx.execute("alter table challenges rename to gone"))
+    wire.put(a_login())
+    await prompted(script)
+    await wire.silence()
+    assert (wire.dropped("internal_error"), wire.auth.in_flight) == (1, 0)
+
+
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_store_that_fails_the_provider(wire: Wire, script: Script, fallback: Fallback) -> None:
+    """No answer at all, whatever the fallback; the same State and code go through once the store is back."""
+    script.begins = Outcome.CODE
+    await fall_back_to(wire.areas, fallback)
+    state = await challenged(wire)
+    script.fails = StoreError("no space")
+    for password, body in (("123456", SESSION + attributes(STATE=state)), ("hello123456", a_session())):
+        wire.put(a_login(body, password=password))
+        await wire.silence()
+    assert (wire.dropped("internal_error"), wire.auth.in_flight, wire.waiting.now) == (2, 0, 0)
+    script.fails = None
+    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
+
+
+# --- what happens meanwhile ---------------------------------------------------------------------------------------
+
+
+async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, script: Script) -> None:
+    """A request that waited does not bring it back; its event is kept, and the next request registers it."""
+    script.begins = Outcome.APPROVED
+    await exchange(wire, a_login(b""))
+    script.begins = Outcome.WAITING
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script, 2)
+    device = (await areas.store.read(lambda tx: tx.all(lambda id: id, "select id from devices")))[0]
+    await areas.devices.delete(areas.domain, device_ids=[device], addresses=None, actor="a test")
+    script.answer(1, Outcome.APPROVED)
+    assert (await answer(wire, datagram))[0] == ACCESS_ACCEPT
+    await areas.devices.flush()
+    sql = "select (select count(*) from devices) + (select count(*) from stations)"
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0
+    assert len(await events(areas)) == 2
+    script.begins = Outcome.APPROVED
+    await exchange(wire, a_login())
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 1
+
+
+@pytest.mark.parametrize("change", ["deleted", "password", "blocked", "monitor"])
+async def test_an_approval_is_looked_at_afresh(wire: Wire, areas: Areas, script: Script, change: str) -> None:
+    """The user deleted, the password changed, a rule that blocks, another mode: it is decided by what holds now."""
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    if change in {"deleted", "password"}:
+        await areas.users.remove(areas.domain, "ann")
+    if change == "password":
+        await areas.users.add(areas.domain, "ann", b"another")
+    elif change == "blocked":
+        await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    elif change == "monitor":
+        await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    script.answer(0, Outcome.DENIED if change == "monitor" else Outcome.APPROVED)
+    code, _ = await answer(wire, datagram)
+    expected = {
+        "deleted": ("reject", "reject", "", "unknown user", WITH),
+        "password": ("reject", "reject", "", "wrong password", WITH),
+        "blocked": ("reject", "reject", "", "blocked by rule", WITH),
+        "monitor": ("reject", "accept", "reject", "second factor denied", WITH),
+    }
+    assert await told(areas) == [expected[change]]
+    assert code == (ACCESS_ACCEPT if change == "monitor" else ACCESS_REJECT)
+
+
+# --- the end ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> None:
+    """A parked push is taken back; one that the user may still answer by its challenge is not; nobody is answered."""
+    later = Areas(areas.store, areas.clock)
+    later.kinds.update(areas.kinds)
+    await later.configuration.reload()
+    async with trio.open_nursery() as service:
+        await service.start(later.second.run)
+        async with trio.open_nursery() as listener:
+            other = Wire(later, listener)
+            later.patience = 0.02
+            other.put(a_login(a_session()))
+            assert (await other.take())[0][0] == ACCESS_CHALLENGE
+            later.patience = 60
+            other.put(a_login())
+            await prompted(script, 2)
+            await until(lambda: len(script.polled) == 2)
+            service.cancel_scope.cancel()
+            await until(lambda: bool(script.cancelled))
+            listener.cancel_scope.cancel()
+    assert script.cancelled == [script.started[1].challenge_id]
+    assert [row[0] for row in await told(areas)] == ["challenge"]
+
+
+@pytest.mark.parametrize("limit", [1, 40])
+async def test_nothing_is_left(
+    wire: Wire, areas: Areas, script: Script, mock_clock: trio.testing.MockClock, limit: int
+) -> None:
+    """After logins of all outcomes, and their time, there is nothing in memory and no challenge in the store."""
+    mock_clock.rate = 1
+    ends = [Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ENROLLED, Outcome.CODE, Outcome.WAITING]
+    for number in range(limit):
+        user = f"user{number}"
+        await areas.users.add(areas.domain, user, b"hello")
+        for begins in ends:
+            script.begins = begins
+            before = len(script.started)
+            datagram = a_login(a_session(), user=user)
+            wire.put(datagram)
+            if begins is Outcome.WAITING:
+                await until(lambda before=before: len(script.started) > before)  # type: ignore[misc]
+                script.answer(before, Outcome.APPROVED if number % 2 else Outcome.DENIED)
+            code, first = await answer(wire, datagram)
+            if code == ACCESS_CHALLENGE and number % 2:
+                script.right.add("123456")
+                assert (await exchange(wire, typed("123456", first[24], b"", user=user)))[0] == ACCESS_ACCEPT
+        script.fails = ProviderError("away") if number % 10 == 0 else None
+        script.begins = Outcome.APPROVED
+        await exchange(wire, a_login(a_session(), user=user, password="hello000000"))
+        script.fails = None
+    await wire.silence()
+    assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
+    assert set(kept(areas)) <= {"_sessions", "_over"}
+    areas.clock.now += 121 * SECOND
+    mock_clock.jump(31)
+    await until(lambda: not kept(areas))
+    mock_clock.jump(31)
+    for _ in range(100):
+        left = await areas.store.read(lambda tx: tx.value(int, "select count(*) from challenges"))
+        if not left:
+            break
+    assert left == 0
+    assert not areas.second._prompts._open
+    assert script.enrolment is Enrolment.ENROLLED

@@ -1,0 +1,139 @@
+"""A challenge over a restart: new areas over the same store."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from sallyport.domains.model import Fallback
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import STATE
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas
+from tests.listen.conftest import Wire
+from tests.listen.second import OTHER, answer, challenged, events, exchange, typed, wire
+from tests.login.second.scripted import Script, fall_back_to, until
+
+__all__ = ["wire"]
+
+
+@pytest.fixture
+async def script(areas: Areas) -> Script:
+    """A provider that asks for a code: 123456 is right, once."""
+    script = Script(begins=Outcome.CODE)
+    await script.attach(areas)
+    return script
+
+
+@asynccontextmanager
+async def restarted(wire: Wire) -> AsyncIterator[Wire]:
+    """The service after a restart: its memory is empty, its store is the same."""
+    old = wire.areas
+    areas = Areas(old.store, old.clock)
+    areas.tenant, areas.domain = old.tenant, old.domain
+    areas.kinds.update(old.kinds)
+    await areas.configuration.reload()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(areas.second.run)
+        yield Wire(areas, nursery)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_code_still_works(wire: Wire, script: Script) -> None:
+    """Once."""
+    state = await challenged(wire)
+    async with restarted(wire) as later:
+        assert (await exchange(later, typed("123456", state)))[0] == ACCESS_ACCEPT
+        script.right.add("123456")
+        assert (await exchange(later, typed("123456", state)))[0] == ACCESS_REJECT
+        async with restarted(later) as latest:
+            assert (await exchange(latest, typed("123456", state)))[0] == ACCESS_REJECT
+    assert len(script.verified) == 1
+
+
+async def test_a_used_state_does_not(wire: Wire, script: Script) -> None:
+    """Used up by a right code, or by a wrong one: its next step holds, and how many were wrong is not forgotten."""
+    used, first = await challenged(wire), await challenged(wire)
+    assert (await exchange(wire, typed("123456", used)))[0] == ACCESS_ACCEPT
+    code, values = await exchange(wire, typed("000000", first))
+    assert code == ACCESS_CHALLENGE
+    async with restarted(wire) as later:
+        for state in (used, first):
+            assert (await exchange(later, typed("12345678", state)))[0] == ACCESS_REJECT
+        code, values = await exchange(later, typed("000000", values[STATE]))
+        assert code == ACCESS_CHALLENGE
+        async with restarted(later) as latest:
+            assert (await exchange(latest, typed("000000", values[STATE])))[0] == ACCESS_REJECT
+            assert (await exchange(latest, typed("12345678", values[STATE])))[0] == ACCESS_REJECT
+    assert [each[0] for each in script.verified] == ["123456", "000000", "000000", "000000"]
+
+
+async def test_it_is_bound_and_expires_as_before(wire: Wire, script: Script) -> None:
+    """To client, station and user; and 120 s are 120 s."""
+    state = await challenged(wire)
+    async with restarted(wire) as later:
+        for datagram, source in (
+            (typed("123456", state, b""), OTHER),
+            (typed("123456", state, user="bob"), OTHER),
+            (typed("123456", state), ("198.51.100.5", 40000)),
+        ):
+            assert (await exchange(later, datagram, source))[0] == ACCESS_REJECT
+        later.areas.clock.pass_by(120)
+        assert (await exchange(later, typed("123456", state)))[0] == ACCESS_REJECT
+    assert script.verified == []
+
+
+async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
+    """Also where both find the session in the store alone: one check, one Accept, one event."""
+    state, script.gate = await challenged(wire), trio.Event()
+    async with restarted(wire) as later:
+        first, second = typed("123456", state), typed("123456", state)
+        later.put(first)
+        later.put(second, source=OTHER)
+        await until(lambda: later.areas.sample("sallyport_mfa_joined_retransmits_total", provider="scripted") == 1)
+        script.gate.set()
+        assert (await later.take())[0][0] == ACCESS_ACCEPT
+        await later.areas.journal.drained()
+        assert (len(script.verified), later.auth.in_flight) == (1, 0)
+        assert len(await events(later.areas)) == 2
+
+
+async def test_guesses_that_come_together(wire: Wire, script: Script) -> None:
+    """Twenty codes with one State in the first moment after a restart: never more than three are checked."""
+    state = await challenged(wire)
+    guesses = [typed(f"{number:06}", state) for number in range(20)]
+    async with restarted(wire) as later:
+        later.put(*guesses)
+        answers = [(await later.take())[0][0] for _ in guesses]
+        assert sorted(answers)[:-1].count(ACCESS_REJECT) == 19
+        assert answers.count(ACCESS_CHALLENGE) == 1
+    assert len(script.verified) == 1
+
+
+async def test_a_push_goes_on(wire: Wire, areas: Areas, script: Script) -> None:
+    """A device without patience has its challenge; after a restart Enter finds the approval that was given meanwhile,
+    and after a second one the handle is still known."""
+    script.begins, areas.patience = Outcome.WAITING, 0.02
+    state = await challenged(wire)
+    async with restarted(wire) as later:
+        later.areas.patience = 0.02
+        code, values = await exchange(later, typed("", state))
+        assert code == ACCESS_CHALLENGE
+        async with restarted(later) as latest:
+            script.answer(0, Outcome.APPROVED)
+            datagram = typed("", values[STATE])
+            latest.put(datagram)
+            assert (await answer(latest, datagram))[0] == ACCESS_ACCEPT
+    assert len(script.started) == 1
+
+
+async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Script) -> None:
+    """The device has its challenge before the provider says a word, and the service ends: the challenge is over, which
+    is no outage, so that no fallback lets anybody in."""
+    script.begins, areas.patience = None, 0.02
+    await fall_back_to(areas, Fallback.ALLOW)
+    state = await challenged(wire)
+    async with restarted(wire) as later:
+        assert (await exchange(later, typed("", state)))[0] == ACCESS_REJECT
+    assert script.polled == []

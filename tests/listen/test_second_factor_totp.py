@@ -1,0 +1,172 @@
+"""Codes of an app over the wire: the built-in provider with its seeds; and what an answer carries."""
+
+from collections.abc import AsyncIterator
+
+import pyotp
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.domains.model import Mode
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import CLASS, STATE
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas
+from tests.listen.conftest import Wire
+from tests.listen.second import OTHER, SESSION, a_login, answer, challenged, events, exchange, told, typed
+from tests.login.second.scripted import Script
+from tests.packets import attributes, chap
+
+TUNNEL_PRIVATE_GROUP_ID = 81
+
+
+class App:
+    """The authenticator app of ann, whose seed is confirmed."""
+
+    def __init__(self, areas: Areas, seed: str) -> None:
+        self._areas = areas
+        self._totp = pyotp.TOTP(seed)
+
+    def code(self, steps: int = 0) -> str:
+        """The code, some steps from now."""
+        return self._totp.at(self._areas.clock() // SECOND + 30 * steps)
+
+    def wrong(self) -> str:
+        """Six digits that are none around now."""
+        near = {self.code(steps) for steps in range(-3, 4)}
+        return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
+
+
+@pytest.fixture
+async def app(areas: Areas) -> App:
+    """ann and bob have the password hello; ann has an app; the domain enforces."""
+    for user in ("ann", "bob"):
+        await areas.users.add(areas.domain, user, b"hello")
+    made, _ = await areas.seeds.enrol(areas.domain, "ann")
+    app = App(areas, made.seed)
+    await areas.seeds.confirm(areas.domain, "ann", app.code())
+    areas.clock.pass_by(300)
+    await areas.providers.set(areas.domain, "totp", {}, 60)
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    return app
+
+
+@pytest.fixture
+async def wire(areas: Areas, app: App) -> AsyncIterator[Wire]:
+    """192.0.2.1 is a RADIUS client."""
+    await areas.client(name="nas")
+    async with trio.open_nursery() as nursery:
+        yield Wire(areas, nursery)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("steps", [-1, 0, 1])
+async def test_challenge_and_code(wire: Wire, app: App, steps: int) -> None:
+    """The code of now, or one step either side, once: neither it nor an earlier one is taken again, in any form."""
+    code = app.code(steps)
+    assert (await exchange(wire, typed(code, await challenged(wire))))[0] == ACCESS_ACCEPT
+    for again in (code, app.code(-1)):
+        assert (await exchange(wire, typed(again, await challenged(wire))))[0] == ACCESS_CHALLENGE
+        assert (await exchange(wire, a_login(b"", password=f"hello{again}")))[0] == ACCESS_REJECT
+        assert (await events(wire.areas))[-1].reason == "wrong code"
+
+
+@pytest.mark.parametrize("steps", [-2, 2])
+async def test_codes_of_other_times(wire: Wire, app: App, steps: int) -> None:
+    """Two steps away is wrong."""
+    assert (await exchange(wire, a_login(b"", password=f"hello{app.code(steps)}")))[0] == ACCESS_REJECT
+
+
+async def test_chap_compares_the_response(wire: Wire, app: App) -> None:
+    """Challenge by CHAP, code by CHAP; a wrong one, and a response to another challenge, are wrong codes."""
+    code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
+    assert code == ACCESS_CHALLENGE
+    for value in (chap("ann", app.wrong(), body=SESSION + attributes(STATE=first[STATE])),):
+        code, first = await exchange(wire, value, OTHER)
+        assert code == ACCESS_CHALLENGE
+    stale = chap("ann", app.code(), bytes(16), value=bytes(17), body=SESSION + attributes(STATE=first[STATE]))
+    code, first = await exchange(wire, stale)
+    assert code == ACCESS_CHALLENGE
+    right = chap("ann", app.code(), body=SESSION + attributes(STATE=first[STATE]))
+    assert (await exchange(wire, right, OTHER))[0] == ACCESS_ACCEPT
+
+
+async def test_two_logins_with_one_code(wire: Wire, app: App) -> None:
+    """Of two sessions that give the same code in the same moment one is let in."""
+    code = app.code()
+    first, second = a_login(SESSION, password=f"hello{code}"), a_login(b"", password=f"hello{code}")
+    wire.put(first)
+    wire.put(second, source=OTHER)
+    codes = sorted([(await wire.take())[0][0], (await wire.take())[0][0]])
+    assert codes == [ACCESS_ACCEPT, ACCESS_REJECT]
+    await wire.silence()
+
+
+async def test_who_has_no_app(wire: Wire) -> None:
+    """Is not enrolled: rejected, in both forms."""
+    assert (await exchange(wire, a_login(user="bob")))[0] == ACCESS_REJECT
+    assert (await exchange(wire, a_login(b"", user="bob", password="hello123456")))[0] == ACCESS_REJECT
+    rows = await told(wire.areas)
+    assert rows[0] == ("reject", "reject", "", "not enrolled", "local+totp")
+    assert rows[1][3] in {"not enrolled", "wrong password"}
+
+
+async def test_a_seed_that_was_taken_away(wire: Wire, app: App, areas: Areas) -> None:
+    """Between challenge and answer: not enrolled, whatever the code is."""
+    state = await challenged(wire)
+    await areas.seeds.remove(areas.domain, "ann")
+    assert (await exchange(wire, typed(app.code(), state)))[0] == ACCESS_REJECT
+    assert (await events(areas))[-1].reason == "not enrolled"
+
+
+# --- what an answer carries ---------------------------------------------------------------------------------------
+
+
+async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
+    """Are in every Accept of whom the rule matches, with and without a second factor, in both modes; never in a
+    challenge or a reject."""
+    given = {"name": "r", "action": "mfa_required", "vlan": 20}
+    given["replyAttributes"] = [{"name": "Class", "value": "staff"}]
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate(given))
+
+    def carried(first: dict[int, bytes]) -> tuple[bytes | None, bytes | None]:
+        return first.get(CLASS), first.get(TUNNEL_PRIVATE_GROUP_ID)
+
+    everything = (b"staff", b"20")
+    code, first = await exchange(wire, a_login())
+    assert (code, carried(first)) == (ACCESS_CHALLENGE, (None, None))
+    code, first = await exchange(wire, typed(app.code(), first[STATE]))
+    assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
+    code, first = await exchange(wire, a_login(password=f"hello{app.code()}"))
+    assert (code, carried(first)) == (ACCESS_REJECT, (None, None))
+    code, first = await exchange(wire, a_login(password=f"hello{app.code(1)}"))
+    assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
+    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    for action in ("mfa_required", "block", "allow"):
+        await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": action}))
+        code, first = await exchange(wire, a_login())
+        assert (code, carried(first)) == (ACCESS_ACCEPT, everything), action
+    code, first = await exchange(wire, a_login(password="wrong"))
+    assert (code, carried(first)) == (ACCESS_REJECT, (None, None))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    code, first = await exchange(wire, a_login())
+    assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
+    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "block"}))
+    code, first = await exchange(wire, a_login())
+    assert (code, carried(first)) == (ACCESS_REJECT, (None, None))
+
+
+async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Areas) -> None:
+    """pam_radius never signs: its challenge is answered all the same, and a wrong code registers no device."""
+    client = areas.clients.named(areas.tenant, "nas")
+    await areas.clients.update(areas.tenant, client.id, {"require_message_authenticator": "no"})
+    script = Script(begins=Outcome.CODE)
+    await script.attach(areas)
+    code, first = await exchange(wire, a_login(signed=False))
+    assert code == ACCESS_CHALLENGE
+    code, first = await exchange(wire, typed("000000", first[STATE], signed=False))
+    assert code == ACCESS_CHALLENGE
+    datagram = typed("123456", first[STATE], signed=False)
+    wire.put(datagram)
+    assert (await answer(wire, datagram))[0] == ACCESS_ACCEPT

@@ -1,0 +1,72 @@
+"""The places of waiting requests: fair between clients, whatever they do."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.listen.waiting import Room, Waiting
+
+
+def flood(room: Room, client: int) -> int:
+    """A client takes whatever it gets: how many places."""
+    taken = 0
+    while room.take(client):
+        taken += 1
+    return taken
+
+
+def test_one_client_holds_half() -> None:
+    """Half stays free, for whoever comes next."""
+    room = Room(1000)
+    assert flood(room, 1) == 500
+    assert [room.take(client) for client in range(2, 300)] == [True] * 298
+
+
+def test_the_shares_even_out() -> None:
+    """Three clients that flood for as long as anything drains end with a quarter each; a quarter stays free."""
+    room = Room(1000)
+    held = {client: flood(room, client) for client in (1, 2, 3)}
+    for _ in range(5000):  # the one that holds most drains first; all want every place that gets free
+        largest = max(held, key=lambda client: held[client])
+        room.leave(largest)
+        held[largest] -= 1
+        for client in held:
+            held[client] += room.take(client)
+    assert all(abs(each - 250) <= 2 for each in held.values())
+    assert abs(room.free - 250) <= 6
+
+
+def test_signed_and_unsigned_have_their_own() -> None:
+    """A flood of unsigned requests, in whose name ever, leaves all of the signed ones' places."""
+    waiting = Waiting(1000)
+    for client in range(20):
+        flood(waiting.unproven, client)
+    assert (waiting.now, waiting.unproven.free) == (250, 0)
+    assert flood(waiting.proven, 1) == 375
+
+
+def test_the_smallest_room_takes_one() -> None:
+    """One request of each sort can always wait."""
+    waiting = Waiting(1)
+    assert waiting.proven.take(1)
+    assert waiting.unproven.take(1)
+    assert not waiting.proven.take(2)
+
+
+@given(st.integers(1, 40), st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=300))
+def test_what_always_holds(limit: int, steps: list[tuple[int, bool]]) -> None:
+    """No more wait than there are places; nobody is refused who holds less than is free; what leaves is free again."""
+    room, held = Room(limit), [0] * 7
+    for client, comes in steps:
+        if comes:
+            free = limit - sum(held)
+            got = room.take(client)
+            assert got is (held[client] < free)
+            held[client] += got
+        elif held[client]:
+            room.leave(client)
+            held[client] -= 1
+        assert room.free == limit - sum(held) >= 0
+    for client, number in enumerate(held):
+        for _ in range(number):
+            room.leave(client)
+    assert room.free == limit

@@ -1,0 +1,190 @@
+"""EAP in a domain whose users are in a directory: what a bind can check, and what winbind can."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+import trio
+
+from sallyport.domains.model import FirstFactor
+from sallyport.login.first.model import Checker, Fields, Host, Tell
+from sallyport.login.model import NOTHING, Found, Login, Reason
+from sallyport.mfa.model import Outcome
+from sallyport.radius.eap import packet as eap
+from sallyport.radius.mschap import MsChap1, MsChap2, NtKey, nt_hash, nt_hash_hash
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.login.eap.conftest import Nas
+from tests.login.second.scripted import Script
+from tests.radius.eap.supplicant import (
+    GtcSide,
+    Inside,
+    Md5Side,
+    MsChapSide,
+    Side,
+    TlsSide,
+    in_peap,
+    in_ttls_chap,
+    in_ttls_eap,
+    in_ttls_mschap,
+    in_ttls_pap,
+    silent,
+)
+
+ANN, PASSWORD = b"ann", "s3cret"
+NO_PROVIDER = Reason.NO_PROVIDER.value
+
+
+class ListFields(Fields):
+    """Whether winbind is there."""
+
+    winbind: bool = False
+
+
+class Listed:
+    """A directory with one entry, ann in the group staff, in the place of the one that is asked over the network."""
+
+    name: ClassVar[str] = "ldap"
+    fields: ClassVar[type[Fields]] = ListFields
+    disabled: ClassVar[set[str]] = set()
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, ListFields)
+        self._fields = fields
+
+    @property
+    def checks_mschap(self) -> bool:
+        """As configured."""
+        return self._fields.winbind
+
+    async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
+        """The password is s3cret."""
+        reason, found = await self.look_up(user, tell)
+        if reason is Reason.NONE and password != PASSWORD:
+            return Reason.WRONG_PASSWORD, NOTHING
+        return reason, found
+
+    async def ask_winbind(
+        self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
+    ) -> tuple[bytes | Reason, Found]:
+        """The domain controller knows the password's hash."""
+        reason, found = await self.look_up(user, tell)
+        hashed = nt_hash(PASSWORD.encode())
+        if reason is not Reason.NONE:
+            return reason, NOTHING
+        return (nt_hash_hash(hashed), found) if NtKey(hashed).made(attempt, name) else (Reason.WRONG_PASSWORD, NOTHING)
+
+    async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
+        """Only ann is there, unless she is disabled."""
+        await trio.lowlevel.checkpoint()
+        if user in self.disabled:
+            return Reason.ACCOUNT_DISABLED, NOTHING
+        return (Reason.NONE, Found(groups=frozenset({"staff"}))) if user == "ann" else (Reason.UNKNOWN_USER, NOTHING)
+
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+        """Not asked by EAP."""
+        return Reason.METHOD_UNFIT
+
+    async def run(self) -> None:
+        """Nothing goes on in the background."""
+        await trio.sleep_forever()
+
+
+async def configure(nas: Nas, *, winbind: bool = False, kind: type[Checker] = Listed) -> None:
+    """The domain's first factor is that list."""
+    areas = nas.wire.areas
+    areas.first_kinds[FirstFactor.LDAP] = kind
+    areas.clock.pass_by(1)  # another row, so another checker
+    domain = areas.domains.table.by_id[areas.domain]
+    await areas.first.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind}})
+
+
+def ttls(inside: Inside) -> TlsSide:
+    """TTLS."""
+    return TlsSide(eap.TTLS, inside, begins=True)
+
+
+BINDS: dict[str, Callable[[bytes], Side]] = {
+    "eap-peap-gtc": lambda password: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(password))),
+    "eap-ttls-pap": lambda password: ttls(in_ttls_pap(ANN, password)),
+    "eap-ttls-eap-gtc": lambda password: ttls(in_ttls_eap(ANN, GtcSide(password))),
+}
+WINBIND: dict[str, Callable[[bytes], Side]] = {
+    "eap-peap-mschapv2": lambda password: TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, password))),
+    "eap-ttls-mschapv2": lambda password: ttls(in_ttls_mschap(ANN, password)),
+    "eap-mschapv2": lambda password: MsChapSide(ANN, password),
+}
+NEVER: dict[str, Callable[[bytes], Side]] = {
+    "eap-ttls-chap": lambda password: ttls(in_ttls_chap(ANN, password)),
+    "eap-md5": Md5Side,
+}
+
+
+@pytest.mark.parametrize("method", BINDS)
+async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
+    """The right password gets in, the wrong one does not, with the directory's word in the event."""
+    await configure(nas)
+    assert (await nas.log_in(BINDS[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(BINDS[method](b"wrong"), ANN)).code == ACCESS_REJECT
+    assert await nas.told() == [(NO_PROVIDER, "ann", method), ("wrong password", "ann", method)]
+
+
+@pytest.mark.parametrize("method", WINBIND)
+async def test_what_winbind_checks(nas: Nas, method: str) -> None:
+    """With winbind the kinds of MS-CHAPv2 get in as well; without it they are not offered, and the event says so."""
+    await configure(nas)
+    assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_REJECT
+    await configure(nas, winbind=True)
+    assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(WINBIND[method](b"wrong"), ANN)).code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == [Reason.METHOD_UNFIT, NO_PROVIDER, "wrong password"]
+
+
+@pytest.mark.parametrize("method", NEVER)
+async def test_what_needs_the_password_itself(nas: Nas, method: str) -> None:
+    """MD5 and CHAP are never offered by a directory."""
+    await configure(nas, winbind=True)
+    assert (await nas.log_in(NEVER[method](b"s3cret"), ANN)).code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == [Reason.METHOD_UNFIT]
+
+
+async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
+    """A certificate and a session of before are checked against the directory as it is now."""
+    await configure(nas)
+    certificate = nas.authority.certificate("ann")
+    before = ttls(in_ttls_pap(ANN, b"s3cret"))
+    assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=certificate))).code == ACCESS_ACCEPT
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    Listed.disabled = {"ann"}
+    try:
+        assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=certificate))).code == ACCESS_REJECT
+        again = TlsSide(eap.TTLS, silent, before=before)
+        assert (await nas.log_in(again)).code == ACCESS_REJECT
+    finally:
+        Listed.disabled = set()
+    assert [(reason, method) for reason, _, method in await nas.told()] == [
+        (NO_PROVIDER, "eap-tls"), (NO_PROVIDER, "eap-ttls-pap"),
+        (Reason.ACCOUNT_DISABLED, "eap-tls"), (Reason.ACCOUNT_DISABLED, "eap-ttls-resumed"),
+    ]  # fmt: skip
+
+
+async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
+    """The last six digits of somebody who has codes are not part of the one bind."""
+    await configure(nas)
+    script.begins = Outcome.CODE
+    ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"s3cret123456")))
+    assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
+
+
+class Broken(Listed):
+    """Its configuration makes no sense to it."""
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        raise ValueError("of no use")
+
+
+async def test_a_first_factor_that_cannot_be_read(nas: Nas) -> None:
+    """Nothing is begun, and the event says why."""
+    await configure(nas, kind=Broken)
+    ended = await nas.log_in(BINDS["eap-ttls-pap"](b"s3cret"))
+    assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
+    assert [reason for reason, *_ in await nas.told()] == [Reason.FIRST_FACTOR_UNREADABLE]

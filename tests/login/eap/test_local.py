@@ -1,0 +1,338 @@
+"""EAP in a domain whose users' passwords are ours: who gets in, what the event says, and what is counted."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.domains.model import Fallback, Mode
+from sallyport.login.model import Reason
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.model import Outcome, ProviderError
+from sallyport.radius.attributes import PROXY_STATE, push_attribute
+from sallyport.radius.eap import packet as eap
+from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas, SetClock, running_areas
+from tests.listen.second import SESSION, events, prompted
+from tests.login.eap.conftest import Nas
+from tests.login.second.scripted import Script
+from tests.radius.eap.supplicant import (
+    GtcSide,
+    Inside,
+    Md5Side,
+    MsChapSide,
+    TlsSide,
+    in_peap,
+    in_ttls_chap,
+    in_ttls_eap,
+    in_ttls_mschap,
+    in_ttls_pap,
+    silent,
+)
+from tests.radius.eap.test_methods import msk
+
+ANN = b"ann"
+NO_PROVIDER = Reason.NO_PROVIDER.value  # the first door; the domain monitors, and has nobody who guards the second
+
+
+@pytest.fixture
+async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
+    """The areas over a new store; three failures lock."""
+    async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
+        yield areas
+
+
+def peap(password: bytes, name: bytes = ANN) -> TlsSide:
+    """PEAP-MSCHAPv2."""
+    return TlsSide(eap.PEAP, in_peap(name, MsChapSide(name, password)))
+
+
+def ttls(inside: Inside) -> TlsSide:
+    """TTLS."""
+    return TlsSide(eap.TTLS, inside, begins=True)
+
+
+SIDES = {
+    "eap-peap-mschapv2": peap,
+    "eap-peap-gtc": lambda password: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(password))),
+    "eap-ttls-pap": lambda password: ttls(in_ttls_pap(ANN, password)),
+    "eap-ttls-chap": lambda password: ttls(in_ttls_chap(ANN, password)),
+    "eap-ttls-mschapv2": lambda password: ttls(in_ttls_mschap(ANN, password)),
+}
+
+
+@pytest.mark.parametrize("method", SIDES)
+async def test_a_right_password(nas: Nas, method: str) -> None:
+    """It is let in with the keys of its tunnel, and the one event names the user inside, not `anonymous`."""
+    side = SIDES[method](b"hello")
+    ended = await nas.log_in(side)
+    assert (ended.code, ended.eap[0], ended.names) == (ACCESS_ACCEPT, eap.SUCCESS, [ANN])
+    assert ended.keys == msk(side)
+    assert await nas.told() == [(NO_PROVIDER, "ann", method)]
+
+
+@pytest.mark.parametrize("method", SIDES)
+async def test_a_wrong_password(nas: Nas, method: str) -> None:
+    """It is refused by EAP's own means, and there is one event however many rounds follow."""
+    ended = await nas.log_in(SIDES[method](b"wrong"))
+    assert (ended.code, ended.eap[0], ended.keys, ended.names) == (ACCESS_REJECT, eap.FAILURE, b"", [])
+    assert await nas.told() == [("wrong password", "ann", method)]
+
+
+async def test_methods_without_a_tunnel(nas: Nas) -> None:
+    """MD5 and MS-CHAPv2 need no certificate."""
+    nas.wire.areas.credentials = None
+    for side in (Md5Side(b"hello"), MsChapSide(ANN, b"hello")):
+        assert (await nas.log_in(side, ANN)).code == ACCESS_ACCEPT
+    assert [method for *_, method in await nas.told()] == ["eap-md5", "eap-mschapv2"]
+
+
+async def test_a_certificate(nas: Nas) -> None:
+    """The user whom it names gets in, if there is such a user."""
+    for name, code in (("ann", ACCESS_ACCEPT), ("nobody", ACCESS_REJECT)):
+        ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate(name)))
+        assert ended.code == code
+    assert await nas.told() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
+
+
+async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
+    """Where there are several domains, a certificate's name needs a realm: all of them trust the same authority."""
+    areas = nas.wire.areas
+    branch = await areas.domains.add(areas.tenant, "branch")
+    await areas.users.add(branch, "ann", b"hello")
+    reasons = []
+    for name, outer in (("ann", b"x"), ("ann@corp", b"x"), ("ann@corp", b"x@branch"), ("ann@branch", b"x@branch")):
+        issued = nas.authority.certificate(name)
+        reasons.append((await nas.log_in(TlsSide(eap.TLS, silent, shows=issued), outer)).code)
+    assert reasons == [ACCESS_REJECT, ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_ACCEPT]
+
+
+async def test_a_session_is_of_one_domain(nas: Nas) -> None:
+    """A session of corp's ann is not resumed as branch's."""
+    areas = nas.wire.areas
+    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"another")
+    before = peap(b"hello")
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)
+    assert (await nas.log_in(side, b"anonymous@branch")).code == ACCESS_REJECT
+
+
+async def test_why_eap_fails(nas: Nas) -> None:
+    """What an admin has to do something about is told apart in the events."""
+    areas = nas.wire.areas
+    good = areas.credentials
+    assert good is not None
+    await nas.log_in(TlsSide(eap.TLS, silent))
+    await nas.log_in(GtcSide(b"hello"))
+    areas.credentials = None
+    await nas.log_in(peap(b"hello"))
+    areas.credentials = replace(good, certificate_file=Path("/nowhere"), stamp=(1,))
+    await nas.log_in(peap(b"hello"))
+    assert [reason for reason, *_ in await nas.told()] == [
+        Reason.TLS_FAILED, Reason.METHOD_NOT_OFFERED, Reason.NO_SERVER_CERTIFICATE, Reason.NO_SERVER_CERTIFICATE,
+    ]  # fmt: skip
+
+
+async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
+    """The next conversation has it; one that cannot be read leaves the one before at work."""
+    areas = nas.wire.areas
+    assert areas.credentials is not None
+    renewed = nas.authority.certificate("renewed.example.com")
+    areas.credentials = replace(areas.credentials, certificate_file=renewed.file, key_file=renewed.file, stamp=(1,))
+    for _ in range(2):
+        side = peap(b"hello")
+        assert (await nas.log_in(side)).code == ACCESS_ACCEPT
+        shown = side.connection.get_peer_certificate(as_cryptography=True)
+        assert shown == renewed.certificate
+        areas.credentials = replace(areas.credentials, certificate_file=Path("/nowhere"), stamp=(2,))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [(b"ann@corp", NO_PROVIDER), (b"CORP\\ann", NO_PROVIDER), (b"ann@branch", Reason.UNKNOWN_REALM.value)],
+)
+async def test_realms_inside(nas: Nas, name: bytes, reason: str) -> None:
+    """A realm inside the tunnel is taken off; one of another domain, or of none, is refused there."""
+    areas = nas.wire.areas
+    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
+    await nas.log_in(ttls(in_ttls_pap(name, b"hello")))
+    assert [each for each, *_ in await nas.told()] == [reason]
+
+
+async def test_failures_lock(nas: Nas) -> None:
+    """Each wrong password counts for the name inside, also where the client never lets the conversation end; the right
+    one is then not even looked at."""
+    for _ in range(3):
+        await told_wrong(nas)
+    inner = MsChapSide(ANN, b"hello")
+    ended = await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, inner)))
+    assert (ended.code, inner.has_proof) == (ACCESS_REJECT, False)
+    reasons = [reason for reason, *_ in await nas.told()]
+    assert reasons == ["wrong password"] * 3 + ["locked out after failures"]
+
+
+async def told_wrong(nas: Nas) -> None:
+    """Try a wrong password until MS-CHAPv2 says so, and leave."""
+    side = MsChapSide(ANN, b"wrong")
+    response, state = encode(Packet(RESPONSE, 0, IDENTITY, ANN)), b""
+    while not side.errors:
+        datagram = nas.request(response, ANN, state)
+        nas.wire.put(datagram)
+        ended, state = await nas.answer(datagram)
+        assert ended.code == ACCESS_CHALLENGE
+        request = eap.decode(ended.eap)
+        kind = side.kind if request.kind == side.kind else eap.NAK
+        data = side.respond(request) if kind == side.kind else bytes((side.kind,))
+        response = encode(Packet(RESPONSE, request.identifier, kind, data))
+
+
+async def test_rules_and_their_attributes(nas: Nas) -> None:
+    """The rules see the user inside; what they add goes out beside the keys; who is blocked gets EAP-Failure."""
+    areas = nas.wire.areas
+    await areas.users.add(areas.domain, "bob", b"hello")
+    fields = {"name": "a", "action": "allow", "users": ["ann"], "vlan": "7"}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "b", "action": "block", "users": ["bob"]}))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    side = peap(b"hello")
+    ended = await nas.log_in(side)
+    assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
+    ended = await nas.log_in(peap(b"hello", b"bob"))
+    assert (ended.code, ended.eap[0], ended.keys, ended.vlan) == (ACCESS_REJECT, eap.FAILURE, b"", b"")
+    assert [reason for reason, *_ in await nas.told()] == ["", "blocked by rule"]
+
+
+async def test_a_login_that_was_passed_on(nas: Nas) -> None:
+    """Another server, which may be anybody's, does not hear who hides behind `anonymous`."""
+    ended = await nas.log_in(peap(b"hello"), body=SESSION + push_attribute(PROXY_STATE, b"hop"))
+    assert (ended.code, ended.names) == (ACCESS_ACCEPT, [])
+
+
+async def test_an_unknown_state(nas: Nas) -> None:
+    """A conversation that is not known, as after a restart, ends with EAP-Failure, and the client begins anew."""
+    datagram = nas.request(encode(Packet(RESPONSE, 3, IDENTITY, ANN)), ANN, bytes(16))
+    nas.wire.put(datagram)
+    ended, _ = await nas.answer(datagram)
+    assert (ended.code, ended.eap) == (ACCESS_REJECT, bytes((eap.FAILURE, 3, 0, 4)))
+    assert [reason for reason, *_ in await nas.told()] == [Reason.CHALLENGE_OVER]
+
+
+async def test_a_start_without_an_identity(nas: Nas) -> None:
+    """An empty EAP-Message is answered by the question who it is (RFC 3579 section 2.1)."""
+    datagram = nas.request(b"", ANN, body=SESSION + bytes((79, 2)))
+    nas.wire.put(datagram)
+    ended, state = await nas.answer(datagram)
+    assert (ended.code, eap.decode(ended.eap).kind, len(state)) == (ACCESS_CHALLENGE, IDENTITY, 16)
+
+
+async def test_a_push_while_the_client_waits(nas: Nas, script: Script) -> None:
+    """The second factor is asked when EAP has succeeded, for the name inside; approved, the Accept has the keys."""
+    side = peap(b"hello")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(approve, script)
+        ended = await nas.log_in(side)
+    assert (ended.code, ended.eap[0], ended.keys) == (ACCESS_ACCEPT, eap.SUCCESS, msk(side))
+    assert [each.user for each in script.started] == ["ann"]
+    assert await nas.told() == [("", "ann", "eap-peap-mschapv2")]
+
+
+async def approve(script: Script, number: int = 0) -> None:
+    """Press yes to the prompt of that number."""
+    await prompted(script, number + 1)
+    script.answer(number, Outcome.APPROVED)
+
+
+async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
+    """Where the password itself is sent inside the tunnel, a code may stand behind it."""
+    script.begins = Outcome.CODE
+    ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello123456")))
+    assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
+    ended = await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello000000"))))
+    assert ended.code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == ["", "wrong code"]
+
+
+async def test_a_code_that_cannot_be_typed(nas: Nas, script: Script) -> None:
+    """Where only a code would do and none can be asked for, the login is refused, and the event says so."""
+    script.begins = Outcome.CODE
+    ended = await nas.log_in(peap(b"hello"))
+    assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
+    assert [reason for reason, *_ in await nas.told()] == [Reason.TAKES_NO_CODE]
+
+
+TYPED = {
+    "eap-peap-gtc": lambda *typed: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(*typed))),
+    "eap-ttls-eap-gtc": lambda *typed: ttls(in_ttls_eap(ANN, GtcSide(*typed))),
+}
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str) -> None:
+    """After the password GTC shows the provider's prompt; a right code gets in, with keys, and is one event."""
+    script.begins, script.text = Outcome.CODE, "Code of your token"
+    areas = nas.wire.areas
+    fields = {"name": "a", "action": "mfa_required", "users": ["ann"], "vlan": "7"}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    side = TYPED[method](b"hello", b"123456")
+    ended = await nas.log_in(side)
+    assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
+    assert [code for code, _ in script.verified] == ["123456"]
+    assert await nas.told() == [("", "ann", method)]
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_a_wrong_code(nas: Nas, script: Script, method: str) -> None:
+    """It ends the login, counts as a failure, and is one event; a wrong password is never asked for a code."""
+    script.begins = Outcome.CODE
+    assert (await nas.log_in(TYPED[method](b"wrong"))).code == ACCESS_REJECT
+    assert script.started == []
+    for _ in range(2):
+        assert (await nas.log_in(TYPED[method](b"hello", b"000000"))).code == ACCESS_REJECT
+    assert (await nas.log_in(TYPED[method](b"hello", b"123456"))).code == ACCESS_REJECT
+    reasons = [reason for reason, *_ in await nas.told()]
+    assert reasons == ["wrong password", "wrong code", "wrong code", "locked out after failures"]
+
+
+async def test_a_push_while_gtc_waits(nas: Nas, script: Script) -> None:
+    """The prompt goes out when the password was right, and is asked once."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(approve, script)
+        ended = await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))
+    assert ended.code == ACCESS_ACCEPT
+    assert len(script.started) == 1
+    assert await nas.told() == [("", "ann", "eap-peap-gtc")]
+
+
+@pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
+async def test_a_provider_that_is_away(nas: Nas, script: Script, fallback: Fallback, code: int) -> None:
+    """Inside GTC too the domain's fallback decides."""
+    areas = nas.wire.areas
+    script.fails = ProviderError("away")
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback=fallback)
+    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == code
+    assert [reason for reason, *_ in await nas.told()] == [Reason.UNREACHABLE]
+
+
+async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Script) -> None:
+    """The event says what would have been."""
+    areas = nas.wire.areas
+    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == ACCESS_ACCEPT
+    assert not script.disturbed
+    (event,) = await events(areas)
+    assert (event.applied_decision, event.would_have_been != "") == ("accept", True)
+
+
+async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) -> None:
+    """A resumed session stands for the password alone: the second factor is asked for each login."""
+    before: TlsSide | None = None
+    for number in range(2):
+        side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(approve, script, number)
+            assert (await nas.log_in(side)).code == ACCESS_ACCEPT
+        before = side
+    assert [method for *_, method in await nas.told()] == ["eap-peap-mschapv2", "eap-peap-resumed"]

@@ -1,0 +1,89 @@
+"""A first factor that asks somebody else: here a list of passwords, so that no server is needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+import trio
+from pydantic import SecretStr
+
+from sallyport.domains.model import Domain, FirstFactor
+from sallyport.login.first.model import Checker, Fields, Host, Tell
+from sallyport.login.first.password import given_password
+from sallyport.login.model import Found, Login, Reason
+from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
+from tests.areas import Areas, areas, clock
+from tests.login.conftest import Desk, desk
+
+__all__ = ["areas", "clock", "desk"]
+
+
+class ListFields(Fields):
+    """The password that is right, for everybody."""
+
+    password: SecretStr
+    away: bool = False
+
+
+@dataclass
+class Book:
+    """What happened: checkers that run now, and how often they were asked. fails: their background work does."""
+
+    running: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    fails: bool = False
+
+
+def kind(book: Book) -> type[Checker]:
+    """A class of checkers that note what happens in `book`."""
+
+    class Listed:
+        name: ClassVar[str] = "ldap"
+        fields: ClassVar[type[Fields]] = ListFields
+
+        def __init__(self, fields: Fields, host: Host) -> None:
+            assert isinstance(fields, ListFields)
+            self._fields = fields
+            self._host = host
+
+        async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+            await trio.lowlevel.checkpoint()
+            book.asked.append(login.user)
+            tell(f"asked about {login.user}")
+            if self._fields.away:
+                return Reason.FIRST_FACTOR_UNREACHABLE
+            if given_password(login).decode() != self._fields.password.get_secret_value():
+                login.found = Found(refuse=push_attribute(REPLY_MESSAGE, b"no"))
+                return Reason.WRONG_PASSWORD
+            login.found = Found(
+                accept=push_attribute(CLASS, b"staff"), groups=frozenset({"staff"}), ous=frozenset({"people"})
+            )
+            return Reason.NONE
+
+        async def run(self) -> None:
+            if book.fails:
+                raise OSError("no socket is left")
+            book.running.append(self._host.domain)
+            try:
+                await trio.sleep_forever()
+            finally:
+                book.running.remove(self._host.domain)
+
+    return Listed
+
+
+@pytest.fixture
+def book(areas: Areas) -> Book:
+    """`ldap` is a list of passwords in this test."""
+    book = Book()
+    areas.first_kinds[FirstFactor.LDAP] = kind(book)
+    return book
+
+
+@pytest.fixture
+async def listed(desk: Desk, book: Book) -> Domain:
+    """The domain corp, whose passwords the list checks: s3cret."""
+    areas = desk.areas
+    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}})
+    return areas.domains.table.by_id[areas.domain]

@@ -1,0 +1,63 @@
+"""The first factor `ldap` outside a service: a checker that runs for the time of a block."""
+
+import importlib.util
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.login.first.ldap.checker import Ldap
+from sallyport.login.first.ldap.fields import LdapFields
+from sallyport.login.first.model import Host
+from sallyport.login.first.winbind.helpers import Helpers
+from sallyport.login.model import Found, Reason
+from sallyport.metrics import UpstreamMetrics
+from sallyport.mfa.egress import Egress
+
+needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
+
+
+@dataclass
+class Asked:
+    """A running checker, and what it told of the last question."""
+
+    ldap: Ldap
+    steps: list[str] = field(default_factory=list)
+    found: Found | None = None
+
+    async def bind(self, user: str, password: str) -> Reason:
+        """Ask for a name and a password."""
+        self.steps.clear()
+        reason, self.found = await self.ldap.bind(user, password, self.steps.append)
+        assert not any(len(password) > 3 and password in step for step in self.steps), self.steps
+        return reason
+
+
+def host(clock: Clock = now_us, egress: Sequence[str] | None = None, ntlm_auth: Helpers | None = None) -> Host:
+    """What a service would lend it. egress: the networks that may be connected to."""
+    networks = None if egress is None else [ip_network(network) for network in egress]
+    return Host(
+        domain_id=1,
+        domain="corp",
+        egress=Egress(networks),
+        clock=clock,
+        upstream=UpstreamMetrics(CollectorRegistry()),
+        hidden={},
+        ntlm_auth=ntlm_auth or Helpers(Path("/there/is/no/ntlm_auth")),
+    )
+
+
+@asynccontextmanager
+async def asking(lent: Host | None = None, **fields: object) -> AsyncIterator[Asked]:
+    """A checker with these fields, as SetFirstFactor has them, running for the time of the block."""
+    ldap = Ldap(LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}), lent or host())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ldap.run)
+        yield Asked(ldap)
+        nursery.cancel_scope.cancel()

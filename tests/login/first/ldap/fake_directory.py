@@ -1,0 +1,177 @@
+"""A directory made small: an LDAP server on loopback that answers binds and searches as a test says (RFC 4511).
+
+    async with directory(Person("ann", "hello")) as server:
+        server.url, server.binds
+
+A search finds everybody whose name is in its filter, which is not read. A bind is right with the person's password.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+
+import trio
+
+SUCCESS, INVALID_CREDENTIALS = 0, 49
+_BIND, _SEARCH, _UNBIND, _EXTENDED = 0x60, 0x63, 0x42, 0x77
+_ANSWERS = {_BIND: 0x61, _SEARCH: 0x65, _EXTENDED: 0x78}
+
+
+class Manner(Enum):
+    """How the server treats who connects."""
+
+    ANSWERS = "answers"
+    SILENT = "takes what comes and says nothing"
+    HANGS_UP = "closes each connection at once"
+    NONSENSE = "answers with octets that are no LDAP"
+
+
+@dataclass
+class Person:
+    """An entry. refusal: the code and text with which every bind ends. attributes: beside sAMAccountName."""
+
+    name: str
+    password: str = "hello"
+    refusal: tuple[int, str] | None = None
+    attributes: dict[str, list[str]] = field(default_factory=dict)
+    dn: str = ""
+
+    def __post_init__(self) -> None:
+        self.dn = self.dn or f"CN={self.name},OU=Staff,DC=example,DC=com"
+
+
+@dataclass
+class FakeDirectory:
+    """The server. binds: the DN of each bind, in order. refuses: the code and text for every operation of a kind."""
+
+    people: list[Person]
+    port: int = 0
+    manner: Manner = Manner.ANSWERS
+    binds: list[str] = field(default_factory=list)
+    searches: int = 0
+    connections: int = 0
+    search_refusal: tuple[int, str] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"ldap://127.0.0.1:{self.port}"
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """One connection."""
+        self.connections += 1
+        with suppress(trio.BrokenResourceError):
+            async with stream:
+                await self._talk(stream)
+
+    async def _talk(self, stream: trio.SocketStream) -> None:
+        if self.manner is Manner.HANGS_UP:
+            return
+        pending = bytearray()
+        while part := await stream.receive_some(65536):
+            pending += part
+            if self.manner is Manner.NONSENSE:
+                await stream.send_all(b"SSH-2.0-none of your business\r\n")
+            while self.manner is Manner.ANSWERS and (message := _pull(pending)):
+                answer = self._answer(message)
+                if answer is None:
+                    return
+                await stream.send_all(answer)
+
+    def _answer(self, message: bytes) -> bytes | None:
+        number, (operation, body) = _number(message), _operation(message)
+        if operation == _UNBIND:
+            return None
+        if operation == _BIND:
+            return _message(number, _result(operation, *self._bind(body)))
+        if operation == _SEARCH:
+            self.searches += 1
+            if self.search_refusal is not None:
+                return _message(number, _result(operation, *self.search_refusal))
+            found = [person for person in self.people if person.name.encode() in body]
+            return b"".join(_message(number, _entry(person)) for person in found) + _message(
+                number, _result(operation, SUCCESS, "")
+            )
+        return _message(number, _result(_EXTENDED, 2, "no such operation"))
+
+    def _bind(self, body: bytes) -> tuple[int, str]:
+        _, version, rest = _value(body)
+        _, dn, rest = _value(rest)
+        _, password, _ = _value(rest)
+        assert version == b"\x03"
+        self.binds.append(dn.decode())
+        for person in self.people:
+            if person.dn == dn.decode():
+                if person.refusal is not None:
+                    return person.refusal
+                return (SUCCESS, "") if password == person.password.encode() else (INVALID_CREDENTIALS, "80090308")
+        return (SUCCESS, "") if not dn or password == b"service" else (INVALID_CREDENTIALS, "nobody")
+
+
+@asynccontextmanager
+async def directory(*people: Person) -> AsyncIterator[FakeDirectory]:
+    """A server for the time of the block."""
+    server = FakeDirectory(list(people))
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        server.port = listeners[0].socket.getsockname()[1]
+        nursery.start_soon(trio.serve_listeners, server.serve, listeners)
+        yield server
+        nursery.cancel_scope.cancel()
+
+
+# --- BER, as far as LDAP goes (X.690 section 8) -----------------------------------------------------------------
+
+
+def _value(octets: bytes) -> tuple[int, bytes, bytes]:
+    """(tag, content, what is behind) of the first value; IndexError where it is not all there."""
+    size, at = octets[1], 2
+    if size & 0x80:
+        at += size & 0x7F
+        size = int.from_bytes(octets[2:at])
+    if len(octets) < at + size:
+        raise IndexError
+    return octets[0], octets[at : at + size], octets[at + size :]
+
+
+def _pull(pending: bytearray) -> bytes:
+    """The content of the first whole message, which is taken off; nothing where there is none."""
+    try:
+        _, content, rest = _value(bytes(pending))
+    except IndexError:
+        return b""
+    pending[:] = rest
+    return content
+
+
+def _number(message: bytes) -> bytes:
+    return _value(message)[1]
+
+
+def _operation(message: bytes) -> tuple[int, bytes]:
+    tag, content, _ = _value(_value(message)[2])
+    return tag, content
+
+
+def _push(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    length = bytes((size,)) if size < 0x80 else b"\x82" + size.to_bytes(2)
+    return bytes((tag,)) + length + content
+
+
+def _message(number: bytes, operation: bytes) -> bytes:
+    return _push(0x30, _push(0x02, number) + operation)
+
+
+def _result(operation: int, code: int, text: str) -> bytes:
+    return _push(_ANSWERS[operation], _push(0x0A, bytes((code,))) + _push(0x04, b"") + _push(0x04, text.encode()))
+
+
+def _entry(person: Person) -> bytes:
+    attributes = {"sAMAccountName": [person.name], **person.attributes}
+    listed = b"".join(
+        _push(0x30, _push(0x04, name.encode()) + _push(0x31, b"".join(_push(0x04, each.encode()) for each in values)))
+        for name, values in attributes.items()
+    )
+    return _push(0x64, _push(0x04, person.dn.encode()) + _push(0x30, listed))

@@ -1,0 +1,109 @@
+"""What an entry and a refusal tell of an account."""
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.login.first.ldap.account import found, must_change, why_refused
+from sallyport.login.first.ldap.connection import Entry, Policy, Refusal
+from sallyport.login.model import Reason
+
+NOW = 1_767_225_600 * SECOND  # 2026-01-01
+BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns
+
+
+def entry(dn: str = "CN=Ann,DC=example", **values: str) -> Entry:
+    """An entry with one value for each attribute."""
+    return Entry(dn, {name.lower(): (value,) for name, value in values.items()})
+
+
+def refusal(text: str = "Invalid credentials.", code: int = 49, policy: Policy | None = None) -> Refusal:
+    """A refused bind."""
+    return Refusal(code, text, policy)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("525", Reason.UNKNOWN_USER),
+        ("52e", Reason.WRONG_PASSWORD),
+        ("52f", Reason.LOGON_RESTRICTED),
+        ("530", Reason.LOGON_RESTRICTED),
+        ("531", Reason.LOGON_RESTRICTED),
+        ("532", Reason.PASSWORD_EXPIRED),
+        ("533", Reason.ACCOUNT_DISABLED),
+        ("701", Reason.ACCOUNT_EXPIRED),
+        ("773", Reason.PASSWORD_MUST_CHANGE),
+        ("775", Reason.ACCOUNT_LOCKED),
+        ("57", Reason.WRONG_PASSWORD),
+        ("999", Reason.WRONG_PASSWORD),
+    ],
+)
+def test_active_directory_says_why(data: str, reason: Reason) -> None:
+    """In the text of the refusal; a number that means nothing is a wrong password."""
+    text = f"Invalid credentials. 80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {data}, v4563 (0x0031 [49])"  # noqa: E501
+    assert why_refused(refusal(text), entry(), NOW) is reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (Policy.LOCKED, Reason.ACCOUNT_LOCKED),
+        (Policy.EXPIRED, Reason.PASSWORD_EXPIRED),
+        (Policy.MUST_CHANGE, Reason.PASSWORD_MUST_CHANGE),
+    ],
+)
+def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
+    """In the control of the answer."""
+    assert why_refused(refusal(policy=policy), entry(), NOW) is reason
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({}, Reason.WRONG_PASSWORD),
+        ({"pwdAccountLockedTime": "20260101000000Z"}, Reason.ACCOUNT_LOCKED),
+        ({"lockoutTime": AFTER}, Reason.ACCOUNT_LOCKED),
+        ({"lockoutTime": "0"}, Reason.WRONG_PASSWORD),
+        ({"userAccountControl": "514"}, Reason.ACCOUNT_DISABLED),
+        ({"userAccountControl": "512"}, Reason.WRONG_PASSWORD),
+        ({"accountExpires": BEFORE}, Reason.ACCOUNT_EXPIRED),
+        ({"accountExpires": AFTER}, Reason.WRONG_PASSWORD),
+        ({"accountExpires": "0"}, Reason.WRONG_PASSWORD),
+        ({"accountExpires": "9223372036854775807"}, Reason.WRONG_PASSWORD),
+        ({"accountExpires": "never", "userAccountControl": "-", "lockoutTime": "٣"}, Reason.WRONG_PASSWORD),
+    ],
+)
+def test_attributes_say_why(values: dict[str, str], reason: Reason) -> None:
+    """Where the refusal itself does not; what is no number counts for nothing."""
+    assert why_refused(refusal(), entry(**values), NOW) is reason
+
+
+def test_what_is_no_fault_of_the_user() -> None:
+    """A directory that refuses for its own reasons says nothing of the password."""
+    for code in (8, 13, 51, 52, 53, 80):
+        assert why_refused(refusal("no", code), entry(), NOW) is Reason.NONE
+
+
+def test_a_password_that_somebody_else_set() -> None:
+    """Is told by an attribute."""
+    assert must_change(entry(pwdReset="TRUE"))
+    assert not must_change(entry(pwdReset="FALSE")) and not must_change(entry())
+
+
+def test_groups_and_units() -> None:
+    """The names of the groups, and of the units from the entry's name, whatever characters are in them."""
+    member = Entry(
+        "CN=Ann,OU=R\\26D\\, West,OU=Z\\C3\\BCrich, DC=example",
+        {
+            "memberof": (
+                "CN=VPN users,OU=Groups,DC=example",
+                "cn=a\\,b\\+c\\\\d,dc=example",
+                'CN="quoted, name",DC=example',
+                "CN=two+UID=names,DC=example",
+                "",
+            )
+        },
+    )
+    told = found(member)
+    assert told.groups == {"VPN users", "a,b+c\\d", "quoted, name", "two"}
+    assert told.ous == {"R&D, West", "Zürich"}

@@ -1,0 +1,366 @@
+"""A login against a directory: what is sent, what is not, and what becomes of a directory that does not behave."""
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.login.eap.examiners import Binds
+from sallyport.login.first.ldap.checker import escaped
+from sallyport.login.model import Method, Reason
+from sallyport.radius.attributes import USER_PASSWORD
+from tests.areas import SetClock
+from tests.login.conftest import Desk
+from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
+from tests.login.first.ldap.fake_directory import Manner, Person, directory
+from tests.packets import chap, pap
+
+pytestmark = needs_bonsai
+
+R = Reason
+SERVICE = {"bindDN": "cn=service", "bindPassword": "service"}
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [("ann", "ann"), ("*)(uid=*", "\\2a\\29\\28uid=\\2a"), ("a\\b\0", "a\\5cb\\00"), ("zoë", "zoë")],
+)
+def test_names_are_escaped(value: str, written: str) -> None:
+    """No name can change the filter that it stands in."""
+    assert escaped(value) == written
+
+
+async def test_one_login_is_one_bind() -> None:
+    """Right or wrong; the service account is bound once and used again."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert server.binds == ["cn=service"] + ["CN=ann,OU=Staff,DC=example,DC=com"] * 3
+        assert server.searches == 3
+
+
+@pytest.mark.parametrize("password", ["", "\0", "\0\0", "hello\0", "hel\0lo"])
+async def test_some_passwords_are_never_sent(password: str) -> None:
+    """An empty one would be an anonymous bind, and libldap would end one at its first NUL."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", password) is R.WRONG_PASSWORD
+        assert server.connections == 0
+
+
+async def test_exactly_one_entry_is_needed() -> None:
+    """Nobody, or more than one, is an unknown user, for whom no bind is made."""
+    people = (Person("ann"), Person("ann", dn="CN=other ann,DC=example,DC=com"))
+    async with directory(*people) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("bob", "hello") is R.UNKNOWN_USER
+        assert "nobody was found" in asked.steps
+        assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+        assert any(step.startswith("more than one was found") for step in asked.steps)
+        assert set(server.binds) == {""}
+
+
+async def test_the_entry_must_have_the_very_name() -> None:
+    """A directory finds `ann` for ` ann` and `änn` too: the rules and lock-outs of `ann` would not hold for them."""
+    async with directory(Person("ann"), Person("a n")) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ANN", "hello") is R.UNKNOWN_USER  # this directory looks at the case
+        server.people[0].attributes["sAMAccountName"] = ["Ann"]
+        assert await asked.bind("ann", "hello") is R.NONE
+        server.people[0].attributes["sAMAccountName"] = [" ann"]
+        assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+        server.people[0].attributes["sAMAccountName"] = []
+        assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+
+
+async def test_an_entry_has_one_name() -> None:
+    """Or a rule or a lock-out for `ann` would be walked round by another name of hers; it is told which one to type."""
+    ann = Person("ann", attributes={"userPrincipalName": ["ann@corp.example"], "uid": ["annie"]})
+    async with directory(ann) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        for other in ("ann@corp.example", "annie"):
+            assert await asked.bind(other, "hello") is R.UNKNOWN_USER
+            assert any("log in as ann" in step for step in asked.steps), asked.steps
+        assert (await asked.ldap.look_up("annie", asked.steps.append))[0] is R.UNKNOWN_USER
+        ann.attributes["sAMAccountName"] = []
+        assert await asked.bind("annie", "hello") is R.NONE
+        assert await asked.bind("ann@corp.example", "hello") is R.UNKNOWN_USER
+        ann.attributes["uid"] = []
+        assert await asked.bind("ann@corp.example", "hello") is R.NONE
+
+
+@pytest.mark.parametrize(
+    ("pattern", "attributes", "name", "others"),
+    [
+        ("(userPrincipalName={user}@corp.example)", {"userPrincipalName": ["Lee@corp.example"]}, "lee", ["ann", ""]),
+        ("(|(mail={user}@a.example)(mail={user}@b.example))", {"mail": ["lee@b.example"]}, "lee", ["lee@b.example"]),
+        ("(mail={user})", {"mail": ["lee@a.example", "ann@a.example"]}, "lee@a.example", ["ann@a.example", "lee"]),
+        ("(cn={user} or {user})", {"cn": ["lee or Lee"]}, "lee", ["lee or lee", "e"]),
+    ],
+)
+async def test_the_name_of_a_filter_of_ones_own(
+    pattern: str, attributes: dict[str, list[str]], name: str, others: list[str]
+) -> None:
+    """Is what stands for {user} in the attribute that it names first, and no other, though more are found."""
+    person = Person("e", dn="CN=ann lee,DC=example,DC=com", attributes=attributes)  # found by every name with an e
+    async with directory(person) as server, asking(servers=[server.url], userFilter=pattern) as asked:
+        assert await asked.bind(name, "hello") is R.NONE, asked.steps
+        for other in others:
+            assert await asked.bind(other, "hello") is R.UNKNOWN_USER, other
+
+
+@pytest.mark.parametrize("name", ["C# dev", "a=b", "a#b/c\\;CN=root", "a\\, b"])
+async def test_the_names_of_entries(name: str) -> None:
+    """Every form of a distinguished name is bound as it was found (RFC 4514 section 2.4)."""
+    ann = Person("ann", dn=f"CN={name},OU=Staff,DC=example,DC=com")
+    async with directory(ann) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE, asked.steps
+        assert server.binds[-1] == ann.dn
+        assert asked.found is not None and asked.found.ous == {"Staff"}
+
+
+async def test_account_states() -> None:
+    """What the directory says of an account is the reason."""
+    text = "80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {}, v4563"
+    people = [
+        Person(f"u{data}", refusal=(49, text.format(data)))
+        for data in ("52e", "532", "533", "701", "773", "775", "530")
+    ]
+    async with directory(*people) as server, asking(servers=[server.url]) as asked:
+        reasons = [await asked.bind(person.name, "hello") for person in people]
+    assert reasons == [
+        R.WRONG_PASSWORD, R.PASSWORD_EXPIRED, R.ACCOUNT_DISABLED, R.ACCOUNT_EXPIRED, R.PASSWORD_MUST_CHANGE,
+        R.ACCOUNT_LOCKED, R.LOGON_RESTRICTED,
+    ]  # fmt: skip
+
+
+async def test_groups_and_units_are_found() -> None:
+    """For the login rules; not where the password was wrong."""
+    ann = Person("ann", attributes={"memberOf": ["CN=VPN users,DC=example,DC=com"]})
+    async with directory(ann) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert asked.found is not None
+        assert (asked.found.groups, asked.found.ous) == ({"VPN users"}, {"Staff"})
+        assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+        assert not asked.found.groups and not asked.found.ous
+
+
+@pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
+async def test_the_next_server_is_asked(manner: Manner) -> None:
+    """Where the first one fails, and it rests from then on, so that not every login waits for it."""
+    async with directory(Person("ann")) as bad, directory(Person("ann")) as good:
+        bad.manner = manner
+        async with asking(servers=[bad.url, good.url], timeoutSeconds=9) as asked:
+            for _ in range(3):
+                assert await asked.bind("ann", "hello") is R.NONE
+        assert bad.connections == 1
+        assert len(good.binds) == 4  # one of them to search
+
+
+async def test_a_server_that_is_busy_is_passed_over() -> None:
+    """So says its answer to a search, and the next one is asked."""
+    async with directory(Person("ann")) as busy, directory(Person("ann")) as good:
+        busy.search_refusal = (51, "busy")
+        async with asking(servers=[busy.url, good.url]) as asked:
+            assert await asked.bind("ann", "hello") is R.NONE
+        assert busy.binds == [""]
+
+
+async def test_a_wrong_password_is_final() -> None:
+    """No other server is asked, which would count it again."""
+    async with directory(Person("ann")) as first, directory(Person("ann")) as second:
+        async with asking(servers=[first.url, second.url]) as asked:
+            assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+        assert second.connections == 0
+
+
+@pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
+async def test_no_server_answers(manner: Manner) -> None:
+    """That is a reason of its own, within the time limit; and the next login finds the server well again."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=2) as asked:
+        server.manner = manner
+        with trio.fail_after(20):
+            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+        server.manner = Manner.ANSWERS
+        assert await asked.bind("ann", "hello") is R.NONE
+
+
+async def test_a_hanging_directory_holds_nobody_up() -> None:
+    """While many logins wait for it, everything else goes on."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=30) as asked:
+        server.manner = Manner.SILENT
+        async with trio.open_nursery() as nursery:
+            for _ in range(30):
+                nursery.start_soon(asked.ldap.bind, "ann", "hello", lambda _step: None)
+            longest = 0.0
+            for _ in range(50):
+                before = trio.current_time()
+                await trio.sleep(0.02)
+                longest = max(longest, trio.current_time() - before)
+            nursery.cancel_scope.cancel()
+        assert longest < 10
+        assert server.connections > 0
+
+
+async def test_a_cancelled_login_leaves_nothing_behind() -> None:
+    """However far it has come; the directory works on."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        for step in range(40):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(asked.ldap.bind, "ann", "hello", lambda _step: None)
+                    for _ in range(step):
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+        assert await asked.bind("ann", "hello") is R.NONE
+
+
+async def test_a_dead_kept_connection_is_noticed() -> None:
+    """A server that was restarted costs no login."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        server.manner = Manner.HANGS_UP
+        assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+        server.manner = Manner.ANSWERS
+        assert await asked.bind("ann", "hello") is R.NONE
+
+
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """For the time of the block, so many file descriptors can be opened in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (max(int(each.name) for each in Path("/proc/self/fd").iterdir()) + 40, hard)
+    )
+    taken: list[int] = []
+    try:
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            for each in taken[len(taken) - count :]:
+                os.close(each)
+            del taken[len(taken) - count :]
+        yield
+    finally:
+        for each in taken:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("count", [*range(1, 13), 30])
+async def test_no_file_descriptors_are_left(count: int) -> None:
+    """However few there are: that login fails at most, and the next one finds the directory well."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        with descriptors_left(count):
+            starved = await asked.bind("ann", "hello")
+        assert starved in (R.NONE, R.FIRST_FACTOR_UNREACHABLE) and (starved is R.NONE or count < 30)
+        assert await asked.bind("ann", "hello") is R.NONE
+
+
+async def test_a_refused_service_account_is_left_alone() -> None:
+    """Or the directory would lock it for good."""
+    async with directory(Person("ann")) as server:
+        async with asking(servers=[server.url], bindDN="cn=service", bindPassword="outdated") as asked:
+            for _ in range(5):
+                assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+        assert server.binds == ["cn=service"]
+
+
+async def test_what_may_not_be_connected_to() -> None:
+    """The setting egress holds for directories too."""
+    async with directory(Person("ann")) as server:
+        async with asking(host(egress=["192.0.2.0/24"]), servers=[server.url]) as asked:
+            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+            assert any("SALLYPORT_EGRESS" in step for step in asked.steps)
+        assert server.connections == 0
+
+
+async def test_a_server_without_start_tls() -> None:
+    """No password is sent to it."""
+    async with directory(Person("ann")) as server:
+        async with asking(servers=[server.url], startTls=True) as asked:
+            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+            assert any("refuses StartTLS" in step for step in asked.steps)
+        assert server.binds == []
+
+
+async def test_right_answers_are_remembered(clock: SetClock) -> None:
+    """For the time that was set, for this name and password alone; wrong ones are not."""
+    async with directory(Person("ann")) as server, asking(host(clock), servers=[server.url], cacheSeconds=60) as asked:
+        await asked.bind("ann", "wrong")
+        await asked.bind("ann", "wrong")
+        for _ in range(3):
+            assert await asked.bind("ann", "hello") is R.NONE
+            assert asked.found is not None and asked.found.ous == {"Staff"}
+        assert len(server.binds) == 1 + 3
+        assert await asked.bind("annh", "ello") is R.UNKNOWN_USER
+        clock.pass_by(60)
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert len(server.binds) == 1 + 4
+
+
+# --- from a request ---------------------------------------------------------------------------------------------
+
+
+async def ask(asked: Asked, desk: Desk, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
+    """What is said to a request, and the code that was found in it."""
+    login = desk.login(datagram)
+    login.method = Method.PAP if USER_PASSWORD in login.request.first else Method.CHAP
+    login.user = login.request.first[1].decode()
+    reason = await asked.ldap.check(login, lambda: takes_code, asked.steps.append)
+    return reason, login.code.text or "" if login.code is not None else ""
+
+
+async def test_a_code_behind_the_password(desk: Desk) -> None:
+    """Is taken off before the one bind, where the user may type one."""
+    ann, bob = Person("ann"), Person("bob", "hello123456")
+    async with directory(ann, bob) as server, asking(servers=[server.url]) as asked:
+        assert await ask(asked, desk, pap("ann", "hello123456"), takes_code=True) == (R.NONE, "123456")
+        assert await ask(asked, desk, pap("ann", "hello"), takes_code=True) == (R.NONE, "")
+        assert await ask(asked, desk, pap("ann", "hello123456")) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, desk, pap("bob", "hello123456")) == (R.NONE, "")
+        assert await ask(asked, desk, pap("bob", "hello123456123456"), takes_code=True) == (R.NONE, "123456")
+        assert await ask(asked, desk, pap("ann", "wrong123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, desk, pap("ann", "123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert len(server.binds) == 1 + 7
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+async def test_passwords_in_latin_1(desk: Desk, encoding: str) -> None:
+    """Some devices send them so; a directory takes UTF-8."""
+    async with directory(Person("zoë", "pässwörd")) as server, asking(servers=[server.url]) as asked:
+        assert await ask(asked, desk, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
+
+
+async def test_a_nul_is_no_password(desk: Desk) -> None:
+    """Neither within one, nor alone."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        for password in (b"hello\0x", b"\0", b"", b"\0\0\0x"):
+            assert await ask(asked, desk, pap("ann", password)) == (R.WRONG_PASSWORD, "")
+        assert server.connections == 0
+
+
+async def test_a_bind_needs_the_password_itself(desk: Desk) -> None:
+    """CHAP brings none."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await ask(asked, desk, chap("ann", "hello")) == (R.METHOD_UNFIT, "")
+        assert server.connections == 0
+
+
+async def test_a_user_whom_somebody_else_has_shown() -> None:
+    """A certificate's user is looked up without a bind: who is there, and may log in, with what the entry tells."""
+    people = (
+        Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]}),
+        Person("bob", attributes={"userAccountControl": ["514"]}),
+    )
+    async with directory(*people) as server, asking(servers=[server.url], **SERVICE) as asked:
+        assert isinstance(asked.ldap, Binds)  # so EAP asks it
+        reason, found = await asked.ldap.look_up("ann", asked.steps.append)
+        assert (reason, found.groups) == (R.NONE, {"staff"})
+        assert (await asked.ldap.look_up("bob", asked.steps.append))[0] is R.ACCOUNT_DISABLED
+        assert (await asked.ldap.look_up("cy", asked.steps.append))[0] is R.UNKNOWN_USER
+        assert server.binds == ["cn=service"]

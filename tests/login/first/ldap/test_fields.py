@@ -1,0 +1,120 @@
+"""The configuration of a directory: what is taken, and what is refused before anything is stored."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from sallyport.login.first.ldap.fields import DEFAULT_FILTER, LdapFields, split_url
+from sallyport.mfa.fields import revealed, shown
+from tests.login.first.ldap.checkers import needs_bonsai
+from tests.peers.authority import Authority
+
+pytestmark = needs_bonsai
+
+LEAST = {"servers": ["ldaps://dc1.example.com"], "baseDN": "dc=example,dc=com"}
+
+
+def refused(**fields: object) -> str:
+    """What the refusal says; the fields are beside those that are needed."""
+    with pytest.raises(ValidationError) as caught:
+        LdapFields.model_validate({**LEAST, **fields})
+    return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in caught.value.errors())
+
+
+def test_the_defaults() -> None:
+    """Active Directory and OpenLDAP find their users without a filter of one's own; nothing is remembered."""
+    fields = LdapFields.model_validate(LEAST)
+    assert (fields.userFilter, fields.cacheSeconds, fields.timeoutSeconds) == (DEFAULT_FILTER, 0, 5)
+    assert (fields.startTls, fields.winbind, fields.bindDN) == (False, False, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("ldap://localhost", ("ldap", "localhost", 389)),
+        ("ldaps://dc1.example.com/", ("ldaps", "dc1.example.com", 636)),
+        ("ldaps://[2001:db8::1]:3269", ("ldaps", "2001:db8::1", 3269)),
+    ],
+)
+def test_urls(url: str, parts: tuple[str, str, int]) -> None:
+    """A scheme, a host, perhaps a port."""
+    assert split_url(url) == parts
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://dc1", "dc1.example.com", "ldaps://", "ldaps://dc1/dc=example", "ldaps://dc1?uid", "ldaps://u:p@dc1",
+        "ldaps://dc1:0x1", "ldaps://dc1:70000", "ldaps://dc 1", "ldapi://%2ftmp%2fs", "ldaps://2130706433",
+        "ldaps://[dc1]", "ldaps://[fe80::1%eth0]", "ldaps://dc1\r\nx", "",
+    ],
+)  # fmt: skip
+def test_what_is_no_server(url: str) -> None:
+    """Anything else is refused, and not repeated."""
+    assert "servers.0: a URL such as ldaps://" in refused(servers=[url])
+
+
+def test_passwords_never_go_in_clear() -> None:
+    """ldap:// is for StartTLS, or for this very machine."""
+    assert "sends passwords in clear" in refused(servers=["ldaps://dc1", "ldap://dc2"])
+    for fields in ({"servers": ["ldap://dc2"], "startTls": "yes"}, {"servers": ["ldap://127.0.0.1:3890"]}):
+        LdapFields.model_validate({**LEAST, **fields})
+
+
+def test_the_service_account_is_whole() -> None:
+    """A name without a password would be an anonymous bind."""
+    assert "belong together" in refused(bindDN="cn=sallyport")
+    assert "belong together" in refused(bindPassword="secret")
+    assert "bindPassword" in refused(bindDN="cn=sallyport", bindPassword="")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("uid={user}", "in parentheses"),
+        ("(uid={user}", "in parentheses"),
+        ("(uid={user}))", "in parentheses"),
+        ("(uid={user})(cn={user})", "in parentheses"),
+        ("(uid=ann)", "with {user}"),
+        ("({user}=ann)", "with {user}"),
+        ("(&(uid={user})({user}))", "with {user}"),
+        ("(uid=*{user})", "without *"),
+        ("(uid=\\2a{user})", "without *"),
+    ],
+)
+def test_what_is_no_filter(pattern: str, why: str) -> None:
+    """A filter holds the name as a value, so that the entry that it finds can be held against it."""
+    assert why in refused(userFilter=pattern)
+
+
+def test_filters() -> None:
+    """A name may stand in a longer value, and beside other conditions."""
+    for pattern in ("(mail={user}@example.com)", "(&(objectClass=person)(|(uid={user})(cn={user})))"):
+        assert LdapFields.model_validate({**LEAST, "userFilter": pattern}).userFilter == pattern
+
+
+def test_certificates_are_read_at_once() -> None:
+    """What is no PEM would be found out by the first login."""
+    pem = Authority("A test's CA").pem
+    assert LdapFields.model_validate({**LEAST, "caCertificate": pem}).caCertificate == pem
+    assert "caCertificate: certificates in PEM" in refused(caCertificate="-----BEGIN CERTIFICATE-----\nx")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"servers": []}, {"servers": ["ldaps://dc1"] * 9}, {"baseDN": ""}, {"baseDN": "example.com"},
+        {"cacheSeconds": 301}, {"cacheSeconds": -1}, {"timeoutSeconds": 0}, {"timeoutSeconds": 31}, {"tls": True},
+    ],
+)  # fmt: skip
+def test_limits(fields: dict[str, object]) -> None:
+    """Each field has its limits, and one that nobody knows is refused."""
+    assert next(iter(fields)) in refused(**fields)
+
+
+def test_what_is_shown_and_what_is_sealed() -> None:
+    """The password is in what is sealed alone; what is sealed is read back the same."""
+    fields = LdapFields.model_validate({**LEAST, "bindDN": "cn=s", "bindPassword": "t0p"})
+    assert "t0p" not in repr(shown(fields)) and "t0p" not in repr(fields)
+    assert LdapFields.model_validate(json.loads(json.dumps(revealed(fields)))) == fields

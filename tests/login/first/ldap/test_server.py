@@ -1,0 +1,99 @@
+"""From a URL to a stream: servers that do not mean well, and addresses that may not be connected to."""
+
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import suppress
+from ipaddress import ip_network
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.login.first.ldap.server import Server, Unreachable
+from sallyport.mfa.egress import Egress
+
+AGREED = bytes.fromhex("300c02010178070a010004000400")
+REFUSED = bytes.fromhex("300c02010178070a013404000400")
+
+
+async def start_tls(answer: bytes) -> tuple[str, bytes]:
+    """Why there is no connection to a server that answers StartTLS so, and what the server was sent in all."""
+    heard = bytearray()
+
+    async def serve(stream: trio.SocketStream) -> None:
+        heard.extend(await stream.receive_some(4096))
+        with suppress(trio.BrokenResourceError):
+            await stream.send_all(answer)
+            await stream.send_eof()
+            while part := await stream.receive_some(4096):
+                heard.extend(part)
+
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, serve, listeners)
+        server = Server(f"ldap://127.0.0.1:{listeners[0].socket.getsockname()[1]}", start_tls=True)
+        with trio.fail_after(30), pytest.raises(Unreachable) as caught:
+            await server.connect(ssl.create_default_context(), Egress(None), lambda _step: None)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    return str(caught.value).partition(": ")[2], bytes(heard)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (REFUSED, "it refuses StartTLS"),
+        (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "it refuses StartTLS"),  # octets that somebody put behind it
+        (b"\x30\x02\x0a\x01", "it refuses StartTLS"),
+        (b"\x30\x80\x00\x00", "it refuses StartTLS"),
+        (AGREED[:-1], "it broke the connection off"),
+        (b"", "it broke the connection off"),
+        (b"\x30\x84\x7f\xff\xff\xff" + bytes(8192), "it broke the connection off"),
+        (AGREED, "no TLS connection"),
+    ],
+)
+async def test_start_tls(answer: bytes, why: str) -> None:
+    """Only a whole answer that agrees is followed by TLS, and nothing but the request is sent in clear."""
+    told, heard = await start_tls(answer)
+    assert told == why
+    assert heard[:31] == b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
+    assert heard[31:33] == (b"\x16\x03" if answer == AGREED else b"")  # a TLS handshake, or nothing
+
+
+class Names(trio.abc.HostnameResolver):
+    """A DNS of the test's own."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses: Sequence[str] = addresses
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+        """All of its addresses, for each name; an address is itself."""
+        found = [host] if host in self._addresses else self._addresses
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
+
+    async def getnameinfo(self, sockaddr, flags):
+        """Not used."""
+        raise NotImplementedError
+
+
+async def test_only_allowed_addresses_are_connected_to() -> None:
+    """Of a name's addresses those that the setting egress allows, whatever else its owner has put beside them."""
+    with socket.create_server(("127.0.0.1", 0)) as forbidden, socket.socket() as allowed:
+        port = forbidden.getsockname()[1]
+        allowed.bind(("127.0.0.2", port))
+        allowed.listen(1)
+        forbidden.setblocking(False)
+        trio.socket.set_custom_hostname_resolver(Names("127.0.0.1", "127.0.0.2"))
+        try:
+            steps: list[str] = []
+            server = Server(f"ldap://dc.example.com:{port}", start_tls=False)
+            stream = await server.connect(
+                ssl.create_default_context(), Egress([ip_network("127.0.0.2/32")]), steps.append
+            )
+            await stream.aclose()
+        finally:
+            trio.socket.set_custom_hostname_resolver(None)
+        assert steps == [f"connected to 127.0.0.2 port {port}"]
+        with pytest.raises(BlockingIOError):
+            forbidden.accept()

@@ -1,0 +1,87 @@
+"""A domain whose logins go to two home servers, and a NAS before it."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+import trio
+
+from sallyport.domains.model import FirstFactor
+from sallyport.login.model import Login, Reason
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.packet import ACCESS_ACCEPT, decode_reply, encode_reply
+from tests.areas import SECRET, areas, clock
+from tests.listen.conftest import NAS, Wire, wire
+from tests.listen.second import events
+from tests.login.first.upstream.home_server import SECRET as HOME_SECRET
+from tests.login.first.upstream.home_server import HomeServer, home_server
+from tests.packets import opened
+
+__all__ = ["areas", "clock", "wire"]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let everything run until it holds; the time that a test stopped does not matter."""
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        await trio.lowlevel.checkpoint()
+
+
+class Upstream:
+    """servers: in the order in which they are configured. The first is asked."""
+
+    def __init__(self, wire: Wire, servers: tuple[HomeServer, ...]) -> None:
+        self.wire = wire
+        self.areas = wire.areas
+        self.servers = servers
+        self.first, self.second = servers
+
+    async def configure(self, *servers: HomeServer, **fields: object) -> None:
+        """Pass the domain's logins on to these servers."""
+        domain = self.areas.domains.table.by_id[self.areas.domain]
+        values = {"servers": [server.fields for server in servers or self.servers], **fields}
+        await self.areas.first.set(domain, FirstFactor.RADIUS, {"radius": values})
+
+    async def ask(self, datagram: bytes) -> tuple[int, bytes]:
+        """Send a request: the checked answer's code, and its attributes behind the Message-Authenticator."""
+        self.wire.put(datagram)
+        return await self.answer(datagram)
+
+    async def answer(self, datagram: bytes) -> tuple[int, bytes]:
+        """The answer to a request, which comes next."""
+        reply, to = await self.wire.take()
+        assert to == NAS
+        return decode_reply(reply, datagram, SharedSecret(SECRET))[0], reply[38:]
+
+    def login(self, datagram: bytes) -> Login:
+        """A login that was not handed to the listener."""
+        request = opened(datagram)
+        client = self.areas.clients.table.find(NAS[0])
+        assert client is not None
+        known = Entry((NAS, request.identifier), request.authenticator)
+        return Login(request, client, NAS, self.areas.clock(), self.wire.auth, known)
+
+    def accepts(self, index: int) -> bytes:
+        """The first server's Accept to a request that it has received."""
+        return encode_reply(ACCESS_ACCEPT, self.first.received[index], HOME_SECRET)
+
+    async def reasons(self) -> list[Reason]:
+        """Why the logins ended as they did, the oldest first."""
+        return [Reason(event.reason) for event in await events(self.areas)]
+
+    def counted(self, name: str, **labels: str) -> float:
+        """One of the metrics of this domain."""
+        return self.areas.sample(f"sallyport_upstream_{name}", domain=str(self.areas.domain), **labels)
+
+
+@pytest.fixture
+async def upstream(wire: Wire) -> AsyncIterator[Upstream]:
+    """The domain's first factor is `radius`."""
+    async with AsyncExitStack() as stack:
+        servers = (await stack.enter_async_context(home_server()), await stack.enter_async_context(home_server()))
+        upstream = Upstream(wire, servers)
+        await upstream.configure()
+        yield upstream

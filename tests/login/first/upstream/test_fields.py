@@ -1,0 +1,110 @@
+"""What an admin configures, what he is shown of it, and what he hears when it is wrong."""
+
+import gc
+
+import pytest
+import trio
+
+from sallyport.base.errors import Invalid
+from sallyport.domains.model import FirstFactor
+from sallyport.login.first.upstream.pool import Question
+from sallyport.login.model import Reason
+from tests.login.first.upstream.conftest import Upstream
+from tests.login.first.upstream.home_server import PASSWORD, nothing
+from tests.packets import pap
+
+SERVER = {"host": "192.0.2.9", "secret": "x"}
+
+
+async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
+    """Everything else is, with what was left out as it counts."""
+    await upstream.configure(upstream.first, loadBalance="true", responseWindowSeconds=5)
+    shown = upstream.areas.first.shown(upstream.areas.domain)["radius"]
+    assert shown == {
+        "servers": [{"host": "127.0.0.1", "port": upstream.first.port}],
+        "responseWindowSeconds": 5.0,
+        "loadBalance": True,
+        "statusCheck": True,
+        "requireMessageAuthenticator": True,
+        "stripRealm": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({}, "radius.servers"),
+        ({"servers": []}, "radius.servers"),
+        ({"servers": [SERVER] * 9}, "radius.servers"),
+        ({"servers": [{"host": "192.0.2.9"}]}, "radius.servers.0.secret"),
+        ({"servers": [{**SERVER, "host": "a b"}]}, "radius.servers.0.host"),
+        ({"servers": [{**SERVER, "port": 0}]}, "radius.servers.0.port"),
+        ({"servers": [SERVER], "responseWindowSeconds": 0}, "radius.responseWindowSeconds"),
+        ({"servers": [SERVER], "responseWindowSeconds": 61}, "radius.responseWindowSeconds"),
+        ({"servers": [SERVER], "loadBalancing": True}, "radius.loadBalancing"),
+    ],
+)
+async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, object], wrong: str) -> None:
+    """Nothing is changed by them."""
+    domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
+    with pytest.raises(Invalid) as refused:
+        await upstream.areas.first.set(domain, FirstFactor.RADIUS, {"radius": fields})
+    assert [each.field for each in refused.value.fields] == [wrong]
+    assert (await upstream.ask(pap("ann", PASSWORD)))[0] == 2
+
+
+async def test_each_step_is_told(upstream: Upstream) -> None:
+    """Who is asked, and what it says; where nobody answers, how each server does."""
+    await upstream.configure(upstream.first, responseWindowSeconds=1, statusCheck=False)
+    areas = upstream.areas
+    domain = areas.domains.table.by_id[areas.domain]
+    steps: list[str] = []
+    for reply in (upstream.first.reply, nothing):
+        upstream.first.reply = reply
+        login = upstream.login(pap("ann", PASSWORD))
+        with trio.fail_after(10):
+            reason = await areas.first.check(login, domain, lambda: False, steps.append)
+    server = f"127.0.0.1:{upstream.first.port}"
+    assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+    assert steps == [f"asks {server}", f"{server} answers Access-Accept", f"asks {server}", f"{server} is zombie"]
+    assert all("s3cret" not in step for step in steps)
+
+
+async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> None:
+    """Its identifier rests, and its late answer is nobody's."""
+    areas = upstream.areas
+    domain = areas.domains.table.by_id[areas.domain]
+    upstream.first.reply = nothing
+    login = upstream.login(pap("ann", PASSWORD))
+    with trio.move_on_after(0.2):
+        await areas.first.check(login, domain, lambda: False)
+    assert login.known.on_again is None
+    assert len(upstream.first.received) <= 1
+
+
+async def test_a_change_holds_for_the_next_login(upstream: Upstream) -> None:
+    """The logins that wait at the servers before it are still answered by them."""
+    upstream.first.reply = nothing
+    old, new = pap("ann", PASSWORD), pap("bob", PASSWORD, identifier=1)
+    upstream.wire.put(old)
+    while not upstream.first.received:
+        await trio.sleep(0.01)
+    await upstream.configure(upstream.second)
+    assert (await upstream.ask(new))[0] == 2
+    await upstream.first.send(0, upstream.accepts(0))
+    assert (await upstream.answer(old))[0] == 2
+    assert (upstream.first.names, upstream.second.names) == ([b"ann"], [b"bob"])
+
+
+async def test_logins_leave_no_cycles(upstream: Upstream) -> None:
+    """Nothing of a login waits for the garbage collector: the service lets it look seldom."""
+    await upstream.ask(pap("ann", PASSWORD))
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(1, 50):
+            await upstream.ask(pap("ann", PASSWORD, identifier=number))
+        kept = sum(isinstance(each, Question) for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert kept == 0

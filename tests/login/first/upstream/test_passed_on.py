@@ -1,0 +1,226 @@
+"""What goes to a home server, and what comes back: each attribute, each method, each verdict."""
+
+import pytest
+
+from sallyport.login.model import Reason
+from sallyport.radius.attributes import (
+    CALLING_STATION_ID,
+    CHAP_CHALLENGE,
+    CHAP_PASSWORD,
+    EAP_MESSAGE,
+    MESSAGE_AUTHENTICATOR,
+    NAS_IDENTIFIER,
+    PROXY_STATE,
+    REPLY_MESSAGE,
+    STATE,
+    USER_NAME,
+    USER_PASSWORD,
+    VENDOR_SPECIFIC,
+    pull_attributes,
+    pull_vendor_attributes,
+    push_attribute,
+    push_vendor_attribute,
+)
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import MICROSOFT, MS_CHAP2_RESPONSE, MS_CHAP_CHALLENGE, MS_CHAP_ERROR, MS_MPPE_SEND_KEY
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply
+from sallyport.radius.salted import Hiding
+from tests import areas as shared
+from tests.login.first.upstream.conftest import Upstream
+from tests.login.first.upstream.home_server import PASSWORD, SECRET, SORRY, STAFF, HomeServer, typed
+from tests.packets import access_request, attributes, chap, opened, pap
+
+PASSED = Reason.NO_PROVIDER  # the first door; the domain monitors, and has nobody who guards the second
+
+
+def answers(server: HomeServer, code: int, body: bytes = b"") -> None:
+    """From now on, whatever comes."""
+    server.reply = lambda request: [encode_reply(code, request, SECRET, body)]
+
+
+def passed(request: Request) -> list[tuple[int, bytes]]:
+    """What came to the home server, but for what belongs to its hop."""
+    hop = {MESSAGE_AUTHENTICATOR, PROXY_STATE, USER_PASSWORD}
+    return [pair for pair in pull_attributes(request.data, 20) if pair[0] not in hop]
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------
+
+
+async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
+    """The home server's attributes reach the NAS; there is one event, and one request was passed on."""
+    assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
+    assert await upstream.reasons() == [PASSED]
+    assert upstream.first.names == [b"ann"]
+    assert upstream.counted("requests_total", outcome="accept") == 1
+    assert upstream.wire.auth.handed_over == 0
+
+
+async def test_a_reject_is_a_wrong_first_factor(upstream: Upstream) -> None:
+    """What the home server says about it reaches the NAS; a domain that monitors rejects it too."""
+    assert await upstream.ask(pap("ann", "wrong")) == (ACCESS_REJECT, SORRY)
+    assert await upstream.reasons() == [Reason.REFUSED_UPSTREAM]
+
+
+async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
+    """State and text reach the NAS, no event is written; its answer goes back with the same State and is decided."""
+    asks = push_attribute(STATE, b"\0talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
+    answers(upstream.first, ACCESS_CHALLENGE, asks)
+    assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_CHALLENGE, asks)
+    assert await upstream.reasons() == []
+    answers(upstream.first, ACCESS_ACCEPT)
+    assert (await upstream.ask(pap("ann", "1234", attributes(STATE=b"\0talk"))))[0] == ACCESS_ACCEPT
+    assert upstream.first.received[1].first[STATE] == b"\0talk"
+    assert await upstream.reasons() == [PASSED]
+
+
+# --- there ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "password",
+    [b"p", b"x" * 16, b"x" * 17, b"x" * 128, "Zürich 上海".encode(), b"\xfc\xff", b"a\0b", b" \0 "],
+)
+async def test_a_password_is_hidden_anew(upstream: Upstream, password: bytes) -> None:
+    """Any octets of any length, also NUL inside."""
+    await upstream.ask(pap("ann", password))
+    assert typed(upstream.first.received[0]) == password
+
+
+@pytest.mark.parametrize("name", [b"x" * 253, "ü".encode() * 126, b"z\xfc", b"ann\0", b"\0"])
+async def test_a_name_is_passed_as_it_is(upstream: Upstream, name: bytes) -> None:
+    """Any octets, up to 253."""
+    await upstream.ask(pap(name, PASSWORD))
+    assert upstream.first.names == [name]
+
+
+async def test_all_attributes_go_along_in_order(upstream: Upstream) -> None:
+    """Those of the hop are ours: one Message-Authenticator, in front; the NAS's Proxy-States, and ours behind them."""
+    body = attributes(NAS_IDENTIFIER=b"nas", PROXY_STATE=b"one") + push_vendor_attribute(9, 1, b"pair")
+    body += attributes(PROXY_STATE=b"two", CALLING_STATION_ID=b"02-00-00-00-00-01")
+    datagram = pap("ann", PASSWORD, body)
+    code, answer = await upstream.ask(datagram)
+    (request,) = upstream.first.received
+    kinds = [kind for kind, _ in pull_attributes(request.data, 20)]
+    assert kinds == [
+        MESSAGE_AUTHENTICATOR, USER_NAME, USER_PASSWORD, NAS_IDENTIFIER, PROXY_STATE, VENDOR_SPECIFIC, PROXY_STATE,
+        CALLING_STATION_ID, PROXY_STATE,
+    ]  # fmt: skip
+    assert passed(request) == passed(opened(datagram))
+    assert request.values(PROXY_STATE)[:2] == [b"one", b"two"]
+    assert (code, answer) == (ACCESS_ACCEPT, STAFF + attributes(PROXY_STATE=b"one") + attributes(PROXY_STATE=b"two"))
+    assert request.authenticator != opened(datagram).authenticator
+
+
+@pytest.mark.parametrize("challenge", [None, b"c" * 16, b"c" * 32])
+async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | None) -> None:
+    """Where the authenticator was the challenge, it goes along in an attribute."""
+    datagram = chap("ann", PASSWORD, challenge)
+    answers(upstream.first, ACCESS_ACCEPT)
+    assert (await upstream.ask(datagram))[0] == ACCESS_ACCEPT
+    (request,) = upstream.first.received
+    assert request.values(CHAP_CHALLENGE) == [challenge or opened(datagram).authenticator]
+    assert request.first[CHAP_PASSWORD] == opened(datagram).first[CHAP_PASSWORD]
+
+
+async def test_eap_goes_round_by_round(upstream: Upstream) -> None:
+    """All pieces of an EAP-Message in order, both ways; a Reject carries the home server's EAP-Failure."""
+    first, second = b"\2\1\1\xfb" + b"a" * 249, b"b" * 250
+    pieces = push_attribute(EAP_MESSAGE, first) + push_attribute(EAP_MESSAGE, second)
+    answers(upstream.first, ACCESS_CHALLENGE, pieces + push_attribute(STATE, b"eap"))
+    body = attributes(USER_NAME=b"ann") + pieces
+    assert await upstream.ask(access_request(body)) == (ACCESS_CHALLENGE, pieces + push_attribute(STATE, b"eap"))
+    assert upstream.first.received[0].values(EAP_MESSAGE) == [first, second]
+    failure = push_attribute(EAP_MESSAGE, b"\4\1\0\4")
+    answers(upstream.first, ACCESS_REJECT, failure)
+    assert await upstream.ask(access_request(body, identifier=1)) == (ACCESS_REJECT, failure)
+
+
+async def test_mschap_goes_as_it_is(upstream: Upstream) -> None:
+    """It is not hidden with the hop's secret; its error comes back."""
+    body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, bytes(range(16)))
+    body += push_vendor_attribute(MICROSOFT, MS_CHAP2_RESPONSE, bytes(range(50)))
+    error = push_vendor_attribute(MICROSOFT, MS_CHAP_ERROR, b"\0E=691 R=1")
+    answers(upstream.first, ACCESS_REJECT, error)
+    datagram = access_request(attributes(USER_NAME=b"ann") + body)
+    assert await upstream.ask(datagram) == (ACCESS_REJECT, error)
+    assert passed(upstream.first.received[0]) == passed(opened(datagram))
+
+
+async def test_an_unsigned_request_is_signed_on_its_way(upstream: Upstream) -> None:
+    """Whatever the NAS does, the home server gets a Message-Authenticator."""
+    assert (await upstream.ask(pap("ann", PASSWORD, signed=False)))[0] == ACCESS_ACCEPT
+    assert upstream.first.received[0].signed
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("ann@corp", b"ann"), ("ann@mail@corp", b"ann@mail"), ("CORP\\ann", b"ann"), ("ann", b"ann")]
+)
+async def test_a_realm_is_taken_off_where_that_is_wanted(upstream: Upstream, name: str, sent: bytes) -> None:
+    """As it is without it."""
+    await upstream.ask(pap(name, PASSWORD))
+    await upstream.configure(stripRealm=True)
+    await upstream.ask(pap(name, PASSWORD, identifier=1))
+    assert upstream.first.names == [name.encode(), sent]
+
+
+async def test_a_request_that_leaves_no_room_is_dropped(upstream: Upstream) -> None:
+    """4096 octets with what is added; one octet less passes."""
+    room = 4096 - 20 - 18 - 18 - 5 - 10  # header, Message-Authenticator, password, name, our Proxy-State
+    full = attributes(REPLY_MESSAGE=bytes(253)) * (room // 255)
+    rest = room - len(full)
+    assert (await upstream.ask(pap("ann", PASSWORD, full + attributes(REPLY_MESSAGE=bytes(rest - 2)))))[
+        0
+    ] == ACCESS_ACCEPT
+    assert len(upstream.first.received[0].data) == 4096
+    upstream.wire.put(pap("ann", PASSWORD, full + attributes(REPLY_MESSAGE=bytes(rest - 1)), identifier=1))
+    await upstream.wire.silence()
+    assert upstream.wire.dropped("malformed") == 1
+    assert len(upstream.first.received) == 1
+
+
+# --- and back ---------------------------------------------------------------------------------------------------
+
+
+async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
+    """What the home server hid with its secret, the NAS opens with its own."""
+    key = bytes(range(32))
+
+    def reply(request: Request) -> list[bytes]:
+        hidden = Hiding(SECRET, request.authenticator).hide(key)
+        body = STAFF + push_vendor_attribute(MICROSOFT, MS_MPPE_SEND_KEY, hidden)
+        return [encode_reply(ACCESS_ACCEPT, request, SECRET, body)]
+
+    upstream.first.reply = reply
+    datagram = pap("ann", PASSWORD)
+    _, answer = await upstream.ask(datagram)
+    (_, staff), (_, vendor) = pull_attributes(answer)
+    _, ((kind, hidden),) = pull_vendor_attributes(vendor)
+    assert (staff, kind) == (b"staff", MS_MPPE_SEND_KEY)
+    assert Hiding(SharedSecret(shared.SECRET), opened(datagram).authenticator).reveal(hidden) == key
+
+
+async def test_keys_that_do_not_open_let_nobody_in(upstream: Upstream) -> None:
+    """An Accept whose key would be garbage for the NAS is none; the login does not wait for anything more."""
+    answers(upstream.first, ACCESS_ACCEPT, push_vendor_attribute(MICROSOFT, MS_MPPE_SEND_KEY, b"short"))
+    assert (await upstream.ask(pap("ann", PASSWORD)))[0] == ACCESS_REJECT
+    assert await upstream.reasons() == [Reason.FIRST_FACTOR_UNREACHABLE]
+
+
+# --- loops ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_login_that_comes_back_is_refused(upstream: Upstream) -> None:
+    """A home server that sends us our own request: its login ends there, and the first one with that answer."""
+    wire = upstream.wire
+
+    def loop(request: Request) -> list[bytes]:
+        body = b"".join(push_attribute(*pair) for pair in pull_attributes(request.data, 20) if pair[0] != 80)
+        wire.put(access_request(body, identifier=200))
+        return [encode_reply(ACCESS_REJECT, request, SECRET)]
+
+    upstream.first.reply = loop
+    wire.put(pap("ann", PASSWORD))
+    assert sorted([(await wire.take())[0][1], (await wire.take())[0][1]]) == [0, 200]
+    assert set(await upstream.reasons()) == {Reason.PROXY_LOOP, Reason.REFUSED_UPSTREAM}
+    assert len(upstream.first.received) == 1

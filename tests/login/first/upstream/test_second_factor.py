@@ -1,0 +1,158 @@
+"""The second factor behind a home server's Accept: asked once, and what the home server granted is not lost."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from sallyport.login.model import Reason
+from sallyport.mfa.model import Outcome
+from sallyport.radius.attributes import (
+    CLASS,
+    STATE,
+    USER_NAME,
+    pull_attributes,
+    pull_vendor_attributes,
+    push_attribute,
+    push_vendor_attribute,
+)
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import MICROSOFT, MS_MPPE_RECV_KEY
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply
+from sallyport.radius.salted import Hiding
+from tests import areas as shared
+from tests.listen.second import SESSION, a_login, events, prompted
+from tests.login.first.upstream.conftest import Upstream
+from tests.login.first.upstream.home_server import PASSWORD, SECRET, SORRY, typed
+from tests.login.second.scripted import Script
+from tests.packets import access_request, attributes, opened
+
+KEY = bytes(range(32))
+ARUBA, MPSK_PASSPHRASE = 14823, 44
+VLAN = push_attribute(64, b"\0\0\0\x0d") + push_attribute(65, b"\0\0\0\x06") + push_attribute(81, b"20")
+GRANTED = VLAN + push_attribute(CLASS, b"\0\xffclass")
+
+
+def grant(request: Request) -> Iterable[bytes]:
+    """Accept with a VLAN, a Class and a key."""
+    key = push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, Hiding(SECRET, request.authenticator).hide(KEY))
+    return [encode_reply(ACCESS_ACCEPT, request, SECRET, GRANTED + key)]
+
+
+@pytest.fixture
+async def script(upstream: Upstream) -> Script:
+    """The domain enforces, with a push."""
+    upstream.first.reply = grant
+    script = Script()
+    await script.attach(upstream.areas)
+    return script
+
+
+def login(password: str | bytes = PASSWORD, body: bytes = b"") -> bytes:
+    """A request of one session."""
+    return a_login(SESSION + body, password=password if isinstance(password, str) else password.decode())
+
+
+async def test_keys_outlive_a_parked_push(upstream: Upstream, script: Script) -> None:
+    """The home server is asked once, the user too; then the NAS gets everything, the key hidden for its request."""
+    datagram = login()
+    upstream.wire.put(datagram)
+    await prompted(script)
+    assert upstream.wire.auth.in_flight == 1
+    for _ in range(3):  # the home server has answered: it hears nothing of these
+        upstream.wire.put(datagram)
+    script.answer(0, Outcome.APPROVED)
+    code, answer = await upstream.answer(datagram)
+    assert (code, answer[: len(GRANTED)]) == (ACCESS_ACCEPT, GRANTED)
+    ((_, vendor),) = pull_attributes(answer[len(GRANTED) :])
+    _, ((_, hidden),) = pull_vendor_attributes(vendor)
+    assert Hiding(SharedSecret(shared.SECRET), opened(datagram).authenticator).reveal(hidden) == KEY
+    assert len(upstream.first.received) == 1
+    assert await upstream.reasons() == [Reason.NONE]
+
+
+async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
+    """VLAN and Class come with the Accept that ends our challenge; the home server hears nothing of the code, nor of
+    our State."""
+    script.begins = Outcome.CODE
+    code, answer = await upstream.ask(login())
+    state = dict(pull_attributes(answer))[STATE]
+    assert code == ACCESS_CHALLENGE
+    assert await upstream.ask(login("123456", attributes(STATE=state))) == (ACCESS_ACCEPT, GRANTED)
+    assert len(upstream.first.received) == 1
+
+
+async def test_what_the_dictionary_hides_does_not_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
+    """It was hidden for the request before, and would not open."""
+    script.begins = Outcome.CODE
+
+    def reply(request: Request) -> Iterable[bytes]:
+        passphrase = push_vendor_attribute(ARUBA, MPSK_PASSPHRASE, Hiding(SECRET, request.authenticator).hide(b"open"))
+        return [encode_reply(ACCESS_ACCEPT, request, SECRET, GRANTED + passphrase)]
+
+    upstream.first.reply = reply
+    _, answer = await upstream.ask(login())
+    state = dict(pull_attributes(answer))[STATE]
+    assert await upstream.ask(login("123456", attributes(STATE=state))) == (ACCESS_ACCEPT, GRANTED)
+
+
+async def test_who_is_inside_eap_is_asked(upstream: Upstream, script: Script) -> None:
+    """The name of the home server's Accept, not the one outside the tunnel."""
+    named = push_attribute(USER_NAME, b"alice")
+    upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
+    datagram = access_request(SESSION + attributes(USER_NAME=b"anonymous", EAP_MESSAGE=b"\2\1\0\5\1"))
+    upstream.wire.put(datagram)
+    await prompted(script)
+    assert [question.user for question in script.started] == ["alice"]
+    script.answer(0, Outcome.APPROVED)
+    assert (await upstream.answer(datagram))[0] == ACCESS_ACCEPT
+    assert [event.user_name for event in await events(upstream.areas)] == ["alice"]
+
+
+async def test_an_accept_of_another_user_disturbs_nobody(upstream: Upstream, script: Script) -> None:
+    """A password is its own user's: neither the one who typed it is asked nor the one who is named."""
+    named = push_attribute(USER_NAME, b"alice")
+    upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
+    assert await upstream.ask(login()) == (ACCESS_REJECT, b"")
+    assert await upstream.reasons() == [Reason.REFUSED_UPSTREAM]
+    assert not script.disturbed
+
+
+async def test_a_denied_push_grants_nothing(upstream: Upstream, script: Script) -> None:
+    """The home server's Accept alone lets nobody in."""
+    datagram = login()
+    upstream.wire.put(datagram)
+    await prompted(script)
+    script.answer(0, Outcome.DENIED)
+    assert await upstream.answer(datagram) == (ACCESS_REJECT, b"")
+
+
+async def test_a_wrong_password_disturbs_nobody(upstream: Upstream, script: Script) -> None:
+    """The second door stays shut behind the first."""
+    upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET, SORRY)]
+    assert await upstream.ask(login("wrong")) == (ACCESS_REJECT, SORRY)
+    assert not script.disturbed
+
+
+async def test_a_code_behind_the_password(upstream: Upstream, script: Script) -> None:
+    """It is taken off before, so that one login is one question; the provider gets it."""
+    code, _ = await upstream.ask(login("s3cret123456"))
+    assert code == ACCESS_ACCEPT
+    assert [typed(request) for request in upstream.first.received] == [PASSWORD]
+    assert [text for text, _ in script.verified] == ["123456"]
+
+
+@pytest.mark.parametrize("password", ["s3cret12345", "123456", "s3cret123456x"])
+async def test_a_password_without_a_code(upstream: Upstream, script: Script, password: str) -> None:
+    """Nothing is taken off what does not end in a code with a password before it."""
+    upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]
+    await upstream.ask(login(password))
+    assert [typed(request) for request in upstream.first.received] == [password.encode()]
+
+
+async def test_no_code_where_the_provider_takes_none(upstream: Upstream, script: Script) -> None:
+    """Then the digits are the password's."""
+    script.takes_codes = False
+    await script.attach(upstream.areas)
+    upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]
+    await upstream.ask(login("s3cret123456"))
+    assert [typed(request) for request in upstream.first.received] == [b"s3cret123456"]

@@ -1,0 +1,50 @@
+"""The service ends while a login waits for its home server: it is answered first."""
+
+import socket
+import threading
+from pathlib import Path
+
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REQUEST, Request, decode, encode_reply
+from tests.service import running_service
+
+SECRET, HOME_SECRET = "between-nas-and-service", "between-service-and-home"
+ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
+
+
+def received(home: socket.socket) -> tuple[Request, tuple[str, int]]:
+    """The next login that comes to the home server."""
+    while True:
+        datagram, source = home.recvfrom(4096)
+        request = decode(datagram, SharedSecret(HOME_SECRET.encode()))
+        if request.code == ACCESS_REQUEST:
+            return request, source
+
+
+def test_a_login_that_waits_is_answered_before_the_end(tmp_path: Path) -> None:
+    """The home server answers after the service was told to stop; the NAS gets it, and it is recorded."""
+    with socket.socket(type=socket.SOCK_DGRAM) as home, running_service(tmp_path) as service:
+        home.bind(("127.0.0.1", 0))
+        home.settimeout(20)
+        client = {"name": "nas", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        server = {"host": "127.0.0.1", "port": home.getsockname()[1], "secret": HOME_SECRET}
+        body = {"firstFactor": "radius", "radius": {"servers": [server], "statusCheck": False}}
+        service.post("/ad/SetFirstFactor", {**ONE, **body})
+        with service.radius(SECRET) as nas:
+            for user in ("ann", "bob"):  # the first looks the server up, the second is handed over
+                login = nas.packet(user, "hello")
+                nas.send(login)
+                request, source = received(home)
+                if user == "bob":
+                    stopping = threading.Thread(target=service.stop)
+                    stopping.start()
+                    while stopping.is_alive() and "stopping" not in service.log():
+                        stopping.join(0.05)
+                home.sendto(encode_reply(ACCESS_ACCEPT, request, SharedSecret(HOME_SECRET.encode())), source)
+                assert nas.receive(login)[0] == ACCESS_ACCEPT
+            stopping.join()
+        assert service.rows("select user_name, applied_decision from events order by id") == [
+            ("ann", "accept"),
+            ("bob", "accept"),
+        ]

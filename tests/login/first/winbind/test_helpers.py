@@ -1,0 +1,129 @@
+"""The running processes: bounded, one question at a time, replaced when they fail, ended when idle."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.config import MASTER_KEY
+from sallyport.login.first.winbind.helpers import Helpers, Unanswered
+from tests.login.first.winbind.conftest import KEY, Program, Running, question
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for a condition, for a long time."""
+    with trio.fail_after(30):
+        while not holds():
+            await trio.sleep(0.01)
+
+
+async def test_one_process_answers_one_after_the_other(running: Running, program: Program) -> None:
+    """Right and wrong, and the second dot behind a refusal does not shift the answers."""
+    async with running() as helpers:
+        for password, key in (("hello", KEY), ("wrong", None), ("wrong", None), ("hello", KEY), ("hello", KEY)):
+            assert (await helpers.ask(question(password=password))).key == key
+        assert len(program.started) == 1
+
+
+async def test_a_name_ends_no_line(running: Running, program: Program) -> None:
+    """Whatever is in it reaches the program as it is, in one question."""
+    async with running() as helpers:
+        name = "bob\n.\nUsername: ann\r\n\0 ü: ::"
+        assert (await helpers.ask(question(name))).key is None
+        assert [eval(line)["Username"] for line in program.asked] == [name]  # noqa: S307  the test's own file
+
+
+@pytest.mark.parametrize("user", ["dies", "lies", "endless", "keyless"])
+async def test_what_fails_is_replaced(running: Running, program: Program, user: str) -> None:
+    """The question is not asked again, the process is killed, and the next question has a new one."""
+    async with running() as helpers:
+        with pytest.raises(Unanswered, match=r"ntlm_auth (ended|does not speak)"):
+            await helpers.ask(question(user))
+        assert program.alive == []
+        assert (await helpers.ask(question())).key == KEY
+        assert len(program.asked) == 2
+
+
+async def test_what_hangs_is_killed(running: Running, program: Program) -> None:
+    """When the patience is over."""
+    async with running(patience_s=3) as helpers:
+        with pytest.raises(Unanswered, match="no answer within 3 s"):
+            await helpers.ask(question("hangs"))
+        assert program.alive == []
+        assert (await helpers.ask(question())).key == KEY
+
+
+async def test_a_login_that_is_given_up_takes_its_process_along(running: Running, program: Program) -> None:
+    """Its answer could be taken for the next one's."""
+    async with running() as helpers:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(helpers.ask, question("hangs"))
+            await until(lambda: len(program.started) == 1 and program.path.with_name("asked").exists())
+            nursery.cancel_scope.cancel()
+        assert program.alive == []
+        assert (await helpers.ask(question())).key == KEY
+
+
+async def test_there_are_only_so_many(running: Running, program: Program) -> None:
+    """Who comes later waits for a turn, and all are answered."""
+    answered: list[bytes | None] = []
+    async with running(most=2) as helpers:
+
+        async def ask() -> None:
+            answered.append((await helpers.ask(question("slow"))).key)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(7):
+                nursery.start_soon(ask)
+    assert answered == [bytes.fromhex("AB" * 16)] * 7
+    assert len(program.started) <= 2
+
+
+async def test_who_waits_too_long_for_a_turn_is_told(running: Running, program: Program) -> None:
+    """Without being asked about."""
+    async with running(most=1, patience_s=0.1) as helpers, helpers._turns:
+        with pytest.raises(Unanswered):
+            await helpers.ask(question())
+        assert program.started == []
+
+
+async def test_idle_ones_end(running: Running, program: Program) -> None:
+    """And a later login starts one again."""
+    async with running(idle_s=0.2) as helpers:
+        await helpers.ask(question())
+        await until(lambda: program.alive == [])
+        assert (await helpers.ask(question())).key == KEY
+        assert len(program.started) == 2
+
+
+async def test_one_that_ended_while_idle_is_passed_over(running: Running, program: Program) -> None:
+    """As after an update of Samba: nobody is refused for it."""
+    async with running() as helpers:
+        await helpers.ask(question())
+        os.kill(program.started[0], signal.SIGKILL)
+        helper = helpers._idle[0]
+        await until(lambda: not helper.is_alive)
+        assert (await helpers.ask(question())).key == KEY
+
+
+async def test_it_gets_no_setting_of_the_service(running: Running, program: Program) -> None:
+    """The master key may be among them."""
+    os.environ[MASTER_KEY] = "00" * 32
+    try:
+        async with running() as helpers:
+            await helpers.ask(question())
+            seen = Path(f"/proc/{program.started[0]}/environ").read_bytes()
+    finally:
+        del os.environ[MASTER_KEY]
+    assert b"PATH=" in seen
+    assert b"SALLYPORT" not in seen
+
+
+async def test_without_the_program_nobody_is_checked(program: Program) -> None:
+    """It says which is missing."""
+    program.path.unlink()
+    with pytest.raises(Unanswered, match=r"ntlm_auth cannot be run: No such file"):
+        await Helpers(program.path).ask(question())

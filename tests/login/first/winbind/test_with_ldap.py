@@ -1,0 +1,76 @@
+"""MS-CHAP logins of the first factor `ldap`: the directory says whose name it is, winbind whether it is that person."""
+
+from typing import Any
+
+import pytest
+
+from sallyport.login.model import Reason
+from sallyport.radius.mschap import MsChap1
+from tests.login.first.ldap.checkers import asking, host, needs_bonsai
+from tests.login.first.ldap.fake_directory import Manner, Person, directory
+from tests.login.first.winbind.conftest import KEY, Program, Running, question
+
+pytestmark = needs_bonsai
+
+ATTEMPT = MsChap1(1, question().challenge, question().response)
+
+
+async def asked_about(running: Running, people: list[Person], user: str, **fields: Any) -> tuple[Any, frozenset[str]]:
+    """The key, or why there is none, and the groups. fields: of the first factor; manner: of the directory."""
+    manner = fields.pop("manner", Manner.ANSWERS)
+    async with running() as helpers, directory(*people) as server:
+        server.manner = manner
+        options = {"servers": [server.url], "winbind": True, "timeoutSeconds": 3, **fields}
+        async with asking(host(ntlm_auth=helpers), **options) as asked:
+            key, found = await asked.ldap.ask_winbind(user, ATTEMPT, b"", asked.steps.append)
+            assert server.binds in ([], [""]), "nobody is bound with a password"
+            return key, found.groups
+
+
+async def test_the_right_response_has_a_key_and_groups(running: Running) -> None:
+    """The one from winbind, the others from the directory."""
+    ann = Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]})
+    assert await asked_about(running, [ann], "ann") == (KEY, {"staff"})
+
+
+async def test_the_wrong_response_has_a_reason(running: Running) -> None:
+    """And no groups."""
+    bob = Person("bob", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]})
+    assert await asked_about(running, [bob], "bob") == (Reason.WRONG_PASSWORD, frozenset())
+
+
+async def test_winbind_is_asked_about_the_account_that_was_found(running: Running, program: Program) -> None:
+    """Under its own name, whatever the name was by which it was found: nobody gets another's groups."""
+    ann = Person("ann", attributes={"mail": ["ann@example.com"], "sAMAccountName": ["A.Smith"]})
+    key, _ = await asked_about(
+        running, [ann], "ann", userFilter="(mail={user}@example.com)", winbindDomain="CORP.example"
+    )
+    assert key is Reason.WRONG_PASSWORD
+    assert len(program.asked) == 1
+    assert "'Username': 'A.Smith'" in program.asked[0]
+    assert "'NT-Domain': 'CORP.example'" in program.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("user", "fields", "reason"),
+    [
+        ("bob", {}, Reason.UNKNOWN_USER),
+        ("both", {}, Reason.UNKNOWN_USER),
+        ("nameless", {"userFilter": "(uid={user})"}, Reason.UNKNOWN_USER),
+        ("ann", {"manner": Manner.HANGS_UP}, Reason.FIRST_FACTOR_UNREACHABLE),
+        ("ann", {"manner": Manner.SILENT}, Reason.FIRST_FACTOR_UNREACHABLE),
+        ("ann", {"winbind": False}, Reason.METHOD_UNFIT),
+    ],
+)
+async def test_without_one_account_winbind_is_not_asked(
+    running: Running, program: Program, user: str, fields: dict[str, Any], reason: Reason
+) -> None:
+    """Nobody, more than one, one that is no account, and a directory that does not answer."""
+    people = [
+        Person("ann"),
+        Person("both"),
+        Person("both", dn="CN=other,DC=example,DC=com"),
+        Person("nameless", attributes={"sAMAccountName": [], "uid": ["nameless"]}),
+    ]
+    assert await asked_about(running, people, user, **fields) == (reason, frozenset())
+    assert program.started == []

@@ -1,0 +1,19 @@
+"""Logins in a service that locks out after ten failures."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.areas import Areas, SetClock, clock, running_areas
+from tests.login.conftest import desk
+from tests.login.first.conftest import book, listed
+
+__all__ = ["book", "clock", "desk", "listed"]
+
+
+@pytest.fixture
+async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
+    """The areas over a new store; ten failures lock."""
+    async with running_areas(tmp_path, clock, lockout_failures=10) as areas:
+        yield areas

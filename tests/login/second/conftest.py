@@ -1,0 +1,17 @@
+"""Logins whose second factor a test plays: in enforce mode, ann with the password hello, and a push that waits."""
+
+import pytest
+
+from tests.areas import Areas
+from tests.login.conftest import Desk, areas, clock, desk
+from tests.login.second.scripted import Script
+
+__all__ = ["areas", "clock", "desk"]
+
+
+@pytest.fixture
+async def script(areas: Areas, desk: Desk) -> Script:
+    """The provider's part."""
+    script = Script()
+    await script.attach(areas)
+    return script

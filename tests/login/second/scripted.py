@@ -1,0 +1,162 @@
+"""A provider whose answers a test gives: in the process, without a network.
+
+    script = Script()
+    await script.attach(areas)
+    script.begins = Outcome.CODE
+    ...
+    script.answer(0, Outcome.APPROVED)
+
+A push waits until its answer is given; a code is right if it is among `right`, once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import trio
+from pydantic import SecretStr
+
+from sallyport.domains.model import Fallback, Mode
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, Provider, Question
+from sallyport.mfa.service import Attached
+from tests.areas import Areas
+
+NAME = "scripted"
+
+
+class ScriptedFields(Fields):
+    """A key that is of no use."""
+
+    key: SecretStr = SecretStr("a key")
+
+
+@dataclass
+class Script:
+    """What the provider says, and what it was asked.
+
+    begins: what `start` says (WAITING: a push); None: nothing, for ever. fails: what every call raises. right: codes
+    that are right, each once. gate: what `verify` waits for; slow: what `start` waits for. text: beside an answer.
+    """
+
+    begins: Outcome | None = Outcome.WAITING
+    enrolment: Enrolment = Enrolment.ENROLLED
+    fails: Exception | None = None
+    right: set[str] = field(default_factory=lambda: {"123456", "12345678"})
+    gate: trio.Event | None = None
+    slow: trio.Event | None = None
+    text: str = ""
+    again_s: float = 0.0
+    takes_codes: bool = True
+    started: list[Question] = field(default_factory=list)
+    verified: list[tuple[str, str]] = field(default_factory=list)
+    polled: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    looked_up: list[str] = field(default_factory=list)
+    closed: int = 0
+    _given: dict[str, Outcome] = field(default_factory=dict)
+    _news: trio.Event = field(default_factory=trio.Event)
+
+    async def attach(self, areas: Areas, *, timeout_s: int = 60, mode: Mode = Mode.ENFORCE) -> None:
+        """Set it as the provider of the domain, and switch the domain."""
+        areas.kinds[NAME] = provider(self)
+        areas.clock.pass_by(0.001)
+        await areas.providers.set(areas.domain, NAME, {}, timeout_s)
+        await areas.domains.set_mode([areas.domain], mode)
+
+    def answer(self, number: int, outcome: Outcome) -> None:
+        """The user answers the prompt of that number."""
+        self._given[self.started[number].challenge_id] = outcome
+        self._news.set()
+        self._news = trio.Event()
+
+    async def wait_for(self, handle: str) -> Outcome:
+        """The answer to a prompt, once it is given."""
+        while handle not in self._given:
+            await self._news.wait()
+        return self._given[handle]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anybody was prompted, or a code was checked."""
+        return bool(self.started or self.verified or self.polled)
+
+
+def provider(script: Script) -> type[Provider]:
+    """The class that plays a script."""
+
+    class Scripted:
+        """Says what the script says."""
+
+        name: ClassVar[str] = NAME
+        fields: ClassVar[type[Fields]] = ScriptedFields
+        asks_for_codes: ClassVar[bool] = script.takes_codes
+
+        def __init__(self, fields: Fields, host: Host) -> None:
+            assert isinstance(fields, ScriptedFields)
+
+        async def enrolled(self, user: str) -> Enrolment:
+            """As set."""
+            script.looked_up.append(user)
+            await trio.lowlevel.checkpoint()
+            _may_fail()
+            return script.enrolment
+
+        async def start(self, question: Question) -> Answer:
+            """Prompt."""
+            script.started.append(question)
+            _may_fail()
+            if script.begins is None:
+                await trio.sleep_forever()
+            if script.slow is not None:
+                await script.slow.wait()
+            assert script.begins is not None
+            return Answer(script.begins, question.challenge_id, script.text, again_s=script.again_s)
+
+        async def poll(self, handle: str) -> Answer:
+            """Wait for the user."""
+            script.polled.append(handle)
+            _may_fail()
+            return Answer(await script.wait_for(handle), handle)
+
+        async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+            """Check a code; a right one is spent."""
+            script.verified.append((code.text or "", handle))
+            if script.gate is not None:
+                await script.gate.wait()
+            _may_fail()
+            right = [each for each in script.right if code.matches(each)]
+            script.right.difference_update(right)
+            return Answer(Outcome.APPROVED if right else Outcome.WRONG_CODE, text=script.text)
+
+        async def cancel(self, handle: str) -> None:
+            """Noted."""
+            script.cancelled.append(handle)
+
+        async def aclose(self) -> None:
+            """Noted."""
+            script.closed += 1
+
+    def _may_fail() -> None:
+        if script.fails is not None:
+            raise script.fails
+
+    return Scripted
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what other tasks bring about."""
+    with trio.fail_after(10):
+        while not condition():
+            await trio.sleep(0.001)
+
+
+async def fall_back_to(areas: Areas, action: Fallback) -> None:
+    """The domain's fallbackAction, in enforce mode."""
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, action)
+
+
+def attached(areas: Areas) -> Attached:
+    """The domain's provider, which there is."""
+    found = areas.providers.of(areas.domain)
+    assert isinstance(found, Attached)
+    return found

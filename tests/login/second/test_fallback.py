@@ -1,0 +1,158 @@
+"""What the fallback covers, and what it never does."""
+
+import pytest
+
+from sallyport.domains.model import Fallback
+from sallyport.login.rules.model import RuleFields
+from sallyport.mfa.circuit import FAILURES
+from sallyport.mfa.model import Outcome, ProviderError
+from tests.areas import Areas
+from tests.login.conftest import Desk
+from tests.login.second.scripted import Script, attached, fall_back_to
+from tests.packets import pap
+
+BOTH = pytest.mark.parametrize("fallback", Fallback)
+
+
+async def ended(desk: Desk, typed: str = "hello") -> tuple[str, str, str, str, str]:
+    """Decision, applied, would have been, reason and factor."""
+    login = desk.login(pap("ann", typed))
+    decision = await desk.decide(login)
+    return decision.decision, decision.applied, decision.would_have_been, decision.reason, login.factor
+
+
+def verdict(fallback: Fallback) -> tuple[str, str, str]:
+    """What a login ends in that the fallback covers."""
+    word = "accept" if fallback is Fallback.ALLOW else "reject"
+    return word, word, ""
+
+
+@BOTH
+async def test_unreachable_then_open(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Five failures open the circuit, whose logins ask nobody; with a code behind the password it is the same."""
+    await fall_back_to(areas, fallback)
+    script.fails = ProviderError("away")
+    for number in range(FAILURES):
+        row = await ended(desk, "hello" if number % 2 else "hello123456")
+        assert row[:3] == verdict(fallback)
+        assert row[3].startswith("provider unreachable")
+        assert row[4] == "local+scripted"
+    asked = len(script.started) + len(script.verified)  # a look-up before a code is checked may have failed too
+    assert FAILURES - 2 <= asked <= FAILURES
+    assert await ended(desk) == (*verdict(fallback), "provider unreachable, circuit open", "local+scripted")
+    assert len(script.started) + len(script.verified) == asked
+    assert attached(areas).provider.is_open
+
+
+@BOTH
+async def test_any_exception_of_a_plug_in(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Is an unreachable provider."""
+    await fall_back_to(areas, fallback)
+    script.fails = KeyError("a plug-in's own")
+    assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
+
+
+@BOTH
+async def test_an_answer_that_makes_no_sense(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Is one too: `start` cannot say that a code is wrong."""
+    await fall_back_to(areas, fallback)
+    script.begins = Outcome.WRONG_CODE
+    assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
+
+
+@BOTH
+async def test_no_provider(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """At once."""
+    await fall_back_to(areas, fallback)
+    await areas.providers.delete(areas.domain)
+    assert await ended(desk) == (*verdict(fallback), "no provider", "local")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update mfa_providers set fields = x''",
+        "update mfa_providers set fields = substr(fields, 1, length(fields) - 1)",
+        "update mfa_providers set provider = 'totp'",
+        "update mfa_providers set provider = 'a plug-in that is gone'",
+    ],
+)
+async def test_unreadable(desk: Desk, areas: Areas, script: Script, fallback: Fallback, damage: str) -> None:
+    """An outage, and never another provider: also where the row names one that needs no settings."""
+    await fall_back_to(areas, fallback)
+    await areas.store.write(lambda tx: tx.execute(damage))
+    await areas.configuration.reload()
+    assert await ended(desk) == (*verdict(fallback), "provider configuration unreadable", "local")
+    assert await ended(desk, "hello123456") == ("reject", "reject", "", "wrong password", "local")
+    assert not script.disturbed
+    await script.attach(areas)
+    script.begins = Outcome.APPROVED
+    assert (await ended(desk))[1] == "accept"
+
+
+@BOTH
+async def test_another_master_key(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """What was sealed under another key is unreadable."""
+    await fall_back_to(areas, fallback)
+    other = Areas(areas.store, areas.clock, key=bytes(31) + b"\1")
+    row = await areas.store.read(lambda tx: tx.value(int, "select domain_id from mfa_providers"))
+    sealed = other.vault.seal(b"{}", f"mfa_providers/{row}/scripted")
+    await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = :f", f=sealed))
+    await areas.configuration.reload()
+    assert (await ended(desk))[3] == "provider configuration unreadable"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("begins", "typed", "reason"),
+    [
+        (Outcome.DENIED, "hello", "second factor denied"),
+        (Outcome.NOT_ENROLLED, "hello", "not enrolled"),
+        (Outcome.APPROVED, "hello000000", "wrong code"),
+        (Outcome.APPROVED, "wrong", "wrong password"),
+    ],
+)
+async def test_what_it_never_covers(
+    desk: Desk, areas: Areas, script: Script, fallback: Fallback, begins: Outcome, typed: str, reason: str
+) -> None:
+    """A wrong first factor, a denied or not enrolled second factor, a wrong code."""
+    await fall_back_to(areas, fallback)
+    script.begins = begins
+    factor = "local" if reason == "wrong password" else "local+scripted"
+    assert await ended(desk, typed) == ("reject", "reject", "", reason, factor)
+
+
+@BOTH
+async def test_a_block_is_a_block(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Also where nobody could be asked; and who is allowed is not asked."""
+    await fall_back_to(areas, fallback)
+    await areas.providers.delete(areas.domain)
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    assert (await ended(desk))[1:4] == ("reject", "", "blocked by rule")
+    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "allow"}))
+    assert await ended(desk) == ("accept", "accept", "", "", "local")
+    assert not script.disturbed
+
+
+ATTRIBUTES = {
+    "name": "r", "action": "mfa_required", "vlan": 20, "replyAttributes": [{"name": "Class", "value": "staff"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("begins", [Outcome.APPROVED, None])
+async def test_the_attributes_of_an_accept(desk: Desk, areas: Areas, script: Script, begins: Outcome | None) -> None:
+    """Class and VLAN are the same with a second factor, with none, and where the fallback lets in."""
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate(ATTRIBUTES))
+    (kept,) = areas.rules.all_of(areas.domain)
+    assert b"staff" in kept.attributes
+    await fall_back_to(areas, Fallback.ALLOW)
+    if begins is None:
+        script.fails = ProviderError("away")
+    else:
+        script.begins = begins
+    for action in ("mfa_required", "allow"):
+        await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": action}))
+        login = desk.login(pap("ann", "hello"))
+        assert (await desk.decide(login)).applied == "accept"
+        assert login.attributes == kept.attributes

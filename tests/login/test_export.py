@@ -1,0 +1,202 @@
+"""Events as a whole: every one once, oldest first, in pages, as of the moment when the export began."""
+
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.clock import SECOND, from_iso, iso
+from sallyport.base.command import JSON, Commands, Row, entries
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.domains.model import Domain
+from sallyport.login import commands as login_commands
+from sallyport.login import repo
+from sallyport.login.cli import ALL_COLUMNS, COLUMNS
+from sallyport.login.commands import PAGE
+from sallyport.login.journal import EVENT_COLUMNS
+from sallyport.login.model import EventEntry
+from sallyport.login.repo import FOREVER, EventQuery, Stretch
+from sallyport.login.service import Events
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Store, Tx, Value
+from tests.areas import SetClock, running_store
+
+START = 1_767_225_600 * SECOND
+DOMAIN = 7
+
+
+def corp(name_or_id: str) -> Domain:
+    """The one domain there is."""
+    if name_or_id not in {"corp", str(DOMAIN)}:
+        raise NotFound(f"no domain {name_or_id}")
+    return Domain(
+        id=DOMAIN,
+        tenant_id=1,
+        name="corp",
+        enforcement_mode="monitor",
+        fallback_action="deny",
+        first_factor="local",
+        status="active",
+        realms="",
+    )
+
+
+@dataclass
+class Log:
+    """Events in a store, and the commands that read them."""
+
+    path: Path
+    store: Store
+    commands: Commands
+
+    async def write(self, *moments: int, domain: int = DOMAIN, **fields: Value) -> None:
+        """Write events at so many microseconds after the start, named u0, u1 ... by them."""
+        values: dict[str, Value] = {
+            "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1, "device_name": "switch",
+            "station": "02-00", "method": "pap", "factor": "local", "decision": "accept", "applied_decision": "accept",
+            "would_have_been": "accept", "reason": "", "latency_us": 1234, "service_type": None, **fields,
+        }  # fmt: skip
+        rows = [
+            tuple({"at": START + at, "domain_id": domain, "user_name": f"u{at}", **values}[c] for c in EVENT_COLUMNS)
+            for at in moments
+        ]
+
+        def work(tx: Tx) -> None:
+            tx.insert("events", EVENT_COLUMNS, rows)
+
+        await self.store.write(work)
+
+    async def page(self, command: str = "event.export", **arguments: JSON) -> Row:
+        """One answer."""
+        answer = await self.commands.run(command, {"domain": "corp", **arguments})
+        assert isinstance(answer, dict)
+        return answer
+
+    async def users(self, command: str = "event.export", **arguments: JSON) -> list[str]:
+        """The users of all pages."""
+        users: list[str] = []
+        while True:
+            answer = await self.page(command, **arguments)
+            users += [str(each["user"]) for each in entries(answer["events"])]
+            if not answer["cursor"]:
+                return users
+            arguments |= {name: answer[name] for name in ("cursor", "last_id") if name in answer}
+
+
+@pytest.fixture
+async def events(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
+    """An empty log."""
+    path = tmp_path / "s.db"
+    async with running_store(path) as store:
+        yield Log(path, store, Commands([login_commands.commands(Events(store), corp, clock)]))
+
+
+@pytest.mark.parametrize("size", [1, 2, 6, 7, 20, 21])
+async def test_every_event_once_and_the_oldest_first(events: Log, size: int) -> None:
+    """By time, and by id where several came at once, however large the pages are."""
+    await events.write(*(number // 3 for number in range(10)))
+    await events.write(1, 1, 9, domain=99)
+    await events.write(*(number // 3 for number in range(10)))
+    whole = [f"u{number // 3}" for number in range(10) for _ in range(2)]
+    assert await events.users(limit=size) == sorted(whole)
+    ids = [each["eventId"] for each in entries((await events.page())["events"])]
+    assert ids == [1, 2, 3, 14, 15, 16, 4, 5, 6, 17, 18, 19, 7, 8, 9, 20, 21, 22, 10, 23]
+
+
+async def test_an_export_is_of_the_moment_when_it_began(events: Log) -> None:
+    """What is written while it runs is not in it, whichever time it has: not before, and not after the place."""
+    await events.write(10, 20, 30)
+    first = await events.page(limit=1)
+    await events.write(5, 15, 25, 35)
+    rest = await events.users(cursor=first["cursor"], last_id=first["last_id"], limit=1)
+    assert rest == ["u20", "u30"]
+    assert await events.users(limit=2) == ["u5", "u10", "u15", "u20", "u25", "u30", "u35"]
+
+
+async def test_what_retention_takes_does_not_disturb(events: Log) -> None:
+    """Where events go while they are exported, those behind them still come, each once."""
+    await events.write(*range(10))
+    first = await events.page(limit=3)
+    await events.store.write(lambda tx: tx.execute("delete from events where id <= 5"))
+    rest = await events.users(cursor=first["cursor"], last_id=first["last_id"], limit=3)
+    assert rest == ["u5", "u6", "u7", "u8", "u9"]
+
+
+@pytest.mark.parametrize("command", ["event.export", "event.list"])
+async def test_a_stretch_of_time(events: Log, command: str) -> None:
+    """From the first moment up to, and without, the last, on every page; times without a zone are UTC."""
+    await events.write(*(number * SECOND for number in range(10)))
+    span: dict[str, JSON] = {"from": "2026-01-01T00:00:02", "to": "2026-01-01T01:00:07+01:00"}
+    users = await events.users(command, limit=2, **span)
+    assert sorted(users) == [f"u{number * SECOND}" for number in range(2, 7)]
+    assert await events.users(command, **{"from": "2026-01-02"}) == []
+    assert await events.users(command, to="0001-01-01") == []
+    assert len(await events.users(command, limit=3, **{"from": "0001-01-01", "to": "9999-12-31"})) == 10
+
+
+async def test_a_list_is_newest_first(events: Log) -> None:
+    """Page after page, with a search or without; it does not shift while events come."""
+    await events.write(*range(10))
+    await events.write(20, 21, device_name="GATE")
+    first = await events.page("event.list", limit=5)
+    await events.write(30)
+    assert await events.users("event.list", limit=5, cursor=first["cursor"]) == [f"u{n}" for n in reversed(range(7))]
+    assert await events.users("event.list", limit=1, search="gate") == ["u21", "u20"]
+
+
+async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
+    """The names of GetAuthLog, in its order; the columns of the command line are among them."""
+    await events.write(1_500_000, reason="wrong password", user_name="=ann")
+    (event,) = entries((await events.page())["events"])
+    assert list(event) == list(ALL_COLUMNS) == list(EventEntry.model_fields)
+    assert set(COLUMNS) <= set(ALL_COLUMNS)
+    assert EventEntry.model_validate(event).model_dump() == event
+    assert event | {"eventId": 1, "time": "2026-01-01T00:00:01.500000Z", "user": "=ann", "latencyMs": 1.234} == event
+    assert (event["domain"], event["reason"], event["wouldHaveBeen"]) == ("corp", "wrong password", "accept")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"from": "hunter2"}, "invalid from"), ({"to": "2026-13-01"}, "invalid to"), ({"to": True}, "invalid to"),
+        ({"cursor": "hunter2"}, "invalid cursor"), ({"limit": 0}, "invalid limit"), ({"pages": 1}, "invalid pages"),
+        ({"limit": PAGE + 1}, "invalid limit"),
+    ],
+)  # fmt: skip
+async def test_malformed_questions(events: Log, arguments: dict[str, JSON], text: str) -> None:
+    """The argument is named, and its value is not repeated."""
+    for command in ("event.list", "event.export"):
+        with pytest.raises(Invalid, match=f"^{text}$"):
+            await events.page(command, **arguments)
+        with pytest.raises(NotFound):
+            await events.page(command, domain="nowhere")
+
+
+async def test_far_places_are_found_at_once(events: Log) -> None:
+    """No page walks through those before it: one in the middle of the log is as little work as one at its end."""
+    many = 20_000
+    await events.write(*range(many))
+
+    def steps(page: EventQuery | Stretch) -> int:
+        """Instructions of the engine, in hundreds."""
+        counted: list[int] = []
+        with closing(open_connection(events.path, read_only=True)) as connection:
+            connection.set_progress_handler(lambda: counted.append(1), 100)
+            tx = SqliteTx(connection)
+            found = repo.oldest(tx, page) if isinstance(page, Stretch) else repo.newest(tx, page)
+        assert len(found) == 10
+        return len(counted)
+
+    first, middle, last = ((START + at, at + 1) for at in (10, many // 2, many - 10))
+    assert steps(Stretch(DOMAIN, many, after=middle, limit=10)) <= 2 * steps(
+        Stretch(DOMAIN, many, after=first, limit=10)
+    )
+    assert steps(EventQuery(DOMAIN, before=middle)) <= 2 * steps(EventQuery(DOMAIN, before=last))
+
+
+def test_times_are_read_as_they_are_written() -> None:
+    """The time of an event, given to --from, names its microsecond."""
+    assert from_iso(iso(START + 1)) == START + 1
+    assert from_iso("9999-12-31T23:59:59.999999Z") < FOREVER

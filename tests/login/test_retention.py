@@ -1,0 +1,353 @@
+"""Retention: what is deleted, when, in what portions, and what it leaves as it was."""
+
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import StoreError
+from sallyport.login import repo
+from sallyport.login.journal import ACCOUNTING_COLUMNS, EVENT_COLUMNS
+from sallyport.login.repo import ACCOUNTING, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
+from sallyport.login.retention import CHUNK, DAY, PAUSE_S, Retention
+from sallyport.login.service import Events
+from sallyport.metrics import LoginMetrics
+from sallyport.store import counters
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Done, Store, T, Tx, Value, Work
+from tests.areas import SetClock, running_store
+
+DOMAIN = 7
+DAYS = 90
+ROOM = 1 << 40
+OLD, NEW = 100 * DAY, 10 * DAY
+BODY = b"x" * 120
+
+
+@dataclass
+class Watched:
+    """A store that notes its writes, and fails where it is told to. writes: (rows deleted, moment)."""
+
+    inner: Store
+    writes: list[tuple[object, float]] = field(default_factory=list)
+    fails_at: int | None = None
+
+    async def read(self, work: Work[T]) -> T:
+        """As it is."""
+        return await self.inner.read(work)
+
+    async def search(self, work: Work[T]) -> T:
+        """As it is."""
+        return await self.inner.search(work)
+
+    async def write(self, work: Work[T]) -> T:
+        """Done, unless it is the one to fail."""
+        if self.fails_at == len(self.writes):
+            self.fails_at = None
+            raise StoreError("the disk is gone")
+        result = await self.inner.write(work)
+        self.writes.append((result, trio.current_time()))
+        return result
+
+    def submit(self, work: Work[T], done: Done[T]) -> None:
+        """As it is."""
+        self.inner.submit(work, done)
+
+
+@dataclass
+class Log:
+    """Events and accounting records of any age, and a retention over them."""
+
+    path: Path
+    store: Watched
+    clock: SetClock
+    metrics: LoginMetrics
+    registry: CollectorRegistry
+
+    async def events(self, ages: list[int], domain: int = DOMAIN, user: str = "ann") -> None:
+        """Write events, each so many microseconds old."""
+        fixed = ("192.0.2.1", "10.0.0.1", 1, "switch", "", "pap", "local", "accept", "accept", "", "", 0, None)
+        rows: list[tuple[Value, ...]] = [(self.clock() - age, domain, user, *fixed) for age in ages]
+
+        def work(tx: Tx) -> None:
+            tx.insert("events", EVENT_COLUMNS, rows)
+            counters.add(tx, domain, COUNTER, len(rows))
+
+        await self.store.inner.write(work)
+
+    async def accounting(self, ages: list[int]) -> None:
+        """Write accounting records, each so many microseconds old."""
+        now = self.clock()
+        rows: list[tuple[Value, ...]] = [(now - age, DOMAIN, 1, 1, b"s", "ann", "", BODY) for age in ages]
+        await self.store.inner.write(lambda tx: tx.insert("accounting_records", ACCOUNTING_COLUMNS, rows))
+
+    def retention(self, days: int = DAYS, limit: int = ROOM) -> Retention:
+        """A retention at the tests' time."""
+        return Retention(self.store, self.metrics, days=days, limit=limit, clock=self.clock, every_s=0.01)
+
+    async def count(self, table: Kept = EVENTS, domain: int = DOMAIN) -> int:
+        """Rows of a domain; of events they are the kept total as well."""
+        sql = f"select count(*) from {table.name} where domain_id = :d"  # noqa: S608
+
+        def both(tx: Tx) -> tuple[int, int]:
+            return tx.value(int, sql, d=domain) or 0, counters.total(tx, domain, table.counter)
+
+        found, total = await self.store.read(both)
+        assert not table.counter or total == found
+        return found
+
+    async def octets(self) -> int:
+        """What both tables take, as retention sees it."""
+        return await self.store.read(lambda tx: repo.held(tx, EVENTS).octets + repo.held(tx, ACCOUNTING).octets)
+
+    def purged(self, table: str, reason: str) -> float:
+        """The metric."""
+        labels = {"table": table, "reason": reason}
+        return self.registry.get_sample_value("sallyport_events_purged_total", labels) or 0.0
+
+
+@pytest.fixture
+async def journal(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
+    """An empty log."""
+    registry = CollectorRegistry()
+    path = tmp_path / "s.db"
+    async with running_store(path) as store:
+        yield Log(path, Watched(store), clock, LoginMetrics(registry), registry)
+
+
+async def test_what_is_older_goes(journal: Log) -> None:
+    """Events and accounting records from before the time, of every domain, also of none; with them the kept totals."""
+    for domain in (DOMAIN, 99, 0):
+        await journal.events([OLD, OLD, NEW], domain)
+    await journal.accounting([OLD, NEW])
+    await journal.retention().purge()
+    assert [await journal.count(domain=domain) for domain in (DOMAIN, 99, 0)] == [1, 1, 1]
+    assert await journal.count(ACCOUNTING) == 1
+    assert (journal.purged("events", "age"), journal.purged("accounting_records", "age")) == (6, 1)
+    assert journal.purged("events", "size") == 0
+
+
+async def sessions(journal: Log, ends: list[int | None]) -> None:
+    """Write sessions that ended so many microseconds ago, or go on."""
+    now = journal.clock()
+    columns = (
+        "domain_id", "device_id", "acct_session_id", "newest", "session_time", "input_octets", "output_octets",
+        "input_packets", "output_packets", "started", "first_seen", "updated", "stopped", "state", "records", "recent",
+        "follows",
+    )  # fmt: skip
+    first = now - 200 * DAY
+    rows: list[tuple[Value, ...]] = [
+        (DOMAIN, 1, b"%d" % number, 0, 0, 0, 0, 0, 0, first, first, now, None if end is None else now - end,
+         "live" if end is None else "stopped", 1, b"", 0)
+        for number, end in enumerate(ends)
+    ]  # fmt: skip
+
+    def work(tx: Tx) -> None:
+        tx.insert("sessions", columns, rows)
+        counters.add(tx, DOMAIN, "sessions.live", sum(end is None for end in ends))
+        counters.add(tx, DOMAIN, "sessions.stopped", sum(end is not None for end in ends))
+
+    await journal.store.inner.write(work)
+
+
+async def session_totals(journal: Log) -> tuple[int, int, int]:
+    """Sessions in all, and the kept totals of live and stopped ones."""
+
+    def work(tx: Tx) -> tuple[int, int, int]:
+        count = tx.value(int, "select count(*) from sessions") or 0
+        live, stopped = (counters.total(tx, DOMAIN, f"sessions.{state}") for state in ("live", "stopped"))
+        return count, live, stopped
+
+    return await journal.store.read(work)
+
+
+async def test_past_sessions_go(journal: Log) -> None:
+    """So long after their end; a live one stays, however long ago it began."""
+    await sessions(journal, [OLD, None, NEW, OLD, None])
+    await journal.retention().purge()
+    assert await session_totals(journal) == (3, 2, 1)
+    assert journal.purged("sessions", "age") == 2
+
+
+async def test_sessions_share_the_limit(journal: Log) -> None:
+    """Where there is too much, those that began first go first, and the totals with them."""
+    await sessions(journal, [None, *[NEW] * 9])
+    await journal.events([NEW])
+    held = await journal.store.read(lambda tx: repo.held(tx, SESSIONS))
+    await journal.retention(limit=await journal.octets() + held.octets - 3 * held.row_octets).purge()
+    assert await session_totals(journal) == (7, 0, 7)
+    assert (await journal.count(), journal.purged("sessions", "size")) == (1, 3)
+
+
+async def test_the_time_is_the_setting(journal: Log, clock: SetClock) -> None:
+    """An event stays for so many days and not a microsecond longer."""
+    await journal.events([0])
+    retention = journal.retention(days=7)
+    clock.pass_by(7 * 86_400)
+    await retention.purge()
+    assert await journal.count() == 1
+    clock.now += 1
+    await retention.purge()
+    assert await journal.count() == 0
+
+
+async def test_what_a_wrong_clock_wrote_goes_by_its_time(journal: Log) -> None:
+    """The order in which events were written does not matter: the late one stays, the old one behind it goes."""
+    await journal.events([NEW, OLD, NEW, OLD])
+    await journal.retention().purge()
+    rows, _ = await Events(journal.store).page(EventQuery(DOMAIN))
+    assert [row.id for row in rows] == [3, 1]
+
+
+async def test_it_goes_in_portions_with_pauses(journal: Log) -> None:
+    """No transaction deletes more than a chunk, and between two the writer is everybody else's."""
+    await journal.events([OLD] * (2 * CHUNK + 1))
+    await journal.retention().purge()
+    counts, moments = zip(*journal.store.writes, strict=True)
+    assert counts == (CHUNK, CHUNK, 1)
+    assert all(later - earlier >= PAUSE_S for earlier, later in pairwise(moments))
+
+
+async def test_nothing_due_writes_nothing(journal: Log) -> None:
+    """Where nothing is old and there is room, the writer is not asked at all."""
+    await journal.events([NEW] * 3)
+    await journal.accounting([NEW])
+    await journal.retention().purge()
+    assert journal.store.writes == []
+
+
+async def test_a_purge_that_breaks_off_loses_nothing(journal: Log) -> None:
+    """What was deleted until then stays deleted, the totals say so, and the next purge does the rest."""
+    await journal.events([OLD] * (2 * CHUNK) + [NEW])
+    journal.store.fails_at = 1
+    retention = journal.retention()
+    with pytest.raises(StoreError):
+        await retention.purge()
+    assert await journal.count() == CHUNK + 1
+    await retention.purge()
+    assert await journal.count() == 1
+    assert journal.purged("events", "age") == 2 * CHUNK
+
+
+async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClock) -> None:
+    """A purge that failed is told in the log and tried again, and so on for as long as the service runs."""
+    await journal.events([OLD, NEW])
+    journal.store.fails_at = 0
+
+    async def until(count: int) -> None:
+        with trio.fail_after(10):
+            while await journal.count() != count:
+                await trio.sleep(0.01)
+
+    with capture_logs() as told:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(journal.retention().run)
+            await until(1)
+            clock.now += 200 * DAY
+            await until(0)
+            nursery.cancel_scope.cancel()
+    assert [each["event"] for each in told] == ["old events could not be deleted"]
+
+
+async def test_over_the_limit_the_first_written_go(journal: Log) -> None:
+    """As many as bring the rest under the limit, whosever they are; the newest stay, and totals are right."""
+    for number in range(4):
+        await journal.events([(4 - number) * DAY] * 300, user=f"u{number}")
+        await journal.events([(4 - number) * DAY] * 300, 99, user=f"u{number}")
+    limit = await journal.octets() * 3 // 8
+    await journal.retention(limit=limit).purge()
+    assert 0 <= limit - await journal.octets() < 1000
+    assert [await journal.count(domain=domain) for domain in (DOMAIN, 99)] == [300, 600]
+    rows, _ = await Events(journal.store).page(EventQuery(DOMAIN, limit=700))
+    assert {row.user_name for row in rows} == {"u3"}
+    assert journal.purged("events", "size") == 1500
+
+
+async def test_accounting_shares_the_limit(journal: Log) -> None:
+    """Of events and accounting records those go first that were written first."""
+    await journal.accounting([5 * DAY] * 50)
+    await journal.events([4 * DAY] * 50)
+    await journal.accounting([3 * DAY] * 50)
+    total = await journal.octets()
+    await journal.retention(limit=total - 10).purge()
+    assert (await journal.count(), await journal.count(ACCOUNTING)) == (50, 99)
+    row = (await journal.store.read(lambda tx: repo.held(tx, ACCOUNTING))).row_octets
+    await journal.retention(limit=total - 50 * row).purge()
+    assert (await journal.count(), await journal.count(ACCOUNTING)) == (50, 50)
+    await journal.retention(limit=total - 50 * row - 10).purge()
+    assert (await journal.count(), await journal.count(ACCOUNTING)) == (49, 50)
+
+
+async def test_the_limit_is_told_once(journal: Log) -> None:
+    """A log that is always full does not fill the service's log too; one that was calm for a while is told again."""
+    await journal.events([DAY] * 100)
+    limit = await journal.octets()
+    retention = journal.retention(limit=limit)
+    with capture_logs() as told:
+        await retention.purge()
+        assert told == []
+        for _ in range(3):
+            await journal.events([DAY] * 10)
+            await retention.purge()
+        assert [(each["log_level"], each["event_limit_mib"]) for each in told] == [("warning", 0)]
+        await journal.store.inner.write(lambda tx: repo.delete_first(tx, EVENTS, 50))
+        await retention.purge()
+        await journal.events([DAY] * 60)
+        await retention.purge()
+    assert len(told) == 2
+
+
+async def test_a_gap_in_the_ids_heals(journal: Log) -> None:
+    """Where one row was left behind by a wrong clock, all the ids after it count as rows only until it is gone."""
+    await journal.events([-DAY] + [OLD] * 1000 + [NEW] * 20)
+    await journal.retention(limit=20_000).purge()
+    assert await journal.count() == 20
+    assert await journal.octets() < 20_000
+
+
+@pytest.mark.parametrize(("table", "tolerance"), [(EVENTS, 0.1), (ACCOUNTING, 0.1)], ids=["events", "accounting"])
+async def test_the_estimate_is_near_the_truth(journal: Log, table: Kept, tolerance: float) -> None:
+    """What retention thinks that rows and their index take is what the database's pages hold."""
+    ages = [number * SECOND for number in reversed(range(20_000))]
+    await (journal.events(ages, user="a-name-of-20-letters") if table is EVENTS else journal.accounting(ages))
+
+    def work(tx: Tx) -> tuple[int, int]:
+        pages = f"select sum(pgsize) from dbstat where name in ('{table.name}', '{table.name}_order')"  # noqa: S608
+        return repo.held(tx, table).octets, tx.value(int, pages) or 0
+
+    estimate, truth = await journal.store.read(work)
+    assert estimate == pytest.approx(truth, rel=tolerance)
+
+
+@pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
+async def test_events_cannot_be_changed(journal: Log, table: Kept) -> None:
+    """The store refuses to alter what was recorded, whoever tries."""
+    await journal.events([NEW])
+    await journal.accounting([NEW])
+    with pytest.raises(StoreError, match="append-only"):
+        await journal.store.inner.write(lambda tx: tx.execute(f"update {table.name} set user_name = 'bob'"))  # noqa: S608
+
+
+@pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
+async def test_no_purge_walks_through_the_log(journal: Log, table: Kept) -> None:
+    """What is due is found by index or by id: no statement that finds or deletes it scans a table or sorts it."""
+    await journal.events([OLD, NEW])
+    await journal.accounting([OLD, NEW])
+    statements: list[str] = []
+    with closing(open_connection(journal.path)) as connection:
+        connection.set_trace_callback(statements.append)
+        tx = SqliteTx(connection)
+        assert repo.domains_with_older(tx, table, journal.clock() - NEW) == [DOMAIN]
+        assert repo.delete_older(tx, table, DOMAIN, journal.clock() - NEW, CHUNK) == 1
+        assert repo.delete_first(tx, table, CHUNK) == 1
+        connection.set_trace_callback(None)
+        plans = [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
+    assert [plan for plan in plans if f"SEARCH {table.name}" in plan]
+    assert not [plan for plan in plans if f"SCAN {table.name}" in plan or "TEMP B-TREE" in plan]

@@ -1,0 +1,163 @@
+"""The other ends of our providers, for the contract and for each provider's own tests."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, TypeVar
+
+from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
+from sallyport.mfa.duo import Duo
+from sallyport.mfa.model import Host, Provider
+from sallyport.mfa.okta import Okta
+from sallyport.mfa.radius import Radius
+from sallyport.mfa.totp import Totp, hotp, seed_octets, step_at
+from sallyport.mfa.webhook import Webhook
+from tests.areas import SetClock
+from tests.mfa import duo_server, hook_server, okta_server, radius_server
+from tests.mfa.duo_server import DuoServer
+from tests.mfa.hook_server import HookServer
+from tests.mfa.host import USER, MemorySeeds, make_host
+from tests.mfa.okta_server import OktaServer
+from tests.mfa.radius_server import RadiusServer, radius_serving
+from tests.mfa.web import serving
+
+ServerT = TypeVar("ServerT", DuoServer, OktaServer, HookServer)
+
+
+@dataclass
+class HttpBench(Generic[ServerT]):
+    """A provider over HTTP."""
+
+    provider: type[Provider]
+    fields: Mapping[str, object]
+    secrets: Sequence[str]
+    right_code: str
+    server: ServerT
+    host: Host = field(default_factory=make_host)
+    failures: frozenset[Behaviour] = HTTP_FAILURES
+    user: str = USER
+
+    @property
+    def prompts(self) -> int:
+        """How many people were disturbed."""
+        return self.server.prompts
+
+    @property
+    def requests(self) -> int:
+        """How many questions were asked."""
+        return self.server.web.requests
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Do so from now on."""
+        self.server.web.behave(behaviour)
+
+    def make(self) -> Provider:
+        """The provider, ready to be asked."""
+        return self.provider(self.provider.fields.model_validate(self.fields), self.host)
+
+
+@asynccontextmanager
+async def duo_bench() -> AsyncIterator[HttpBench[DuoServer]]:
+    """Duo."""
+    server = DuoServer()
+    async with serving(server) as server.web:
+        fields = {"ikey": duo_server.IKEY, "skey": duo_server.SKEY, "host": f"127.0.0.1:{server.web.port}"}
+        yield HttpBench(Duo, fields, [duo_server.SKEY], duo_server.CODE, server)
+
+
+@asynccontextmanager
+async def okta_bench() -> AsyncIterator[HttpBench[OktaServer]]:
+    """Okta."""
+    server = OktaServer()
+    async with serving(server) as server.web:
+        fields = {"domain": f"127.0.0.1:{server.web.port}", "apiToken": okta_server.TOKEN}
+        yield HttpBench(Okta, fields, [okta_server.TOKEN], okta_server.CODE, server)
+
+
+@asynccontextmanager
+async def hook_bench() -> AsyncIterator[HttpBench[HookServer]]:
+    """A webhook."""
+    server = HookServer()
+    async with serving(server) as server.web:
+        fields = {"url": f"http://127.0.0.1:{server.web.port}/hook", "secret": hook_server.SECRET}
+        yield HttpBench(Webhook, fields, [hook_server.SECRET], "", server)
+
+
+class HastyRadius(Radius):
+    """Does not wait as long."""
+
+    tries_s: ClassVar[tuple[float, ...]] = (0.1, 0.1, 0.1)
+
+
+@dataclass
+class RadiusBench:
+    """Another RADIUS server."""
+
+    server: RadiusServer
+    fields: Mapping[str, object]
+    provider: type[Provider] = HastyRadius
+    secrets: Sequence[str] = (radius_server.SECRET,)
+    right_code: str = radius_server.CODE
+    host: Host = field(default_factory=make_host)
+    failures: frozenset[Behaviour] = frozenset({Behaviour.SILENT, Behaviour.NO_PROTOCOL})
+    user: str = USER
+    prompts: int = 0
+
+    @property
+    def requests(self) -> int:
+        """How many packets came."""
+        return self.server.requests
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Do so from now on."""
+        self.server.behave(behaviour)
+
+    def make(self) -> Provider:
+        """The provider, ready to be asked."""
+        return self.provider(self.provider.fields.model_validate(self.fields), self.host)
+
+
+@asynccontextmanager
+async def radius_bench() -> AsyncIterator[RadiusBench]:
+    """Another RADIUS server."""
+    async with radius_serving() as server:
+        yield RadiusBench(server, {"host": "127.0.0.1", "port": server.port, "secret": radius_server.SECRET})
+
+
+SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+
+
+class TotpBench:
+    """One user with a seed; the other end is the user's app."""
+
+    provider: type[Provider] = Totp
+    secrets: Sequence[str] = ()
+    failures: frozenset[Behaviour] = frozenset()
+    user = USER
+    prompts = 0
+    requests = 0
+
+    def __init__(self) -> None:
+        self.fields: Mapping[str, object] = {}
+        self.clock = SetClock()
+        self.seeds = MemorySeeds({USER: SEED})
+        self.host = make_host(seeds=self.seeds, clock=self.clock)
+        self.behaviour = Behaviour.APPROVE
+
+    @property
+    def right_code(self) -> str:
+        """What the app shows; some other code from a user who does not have it."""
+        late = 100 if self.behaviour is Behaviour.DENY else 0
+        return self.code(late)
+
+    def code(self, steps: int = 0) -> str:
+        """What the app shows so many steps from now."""
+        return hotp(seed_octets(SEED), step_at(self.clock()) + steps)
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Do so from now on."""
+        self.behaviour = behaviour
+
+    def make(self) -> Totp:
+        """The provider, ready to be asked."""
+        return Totp(Totp.fields.model_validate({}), self.host)

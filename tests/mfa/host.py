@@ -1,0 +1,39 @@
+"""What a provider is lent in tests: seeds in memory, HTTP to loopback, a clock that stands still."""
+
+from dataclasses import dataclass, field
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.mfa.http import HttpFactory
+from sallyport.mfa.model import Host, Question
+
+USER = "ann.o'neill+x@corp.example"
+"""A user whose name has to be quoted in every way."""
+
+
+@dataclass
+class MemorySeeds:
+    """Seeds by user, and the last step that each has spent."""
+
+    seeds: dict[str, str] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
+
+    async def seed(self, domain_id: int, user: str) -> str | None:
+        """The user's seed."""
+        return self.seeds.get(user)
+
+    async def spend(self, domain_id: int, user: str, step: int) -> bool:
+        """Keep the step unless it, or a later one, is spent."""
+        if step <= self.spent.get(user, -1):
+            return False
+        self.spent[user] = step
+        return True
+
+
+def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
+    """A host of domain 1, corp."""
+    return Host(1, "corp", http or HttpFactory(egress=None), seeds or MemorySeeds(), clock)
+
+
+def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:
+    """A login at a switch."""
+    return Question(challenge_id, 1, "corp", user, "switch-7", "192.0.2.7", "00-11-22-33-44-55", now_us() + 60_000_000)

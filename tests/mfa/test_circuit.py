@@ -1,0 +1,344 @@
+"""What stands before a provider: deadlines, the circuit, rests, and how long users take."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+import structlog
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from sallyport.base.errors import StoreError
+from sallyport.mfa.circuit import FAILURES, OPEN_S, Guarded
+from sallyport.mfa.contract import Behaviour
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Outcome, ProviderError, Question
+from tests.mfa.benches import hook_bench
+from tests.mfa.host import question
+
+Act = Callable[[], Awaitable[object]]
+APPROVED = Answer(Outcome.APPROVED)
+WAITING = Answer(Outcome.WAITING, handle="h1")
+DEADLINE_S = 10.0
+
+
+class Scripted:
+    """A provider that does what it is told: an answer is given, an exception raised, a function called."""
+
+    name: ClassVar[str] = "scripted"
+    fields: ClassVar[type[Fields]] = Fields
+    asks_for_codes: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.next: object = APPROVED
+        self.calls = 0
+
+    async def _act(self) -> object:
+        self.calls += 1
+        if isinstance(self.next, BaseException):
+            raise self.next
+        return await self.next() if callable(self.next) else self.next
+
+    async def enrolled(self, user: str) -> object:
+        """As told."""
+        return await self._act()
+
+    async def start(self, question: Question) -> object:
+        """As told."""
+        return await self._act()
+
+    async def poll(self, handle: str) -> object:
+        """As told."""
+        return await self._act()
+
+    async def verify(self, question: Question, code: Code, handle: str) -> object:
+        """As told."""
+        return await self._act()
+
+    async def cancel(self, handle: str) -> None:
+        """As told."""
+        await self._act()
+
+    async def aclose(self) -> None:
+        """As told."""
+        await self._act()
+
+
+@dataclass
+class Counted:
+    """What a meter was told."""
+
+    results: list[tuple[str, str]] = field(default_factory=list)
+    circuits: list[bool] = field(default_factory=list)
+
+    def called(self, provider: str, call: str, result: str, seconds: float) -> None:
+        """Keep it."""
+        assert provider == "scripted"
+        assert seconds >= 0
+        self.results.append((call, result))
+
+    def circuit(self, provider: str, *, is_open: bool) -> None:
+        """Keep it."""
+        self.circuits.append(is_open)
+
+
+class Stand:
+    """A guarded provider on trio's clock, which jumps."""
+
+    def __init__(self) -> None:
+        self.provider = Scripted()
+        self.meter = Counted()
+        self.guarded = Guarded(self.provider, meter=self.meter, now=trio.current_time)
+
+    async def start(self, does: object = APPROVED) -> Answer:
+        """One call."""
+        self.provider.next = does
+        return await self.guarded.start(question(), deadline_s=DEADLINE_S)
+
+    async def fails(self, does: object = None, match: str | None = None) -> ProviderError:
+        """One call that fails."""
+        with pytest.raises(ProviderError, match=match) as failure:
+            await self.start(does or ProviderError("away"))
+        return failure.value
+
+    async def open(self) -> None:
+        """As many failures as open the circuit."""
+        for _ in range(FAILURES):
+            await self.fails()
+
+
+@pytest.fixture
+async def stand() -> Stand:
+    """A guarded provider. The clock is pytest-trio's, which jumps for tests that ask for it themselves."""
+    return Stand()
+
+
+async def test_passes_through(stand: Stand, autojump_clock: MockClock) -> None:
+    """While the circuit is closed every call gives what the provider gives."""
+    assert await stand.start() is APPROVED
+    assert await stand.guarded.poll("h", deadline_s=1) is APPROVED
+    assert await stand.guarded.verify(question(), Code("1"), "", deadline_s=1) is APPROVED
+    stand.provider.next = Enrolment.ENROLLED
+    assert await stand.guarded.enrolled("ann", deadline_s=1) is Enrolment.ENROLLED
+    stand.provider.next = None
+    await stand.guarded.cancel("h", deadline_s=1)
+    calls = ["start", "poll", "verify", "enrolled", "cancel"]
+    assert stand.meter.results == [(call, "ok") for call in calls]
+
+
+async def test_opens_after_five_in_a_row(stand: Stand, autojump_clock: MockClock) -> None:
+    """Four failures and a success are nothing; five open the circuit, and then nobody is asked."""
+    for _ in range(FAILURES - 1):
+        await stand.fails()
+    await stand.start()
+    await stand.open()
+    assert stand.guarded.is_open
+    asked = stand.provider.calls
+    await stand.fails(APPROVED, "circuit open")
+    assert stand.provider.calls == asked
+    assert stand.meter.results[-1] == ("start", "refused")
+    assert stand.meter.circuits == [True]
+
+
+async def test_half_open_lets_one_through(stand: Stand, autojump_clock: MockClock) -> None:
+    """After thirty seconds one call is let through and the others still fail; its success closes the circuit."""
+    await stand.open()
+    await trio.sleep(OPEN_S - 0.1)
+    await stand.fails(APPROVED, "circuit open")
+    await trio.sleep(0.2)
+
+    async def slowly() -> Answer:
+        await trio.sleep(1)
+        return APPROVED
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stand.start, slowly)
+        await wait_all_tasks_blocked()
+        await stand.fails(slowly, "circuit open")
+    assert not stand.guarded.is_open
+    assert await stand.start() is APPROVED
+    assert stand.meter.circuits == [True, False]
+
+
+async def test_a_failed_try_opens_it_again(stand: Stand, autojump_clock: MockClock) -> None:
+    """A half open circuit whose call fails stays open for another thirty seconds."""
+    await stand.open()
+    for _ in range(3):
+        await trio.sleep(OPEN_S + 0.1)
+        await stand.fails(match="away")
+        await stand.fails(APPROVED, "circuit open")
+    await trio.sleep(OPEN_S + 0.1)
+    assert await stand.start() is APPROVED
+
+
+async def test_a_cancelled_try_leaves_it_half_open(stand: Stand, autojump_clock: MockClock) -> None:
+    """A login that gives up while its call tries the circuit takes nothing along: the next call tries."""
+    await stand.open()
+    await trio.sleep(OPEN_S + 0.1)
+    with trio.move_on_after(1):
+        await stand.start(trio.sleep_forever)
+    assert stand.guarded.is_open
+    assert await stand.start() is APPROVED
+
+
+async def test_late_failures_do_not_prolong_it(stand: Stand, autojump_clock: MockClock) -> None:
+    """Calls from before it opened may fail afterwards; the thirty seconds count from the opening."""
+
+    async def fails_late() -> Answer:
+        await trio.sleep(9)
+        raise ProviderError("away")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stand.fails, fails_late)
+        await wait_all_tasks_blocked()
+        await stand.open()
+    await trio.sleep(OPEN_S - 8.9)
+    assert await stand.start() is APPROVED
+
+
+async def test_deadline(stand: Stand, autojump_clock: MockClock) -> None:
+    """A call over its deadline is a failure that counts."""
+    for _ in range(FAILURES):
+        before = trio.current_time()
+        await stand.fails(trio.sleep_forever, "no answer within 10 s")
+        assert trio.current_time() - before == pytest.approx(DEADLINE_S)
+    assert stand.guarded.is_open
+    assert stand.meter.results[-1] == ("start", "timeout")
+
+
+async def test_cancelling_counts_nothing(stand: Stand, autojump_clock: MockClock) -> None:
+    """A login that is over before the provider answered says nothing about the provider."""
+    for _ in range(FAILURES + 1):
+        with trio.move_on_after(1):
+            await stand.start(trio.sleep_forever)
+    assert not stand.guarded.is_open
+    assert stand.meter.results == []
+
+
+async def test_unexpected_exceptions(stand: Stand, autojump_clock: MockClock) -> None:
+    """Whatever a provider raises is a ProviderError; the log says where, and not what, since that may be a secret."""
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(FAILURES):
+            await stand.fails(ZeroDivisionError("the skey is hunter2"), "unexpectedly")
+        await stand.fails(match="circuit open")
+    assert [entry["error"] for entry in logs] == ["ZeroDivisionError"] * FAILURES
+    assert "hunter2" not in str(logs)
+    assert logs[0]["at"].startswith("test_circuit.py:")
+    failure = (await stand.fails()).__cause__
+    assert failure is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, True, "approved", Outcome.APPROVED, Answer(Outcome.WRONG_CODE), Answer(Outcome.WAITING, handle="x" * 4001)],
+)
+async def test_answers_that_make_no_sense(stand: Stand, autojump_clock: MockClock, answer: object) -> None:
+    """An answer that the question does not have, or that the store could not keep, is a failure."""
+
+    async def give() -> object:
+        return answer
+
+    await stand.fails(give, "makes no sense")
+
+
+async def test_a_failing_store_is_not_the_provider(stand: Stand, autojump_clock: MockClock) -> None:
+    """StoreError comes through as it is and opens nothing: nobody may be let in by fallbackAction for it."""
+    for _ in range(FAILURES + 1):
+        with pytest.raises(StoreError):
+            await stand.start(StoreError("full"))
+    assert not stand.guarded.is_open
+
+
+async def test_busy_provider_is_left_alone(stand: Stand, autojump_clock: MockClock) -> None:
+    """After a 429 nobody asks for as long as the provider said; that is neither failure nor success."""
+    await stand.fails(ProviderError("busy", retry_after_s=17.0))
+    await trio.sleep(16)
+    refused = await stand.fails(APPROVED, "left alone")
+    assert refused.retry_after_s == pytest.approx(1)
+    assert stand.provider.calls == 1
+    await trio.sleep(1.1)
+    assert await stand.start() is APPROVED
+    assert stand.meter.results[0] == ("start", "busy")
+    for _ in range(FAILURES + 1):
+        await stand.fails(ProviderError("busy", retry_after_s=1.0))
+        await trio.sleep(1.1)
+    assert not stand.guarded.is_open
+
+
+async def test_rest_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:
+    """A provider that asks for a day gets a minute."""
+    await stand.fails(ProviderError("busy", retry_after_s=86_400.0))
+    await trio.sleep(60.1)
+    assert await stand.start() is APPROVED
+
+
+async def test_cancel_and_close_never_raise(stand: Stand, autojump_clock: MockClock) -> None:
+    """Nobody can do anything about a prompt that is not taken back, or a connection that is not closed."""
+    for does in (ProviderError("away"), ZeroDivisionError(), trio.sleep_forever):
+        stand.provider.next = does
+        await stand.guarded.cancel("h", deadline_s=1)
+    stand.provider.next = OSError()
+    await stand.guarded.aclose()
+
+
+async def test_a_real_one_dies_and_comes_back() -> None:
+    """Over real HTTP: a provider that dies in the middle of its answers opens the circuit and is not asked any more;
+    when it is well again one call finds out, and logins go on without a restart."""
+    seconds = [0.0]
+    async with hook_bench() as bench:
+        guarded = Guarded(bench.make(), now=lambda: seconds[0])
+        waiting = await guarded.start(question(), deadline_s=5)
+        bench.behave(Behaviour.BROKEN_OFF)
+        for _ in range(FAILURES):
+            with pytest.raises(ProviderError, match="broke off"):
+                await guarded.poll(waiting.handle, deadline_s=5)
+        asked = bench.requests
+        bench.behave(Behaviour.APPROVE)
+        with pytest.raises(ProviderError, match="circuit open"):
+            await guarded.poll(waiting.handle, deadline_s=5)
+        assert bench.requests == asked
+        seconds[0] += OPEN_S
+        assert (await guarded.poll(waiting.handle, deadline_s=5)).outcome is Outcome.APPROVED
+        assert guarded.p95_s() == OPEN_S
+        await guarded.aclose()
+
+
+# --- how long users take --------------------------------------------------------------------------------------
+
+
+async def test_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
+    """The time from the prompt to the user's answer, over all polls between; the recent 200 count."""
+    assert stand.guarded.p95_s() is None
+    for seconds in range(300):
+        await stand.start(WAITING)
+        stand.provider.next = Answer(Outcome.WAITING, handle="h2")
+        assert (await stand.guarded.poll("h1", deadline_s=1)).handle == "h2"
+        await trio.sleep(seconds)
+        stand.provider.next = Answer(Outcome.DENIED if seconds % 2 else Outcome.APPROVED)
+        await stand.guarded.poll("h2", deadline_s=1)
+    assert stand.guarded.p95_s() == pytest.approx(289)  # of 100..299 the 190th
+
+
+async def test_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:
+    """From being asked for a code to the right one, wrong ones between; one behind the password has no prompt."""
+    await stand.start(Answer(Outcome.CODE))
+    await trio.sleep(5)
+    stand.provider.next = Answer(Outcome.WRONG_CODE)
+    await stand.guarded.verify(question(), Code("1"), "", deadline_s=1)
+    await trio.sleep(2)
+    stand.provider.next = APPROVED
+    await stand.guarded.verify(question(), Code("2"), "", deadline_s=1)
+    assert stand.guarded.p95_s() == pytest.approx(7)
+    await stand.guarded.verify(question("b" * 32), Code("3"), "", deadline_s=1)
+    assert stand.guarded.p95_s() == pytest.approx(7)
+
+
+async def test_users_who_give_up_are_not_measured(stand: Stand, autojump_clock: MockClock) -> None:
+    """A prompt that was taken back, or let through without asking, says nothing about how long users take."""
+    await stand.start(WAITING)
+    stand.provider.next = None
+    await stand.guarded.cancel("h1", deadline_s=1)
+    stand.provider.next = APPROVED
+    await stand.guarded.poll("h1", deadline_s=1)
+    await stand.start(APPROVED)
+    assert stand.guarded.p95_s() is None

@@ -1,0 +1,151 @@
+"""Every provider of ours passes the contract; a provider of somebody else's is made to show that it bites."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from sallyport.mfa.contract import ProviderContract
+from sallyport.mfa.duo import Duo
+from sallyport.mfa.model import Answer, Outcome, ProviderError, Question
+from sallyport.mfa.providers import BUILT_IN
+from sallyport.mfa.webhook import Webhook
+from tests.mfa.benches import (
+    HttpBench,
+    RadiusBench,
+    TotpBench,
+    duo_bench,
+    hook_bench,
+    okta_bench,
+    radius_bench,
+)
+from tests.mfa.duo_server import DuoServer
+from tests.mfa.hook_server import HookServer
+from tests.mfa.okta_server import PUSH, TOTP, OktaServer
+
+
+class TestTotp(ProviderContract):
+    """Codes from an app."""
+
+    @pytest.fixture
+    def bench(self) -> TotpBench:
+        """A user with a seed."""
+        return TotpBench()
+
+
+class TestDuoPush(ProviderContract):
+    """Duo with a phone that takes pushes."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[DuoServer]]:
+        """A Duo server."""
+        async with duo_bench() as bench:
+            yield bench
+
+
+class TestDuoPasscode(ProviderContract):
+    """Duo with a hardware token."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[DuoServer]]:
+        """A Duo server."""
+        async with duo_bench() as bench:
+            bench.server.capabilities = ["auto", "mobile_otp"]
+            yield bench
+
+
+class TestOktaPush(ProviderContract):
+    """Okta with a phone and an app."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[OktaServer]]:
+        """An Okta server."""
+        async with okta_bench() as bench:
+            bench.server.factors = [PUSH, TOTP]
+            yield bench
+
+
+class TestOktaCode(ProviderContract):
+    """Okta with an app alone."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[OktaServer]]:
+        """An Okta server."""
+        async with okta_bench() as bench:
+            bench.server.factors = [TOTP]
+            yield bench
+
+
+class TestWebhook(ProviderContract):
+    """A hook that answers with a poll_url."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[HookServer]]:
+        """A hook."""
+        async with hook_bench() as bench:
+            yield bench
+
+
+class TestRadius(ProviderContract):
+    """Another RADIUS server."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[RadiusBench]:
+        """A RADIUS server."""
+        async with radius_bench() as bench:
+            yield bench
+
+
+def test_every_provider_is_here() -> None:
+    """A provider of ours without a bench in these tests would be one that nobody tries."""
+    elsewhere = {"privacyidea"}  # test_privacyidea.py
+    assert {provider.name for provider in BUILT_IN} - elsewhere == {"totp", "duo", "okta", "webhook", "radius"}
+
+
+# --- the contract bites ---------------------------------------------------------------------------------------
+
+
+class Gullible(Webhook):
+    """Takes any failure for an approval."""
+
+    async def start(self, question: Question) -> Answer:
+        """Approve."""
+        try:
+            return await super().start(question)
+        except ProviderError:
+            return Answer(Outcome.APPROVED)
+
+
+class Talkative(Webhook):
+    """Tells its secret when something fails."""
+
+    async def poll(self, handle: str) -> Answer:
+        """Fail with the secret."""
+        try:
+            return await super().poll(handle)
+        except ProviderError:
+            raise ProviderError(f"cannot poll with {self._secret.decode()}") from None
+
+
+class Pushy(Duo):
+    """Prompts whenever it is asked."""
+
+    async def start(self, question: Question) -> Answer:
+        """Prompt."""
+        return await self._begin(question)
+
+
+@pytest.mark.parametrize("bad", [Gullible, Talkative])
+async def test_bad_failures_are_found(bad: type[Webhook]) -> None:
+    """A provider that approves when it fails, or tells its secret, does not pass."""
+    async with hook_bench() as bench:
+        bench.provider = bad
+        with pytest.raises(AssertionError):
+            await ProviderContract().test_failures_are_failures(bench)
+
+
+async def test_second_prompts_are_found() -> None:
+    """A provider that prompts twice for a challenge does not pass."""
+    async with duo_bench() as bench:
+        bench.provider = Pushy
+        with pytest.raises(AssertionError):
+            await ProviderContract().test_one_challenge_is_one_prompt(bench)

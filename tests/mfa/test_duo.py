@@ -1,0 +1,177 @@
+"""Duo: signatures as Duo checks them, and what its answers come to."""
+
+from collections.abc import AsyncIterator
+
+import duo_client
+import pytest
+import trio
+
+from sallyport.mfa.contract import Behaviour
+from sallyport.mfa.duo import canonical_parameters, sign
+from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from tests.mfa.benches import HttpBench, duo_bench
+from tests.mfa.duo_server import CODE, IKEY, SKEY, DuoServer
+from tests.mfa.host import USER, make_host, question
+
+Bench = HttpBench[DuoServer]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """A Duo server."""
+    async with duo_bench() as bench:
+        yield bench
+
+
+# --- the server checks signatures as Duo does: the vendor's own client proves it -------------------------------
+
+
+@pytest.mark.parametrize("version", [2, 5])
+async def test_the_vendors_client_is_let_in(bench: Bench, version: int) -> None:
+    """duo_client gets through every operation that is used here, in both versions of the signature."""
+    port = bench.server.web.port
+    client = duo_client.Auth(IKEY, SKEY, "127.0.0.1", ca_certs="HTTP", port=port, sig_version=version)
+
+    def use() -> list[object]:
+        client.check()
+        pushed = client.auth("push", username=USER, device="auto", async_txn=True)
+        return [
+            client.preauth(username=USER)["result"],
+            client.auth_status(pushed["txid"])["success"],
+            client.auth("passcode", username=USER, passcode=CODE)["result"],
+            client.auth("passcode", username=USER, passcode="000 ~é")["result"],
+        ]
+
+    assert await trio.to_thread.run_sync(use) == ["auth", True, "allow", "deny"]
+
+
+@pytest.mark.parametrize("version", [2, 5])
+async def test_a_wrong_skey_is_refused(bench: Bench, version: int) -> None:
+    """The vendor's client with another skey or ikey gets 401."""
+    for ikey, skey in ((IKEY, SKEY[::-1]), (IKEY[::-1], SKEY)):
+        port = bench.server.web.port
+        client = duo_client.Auth(ikey, skey, "127.0.0.1", ca_certs="HTTP", port=port, sig_version=version)
+        with pytest.raises(RuntimeError, match="401"):
+            await trio.to_thread.run_sync(client.check)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"username": USER}, {"b": "2", "a": "1", "a ": "0", "B": "~-._*"}, {"é": "漢 字/&=%+", "": "x"}],
+)
+def test_the_signature_is_the_vendors(parameters: dict[str, str]) -> None:
+    """Canonical parameters and signature are what the vendor's client computes."""
+    date = "Tue, 21 Aug 2012 17:29:18 -0000"
+    lists = {name: [value] for name, value in parameters.items()}
+    assert canonical_parameters(parameters) == duo_client.client.canon_params(lists)
+    theirs = duo_client.client.sign(IKEY, SKEY, "post", "API.example.com", "/auth/v2/auth", date, 2, lists)
+    ours = sign(SKEY.encode(), date, "post", "API.example.com", "/auth/v2/auth", parameters)
+    assert duo_client.client.base64.b64decode(theirs.removeprefix("Basic ")) == f"{IKEY}:{ours}".encode()
+
+
+# --- the provider ---------------------------------------------------------------------------------------------
+
+
+async def test_push(bench: Bench) -> None:
+    """A push says where the login is, and for whom; the txid is what is polled."""
+    provider = bench.make()
+    answer = await provider.start(question())
+    assert (answer.outcome, answer.handle, answer.again_s) == (Outcome.WAITING, "tx-1", 0)
+    pushed = bench.server.calls[-1].parameters
+    assert pushed["pushinfo"] == "domain=corp&device=switch-7&station=00-11-22-33-44-55"
+    assert (pushed["username"], pushed["display_username"], pushed["ipaddr"]) == (USER, USER, "192.0.2.7")
+    assert (await provider.poll("tx-1")).outcome is Outcome.APPROVED
+    await provider.aclose()
+
+
+async def test_poll_waits_at_duo(bench: Bench) -> None:
+    """The long poll is answered as soon as the user is; an answer that came at once is not asked for again at once."""
+    bench.behave(Behaviour.WAIT)
+    provider = bench.make()
+    handle = (await provider.start(question())).handle
+    with trio.fail_after(3):
+        async with trio.open_nursery() as nursery:
+
+            async def approve() -> None:
+                await trio.sleep(0.1)
+                bench.behave(Behaviour.APPROVE)
+
+            nursery.start_soon(approve)
+            assert (await provider.poll(handle)).outcome is Outcome.APPROVED
+    bench.behave(Behaviour.UNKNOWN_USER)  # auth_status says waiting, at once
+    assert (await provider.poll(handle)).again_s == 1
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome", "enrolment"),
+    [
+        ("allow", Outcome.APPROVED, Enrolment.ENROLLED),
+        ("deny", Outcome.DENIED, Enrolment.UNKNOWN),
+        ("enroll", Outcome.NOT_ENROLLED, Enrolment.NOT_ENROLLED),
+    ],
+)
+async def test_preauth_ends_it(bench: Bench, result: str, outcome: Outcome, enrolment: Enrolment) -> None:
+    """Bypass, locked out and not enrolled are known without a prompt."""
+    bench.server.result = result
+    provider = bench.make()
+    assert (await provider.start(question())).outcome is outcome
+    assert await provider.enrolled(USER) is enrolment
+    assert bench.prompts == 0
+    await provider.aclose()
+
+
+async def test_unknown_preauth(bench: Bench) -> None:
+    """A result that nobody knows is a failure and no approval."""
+    bench.server.result = "ALLOW"
+    provider = bench.make()
+    with pytest.raises(ProviderError):
+        await provider.start(question())
+    with pytest.raises(ProviderError):
+        await provider.enrolled(USER)
+    await provider.aclose()
+
+
+async def test_passcode(bench: Bench) -> None:
+    """Right, wrong, malformed to Duo, locked out, and over CHAP, which cannot carry one."""
+    provider = bench.make()
+    typed = [Code(CODE), Code(f" {CODE} "), Code("000000"), Code(None, response=bytes(17), challenge=bytes(16))]
+    outcomes = [(await provider.verify(question(), code, "")).outcome for code in typed]
+    assert outcomes == [Outcome.APPROVED, Outcome.APPROVED, Outcome.WRONG_CODE, Outcome.DENIED]
+    bench.server.passcode_status = "locked_out"
+    assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.DENIED
+    await provider.aclose()
+
+
+async def test_no_phone_means_a_code(bench: Bench) -> None:
+    """A user whose devices take no push is asked for a passcode."""
+    bench.server.capabilities = ["auto", "mobile_otp", "sms"]
+    provider = bench.make()
+    assert (await provider.start(question())).outcome is Outcome.CODE
+    assert bench.prompts == 0
+    await provider.aclose()
+
+
+async def test_wrong_keys_and_clock(bench: Bench) -> None:
+    """A refused signature tells the admin what to look at."""
+    bench.fields = {**bench.fields, "skey": SKEY[::-1]}
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="check ikey, skey, host and the clock"):
+        await provider.start(question())
+    await provider.aclose()
+    bench.fields = {**bench.fields, "skey": SKEY}
+    bench.host = make_host(clock=lambda: 0)
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="clock"):
+        await provider.start(question())
+    await provider.aclose()
+
+
+async def test_the_station_is_not_trusted(bench: Bench) -> None:
+    """What whoever logs in calls itself is shortened and printable on the phone."""
+    asked = question()
+    odd = type(asked)(*[getattr(asked, name) for name in asked.__slots__[:-2]], "x\x00\n" * 200, asked.expires_at)
+    provider = bench.make()
+    await provider.start(odd)
+    assert bench.server.calls[-1].parameters["pushinfo"].endswith("station=" + "x" * 100)
+    await provider.aclose()

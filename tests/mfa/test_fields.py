@@ -1,0 +1,93 @@
+"""What a provider may be configured with."""
+
+import pytest
+from pydantic import ValidationError
+
+from sallyport.base.validation import refusal
+from sallyport.mfa.duo import DuoFields
+from sallyport.mfa.fields import origin
+from sallyport.mfa.okta import OktaFields
+from sallyport.mfa.radius import RadiusFields
+from sallyport.mfa.webhook import WebhookFields
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://mfa.example.com/hook?a=1",
+        "https://mfa.example.com:8443",
+        "https://192.0.2.1/x",
+        "https://[2001:db8::1]/x",
+        "http://127.0.0.1:8000/x",
+        "http://localhost/x",
+        "http://[::1]:8000/",
+    ],
+)
+def test_urls(url: str) -> None:
+    """https anywhere, http on loopback."""
+    assert WebhookFields(url=url, secret="s").url.startswith(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://mallory.example/x",
+        "http://127.0.0.1.example.com/x",
+        "http://2130706433/",
+        "https://user:pw@mallory.example/",
+        "https://user@mallory.example/",
+        "https://mallory.example/#x",
+        "https://",
+        "ftp://mallory.example/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "mallory.example",
+        "https://mallory.example/ x",
+        "https://mallory.example/\r\nX: y",
+        "https://[fe80::1%25eth0]/",
+        "",
+    ],
+)
+def test_urls_that_are_refused(url: str) -> None:
+    """Anything else is refused, by the field's name and without its value."""
+    with pytest.raises(ValidationError) as refused:
+        WebhookFields(url=url, secret="s")
+    told = refusal(refused.value)
+    assert str(told) == "invalid url"
+    assert [field.field for field in told.fields] == ["url"]
+    assert "mallory" not in told.fields[0].message
+
+
+@pytest.mark.parametrize("host", ["api-0123.duosecurity.com", "127.0.0.1:8000", "localhost:80", "gateway", "192.0.2.1"])
+def test_hosts(host: str) -> None:
+    """A host name or an address; a port on loopback alone, which then is plain http."""
+    assert DuoFields(ikey="DI", skey="s", host=host).host == host
+    assert origin(host) == f"{'http' if ':' in host else 'https'}://{host}"
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "api.example.com:443", "https://api.example.com", "api.example.com/x", "u@api.example.com", "a..b", "-a.b",
+     "127.0.0.1:x", "127.0.0.1:", "a b", "a\nb", "2130706433", "x" * 254, "127.0.0.1:80/x", "evil:80@127.0.0.1"],
+)  # fmt: skip
+def test_hosts_that_are_refused(host: str) -> None:
+    """No URL, no port elsewhere, nothing that another parser could read otherwise."""
+    for make in (lambda: DuoFields(ikey="DI", skey="s", host=host), lambda: OktaFields(domain=host, apiToken="t")):
+        with pytest.raises(ValidationError):
+            make()
+
+
+def test_radius_port() -> None:
+    """1812 unless another is given, also as text; never 0 or beyond 65535."""
+    assert RadiusFields(host="192.0.2.1", secret="s").port == 1812
+    assert RadiusFields.model_validate({"host": "h", "secret": "s", "port": "1645"}).port == 1645
+    for port in (0, 65536, "x"):
+        with pytest.raises(ValidationError):
+            RadiusFields.model_validate({"host": "h", "secret": "s", "port": port})
+
+
+def test_missing_fields_are_named() -> None:
+    """All that is missing is told at once."""
+    with pytest.raises(ValidationError) as refused:
+        DuoFields.model_validate({})
+    assert [field.field for field in refusal(refused.value).fields] == ["ikey", "skey", "host"]

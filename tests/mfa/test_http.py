@@ -1,0 +1,292 @@
+"""HTTP for providers: what comes back is an answer, or a ProviderError; what is connected to is allowed."""
+
+import socket
+import ssl
+from collections.abc import Sequence
+from functools import partial
+from ipaddress import ip_network
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
+from sallyport.mfa.http import MAX_BODY, HttpFactory, exchange, json_array, json_object, member, text_at
+from sallyport.mfa.model import ProviderError
+from tests.mfa.certificates import self_signed
+from tests.mfa.web import Call, Reply, WebServer, serving
+
+
+async def echo(call: Call) -> Reply:
+    """What was sent."""
+    return Reply(200, {"path": call.path, "parameters": call.parameters, "headers": call.headers})
+
+
+async def ask(server: WebServer, url: str = "/x", http: HttpFactory | None = None) -> httpx.Response:
+    """One GET."""
+    async with (http or HttpFactory(egress=None))(f"http://127.0.0.1:{server.port}") as client:
+        return await exchange(client, "GET", url)
+
+
+class NamedHosts(trio.abc.HostnameResolver):
+    """A DNS of the test's own. answers: for each look-up of any name, the addresses."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.answers = list(answers)
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+        """The next answer."""
+        addresses = self.answers.pop(0)
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    async def getnameinfo(self, sockaddr, flags):
+        """Not used."""
+        raise NotImplementedError
+
+
+async def test_connections_are_used_again() -> None:
+    """Requests one after another share a connection; at the same time they have their own."""
+    async with serving(echo) as server, HttpFactory(egress=None)(f"http://127.0.0.1:{server.port}") as client:
+        for _ in range(5):
+            await exchange(client, "GET", "/x")
+        assert server.connections == 1
+        server.behave(Behaviour.SILENT)
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for _ in range(100):
+                    nursery.start_soon(exchange, client, "GET", "/x")
+                while server.requests < 105:
+                    await trio.sleep(0.01)
+                nursery.cancel_scope.cancel()
+        assert server.connections == 100
+        server.behave(Behaviour.APPROVE)
+        assert (await exchange(client, "GET", "/x")).status_code == 200
+
+
+async def test_headers_say_who_asks() -> None:
+    """Every request has our User-Agent and asks for no compression; cookies of an answer are not sent back."""
+
+    async def cookies(call: Call) -> Reply:
+        assert "cookie" not in call.headers
+        assert call.headers["user-agent"].startswith("Sallyport/")
+        assert call.headers["accept-encoding"] == "identity"
+        return Reply(200, {}, {"Set-Cookie": "sid=1"})
+
+    async with serving(cookies) as server, HttpFactory(egress=None)(f"http://127.0.0.1:{server.port}") as client:
+        for _ in range(2):
+            await exchange(client, "POST", "/x", data={"a": "1"})
+
+
+@pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))
+async def test_failures(failure: Behaviour) -> None:
+    """Each failure is a ProviderError that names the host and says what happened."""
+    said = {
+        Behaviour.BROKEN_OFF: "broke off",
+        Behaviour.NO_PROTOCOL: "not HTTP",
+        Behaviour.HUGE: f"more than {MAX_BODY // 1024} KiB",
+        Behaviour.REDIRECT: "redirect",
+        Behaviour.FAIL: "HTTP 500",
+        Behaviour.BUSY: "429",
+    }
+    async with serving(echo) as server:
+        server.behave(failure)
+        with pytest.raises(ProviderError, match=rf"127\.0\.0\.1: .*{said[failure]}"):
+            await ask(server)
+        assert server.requests == 1
+
+
+async def test_time_is_limited_for_the_whole_answer() -> None:
+    """An answer that trickles is over when its time is, although each octet comes soon."""
+
+    async def trickle(stream: trio.SocketStream) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        while True:
+            await stream.send_all(b"x")
+            await trio.sleep(0.02)
+
+    async def serve(stream: trio.SocketStream) -> None:
+        try:
+            await trickle(stream)
+        except trio.BrokenResourceError:
+            await stream.aclose()
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
+        port = listener.socket.getsockname()[1]
+        async with HttpFactory(egress=None)(f"http://127.0.0.1:{port}") as client:
+            with pytest.raises(ProviderError, match="no answer in time"), trio.fail_after(5):
+                await exchange(client, "GET", "/", timeout_s=0.2)
+        nursery.cancel_scope.cancel()
+
+
+async def test_nobody_listens() -> None:
+    """A closed port is no connection."""
+    async with serving(echo) as server:
+        pass
+    with pytest.raises(ProviderError, match="no connection"):
+        await ask(server)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1/", "https://127.0.0.1/", "http://evil.example/", "http://[::1"])
+async def test_other_origins_are_not_asked(url: str) -> None:
+    """An absolute URL at another origin is refused before a connection is made."""
+    async with serving(echo) as server:
+        with pytest.raises(ProviderError):
+            await ask(server, url)
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"Retry-After": "17"}, 17.0),
+        ({"Date": "Fri, 20 Nov 2026 10:00:00 GMT", "Retry-After": "Fri, 20 Nov 2026 10:00:30 GMT"}, 30.0),
+        ({"Date": "Fri, 20 Nov 2026 10:00:00 GMT", "X-Rate-Limit-Reset": "1795168840"}, 40.0),
+        ({"Retry-After": "soon"}, 5.0),
+        ({"Retry-After": "-1"}, 5.0),
+        ({}, 5.0),
+    ],
+)
+async def test_429_says_how_long(headers: dict[str, str], wait_s: float) -> None:
+    """Retry-After in either form and X-Rate-Limit-Reset count by the server's clock."""
+
+    async def busy(call: Call) -> Reply:
+        return Reply(429, {}, headers)
+
+    async with serving(busy) as server:
+        with pytest.raises(ProviderError) as refused:
+            await ask(server)
+    assert refused.value.retry_after_s == wait_s
+
+
+async def test_compressed_answers_are_refused() -> None:
+    """A small answer cannot grow: what was not asked for is not unpacked."""
+
+    async def compressed(call: Call) -> Reply:
+        return Reply(200, "x", {"Content-Encoding": "gzip"})
+
+    async with serving(compressed) as server:
+        with pytest.raises(ProviderError, match="compressed"):
+            await ask(server)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"null", b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 9000])
+def test_rubbish_is_no_json_object(body: bytes) -> None:
+    """Whatever is no JSON object is a ProviderError, also what would exhaust a parser."""
+    with pytest.raises(ProviderError):
+        json_object(httpx.Response(200, content=body))
+
+
+def test_json_is_looked_into_without_trust() -> None:
+    """What is missing or of another type is nothing; lone surrogates, which no codec takes, are replaced."""
+    document = json_object(httpx.Response(200, content=b'{"a": {"b": "x", "c": 7, "d": "\\ud800"}}'))
+    assert text_at(document, "a", "b") == "x"
+    assert text_at(document, "a", "c") == text_at(document, "a", "b", "c") == text_at(None, "a") == ""
+    assert member(document, "a", "c") == 7
+    assert text_at(document, "a", "d") == "?"
+    assert json_array(httpx.Response(200, content=b"[1]")) == [1]
+    with pytest.raises(ProviderError):
+        json_array(httpx.Response(200, content=b"{}"))
+
+
+# --- TLS ------------------------------------------------------------------------------------------------------
+
+
+async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
+    """A certificate that nobody vouches for, or for another name, is refused before a request is sent; one that the
+    trust store knows, for the name that was asked for, is taken."""
+    context, chain = self_signed(tmp_path, "localhost")
+    foreign, foreign_chain = self_signed(tmp_path, "other.example")
+
+    async def get(port: int, trusted: Path | None) -> httpx.Response:
+        verify = None if trusted is None else ssl.create_default_context(cafile=str(trusted))
+        async with HttpFactory(egress=None, verify=verify)(f"https://localhost:{port}") as client:
+            return await exchange(client, "GET", "/")
+
+    async with serving(echo, tls=context) as server, serving(echo, tls=foreign) as other:
+        with pytest.raises(ProviderError, match="certificate is not trusted"):
+            await get(server.port, None)
+        with pytest.raises(ProviderError, match="certificate is not trusted: Hostname mismatch"):
+            await get(other.port, foreign_chain)
+        assert server.requests == other.requests == 0
+        assert (await get(server.port, chain)).status_code == 200
+
+
+async def test_no_tls_at_the_other_end() -> None:
+    """An https URL to a port that speaks plain HTTP is a ProviderError."""
+    async with serving(echo) as server, HttpFactory(egress=None)(f"https://localhost:{server.port}") as client:
+        with pytest.raises(ProviderError, match="no TLS connection"):
+            await exchange(client, "GET", "/")
+
+
+# --- egress ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("192.0.2.1", True),
+        ("127.0.0.1", True),
+        ("10.0.0.1", True),
+        ("2001:db8::1", True),
+        ("169.254.169.254", False),
+        ("fe80::1", False),
+        ("fe80::1%eth0", False),
+        ("::ffff:169.254.169.254", False),
+        ("64:ff9b::a9fe:a9fe", False),
+        ("::ffff:192.0.2.1", True),
+        ("rubbish", False),
+    ],
+)
+def test_link_local_is_refused_by_default(address: str, allowed: bool) -> None:
+    """Without a setting all but link-local may be connected to; an address that carries IPv4 counts as that."""
+    assert HttpFactory(egress=None).egress.allows(address) is allowed
+
+
+def test_networks_are_the_whole_permission() -> None:
+    """With a setting, what is not in it is refused, mapped addresses included."""
+    egress = HttpFactory(egress=[ip_network("192.0.2.0/24"), ip_network("2001:db8::/32")]).egress
+    assert egress.allows("192.0.2.7")
+    assert egress.allows("::ffff:192.0.2.7")
+    assert egress.allows("2001:db8::7")
+    assert not egress.allows("127.0.0.1")
+    assert not egress.allows("::ffff:127.0.0.1")
+    assert not HttpFactory(egress=[]).egress.allows("192.0.2.7")
+
+
+async def test_forbidden_addresses_are_not_connected_to() -> None:
+    """What is outside the networks is refused without a connection, by address and by name."""
+    async with serving(echo) as server:
+        with pytest.raises(ProviderError, match="SALLYPORT_EGRESS"):
+            await ask(server, http=HttpFactory(egress=[ip_network("192.0.2.0/24")]))
+        assert server.connections == 0
+    async with HttpFactory(egress=None)("http://169.254.169.254") as client:
+        with pytest.raises(ProviderError, match="SALLYPORT_EGRESS"):
+            await exchange(client, "GET", "/latest/meta-data/")
+
+
+async def test_a_name_that_changes_its_address() -> None:
+    """The address that was checked is the one that is connected to: one look-up, forbidden addresses dropped."""
+    resolver = NamedHosts(["169.254.169.254", "127.0.0.1"], ["169.254.169.254"], [])
+    trio.socket.set_custom_hostname_resolver(resolver)
+    async with serving(echo) as server:
+        for _ in range(3):
+            async with HttpFactory(egress=None)(f"http://rebind.example:{server.port}") as client:
+                if len(resolver.answers) == 3:
+                    answer = json_object(await exchange(client, "GET", "/"))
+                    assert text_at(answer, "headers", "host") == f"rebind.example:{server.port}"
+                else:
+                    with pytest.raises(ProviderError, match=r"SALLYPORT_EGRESS|no address"):
+                        await exchange(client, "GET", "/")
+        assert server.connections == 1
+    assert resolver.answers == []
+
+
+async def test_the_next_address_is_tried() -> None:
+    """A host with a dead address and a live one is reached."""
+    trio.socket.set_custom_hostname_resolver(NamedHosts(["127.0.0.2", "127.0.0.1"]))
+    async with serving(echo) as server, HttpFactory(egress=None)(f"http://two.example:{server.port}") as client:
+        assert (await exchange(client, "GET", "/")).status_code == 200

@@ -1,0 +1,113 @@
+"""Okta: push first, a code otherwise."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from sallyport.mfa.contract import Behaviour
+from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from tests.mfa.benches import HttpBench, okta_bench
+from tests.mfa.host import USER, question
+from tests.mfa.okta_server import CODE, PENDING, PUSH, SMS, TOTP, OktaServer
+
+Bench = HttpBench[OktaServer]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """An Okta server."""
+    async with okta_bench() as bench:
+        yield bench
+
+
+@pytest.mark.parametrize(
+    ("factors", "outcome", "enrolment"),
+    [
+        ([PUSH, TOTP], Outcome.WAITING, Enrolment.ENROLLED),
+        ([TOTP, PUSH], Outcome.WAITING, Enrolment.ENROLLED),
+        ([PUSH], Outcome.WAITING, Enrolment.ENROLLED),
+        ([TOTP, PENDING], Outcome.CODE, Enrolment.ENROLLED),
+        ([PENDING, SMS], Outcome.NOT_ENROLLED, Enrolment.NOT_ENROLLED),
+        ([], Outcome.NOT_ENROLLED, Enrolment.NOT_ENROLLED),
+    ],
+)
+async def test_factors(bench: Bench, factors: list[dict[str, str]], outcome: Outcome, enrolment: Enrolment) -> None:
+    """Active push factors go first, then codes; what is pending or of another kind does not count."""
+    bench.server.factors = factors
+    provider = bench.make()
+    assert await provider.enrolled(USER) is enrolment
+    assert (await provider.start(question())).outcome is outcome
+    await provider.aclose()
+
+
+async def test_code_beside_push(bench: Bench) -> None:
+    """Who has both may type a code behind the password; nothing is pushed for it."""
+    provider = bench.make()
+    assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.APPROVED
+    assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.WRONG_CODE
+    assert bench.prompts == 0
+    bench.server.factors = [PUSH]
+    assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.NOT_ENROLLED
+    await provider.aclose()
+
+
+@pytest.mark.parametrize("status", ["LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"])
+async def test_shut_out(bench: Bench, status: str) -> None:
+    """A user whom Okta shuts out is denied, without a prompt."""
+    bench.server.status = status
+    provider = bench.make()
+    assert (await provider.start(question())).outcome is Outcome.DENIED
+    assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.DENIED
+    assert bench.prompts == 0
+    await provider.aclose()
+
+
+async def test_the_tokens_faults_are_not_the_users(bench: Bench) -> None:
+    """A token without permission, or a wrong one, is a failure of the provider and not a wrong code."""
+    bench.server.token_allowed = False
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="refuses the API token"):
+        await provider.verify(question(), Code(CODE), "")
+    await provider.aclose()
+    bench.fields = {**bench.fields, "apiToken": "00wrong"}
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="refuses the API token") as refused:
+        await provider.start(question())
+    assert "00wrong" not in str(refused.value)
+    await provider.aclose()
+
+
+async def test_cancel_takes_the_push_back(bench: Bench) -> None:
+    """The link that came with the push is used for it."""
+    bench.behave(Behaviour.WAIT)
+    provider = bench.make()
+    await provider.cancel((await provider.start(question())).handle)
+    assert len(bench.server.cancelled) == 1
+    await provider.aclose()
+
+
+async def test_links_elsewhere_are_not_followed(bench: Bench) -> None:
+    """A link to poll at another origin is a failure: the token would go there."""
+    for origin in ("https://evil.example", f"http://localhost:{bench.server.web.port}", "http://x@127.0.0.1:1", "//["):
+        bench.server.poll_origin = origin
+        provider = bench.make()
+        with pytest.raises(ProviderError, match="link"):
+            await provider.start(question())
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("user", ["", ".", "..", "../groups", "a/b?c=d#e", "%2e%2e"])
+async def test_names_stay_in_their_place(bench: Bench, user: str) -> None:
+    """A name cannot lead to another path of the API."""
+    provider = bench.make()
+    assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+    await provider.aclose()
+
+
+async def test_foreign_handles(bench: Bench) -> None:
+    """A handle that is none of ours is a failure."""
+    provider = bench.make()
+    for handle in ("", "{}", "[]", "x", '{"poll": 7}', '{"poll": "https://evil.example/"}'):
+        with pytest.raises(ProviderError):
+            await provider.poll(handle)
+    await provider.aclose()

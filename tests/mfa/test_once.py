@@ -1,0 +1,87 @@
+"""One prompt for one challenge."""
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from sallyport.mfa.model import Answer, Outcome, ProviderError
+from sallyport.mfa.once import Once
+
+
+class Prompts:
+    """Counts what begins; `go` lets it end."""
+
+    def __init__(self, outcome: Outcome = Outcome.WAITING) -> None:
+        self.begun = 0
+        self.outcome = outcome
+        self.go = trio.Event()
+
+    async def begin(self) -> Answer:
+        """Prompt somebody."""
+        self.begun += 1
+        await self.go.wait()
+        return Answer(self.outcome, handle="" if self.outcome is Outcome.NOT_ENROLLED else str(self.begun))
+
+
+async def test_joins_what_begins() -> None:
+    """Who asks while it begins, and who asks later, gets the same answer."""
+    once, prompts, answers = Once(), Prompts(), list[Answer]()
+
+    async def start() -> None:
+        answers.append(await once.start("a", prompts.begin))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(start)
+        await wait_all_tasks_blocked()
+        prompts.go.set()
+    await start()
+    assert [answer.handle for answer in answers] == ["1"] * 4
+    assert (await once.start("b", prompts.begin)).handle == "2"
+
+
+async def test_the_next_takes_the_place_of_a_cancelled_one() -> None:
+    """Where the first is cancelled, one of those who wait begins anew."""
+    once, prompts, answers = Once(), Prompts(), list[Answer]()
+
+    async def start() -> None:
+        answers.append(await once.start("a", prompts.begin))
+
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as first:
+                first.start_soon(start)
+                await wait_all_tasks_blocked()
+                nursery.start_soon(start)
+                nursery.start_soon(start)
+                await wait_all_tasks_blocked()
+                scope.cancel()
+        await wait_all_tasks_blocked()
+        prompts.go.set()
+    assert [answer.handle for answer in answers] == ["2", "2"]
+
+
+async def test_failures_and_refusals_are_not_kept() -> None:
+    """What prompted nobody is asked again."""
+
+    async def fail() -> Answer:
+        raise ProviderError("away")
+
+    once, refused = Once(), Prompts(Outcome.NOT_ENROLLED)
+    refused.go.set()
+    with pytest.raises(ProviderError):
+        await once.start("a", fail)
+    for _ in range(2):
+        await once.start("a", refused.begin)
+    assert refused.begun == 2
+
+
+async def test_memory_is_bounded() -> None:
+    """The oldest challenge is forgotten first."""
+    once, prompts = Once(remembered=2), Prompts()
+    prompts.go.set()
+    for challenge in "abcbc":
+        await once.start(challenge, prompts.begin)
+    assert prompts.begun == 3
+    await once.start("a", prompts.begin)
+    assert prompts.begun == 4

@@ -1,0 +1,399 @@
+"""privacyIDEA: the contract, and every answer that a server may give. The real server is in tests/peers."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import ValidationError
+
+from sallyport.mfa.contract import Behaviour, ProviderContract
+from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, ProviderError
+from sallyport.mfa.privacyidea import PrivacyIdea, PrivacyIdeaFields
+from tests.mfa.benches import HttpBench
+from tests.mfa.host import USER, question
+from tests.mfa.web import Call, Reply, WebServer, serving
+
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.dGhlLXRlc3Rz" * 60  # as long as an admin's
+CODE = "123456"
+Json = dict[str, object]
+PUSH: Json = {"type": "push", "client_mode": "poll", "message": "Please confirm"}
+MAIL: Json = {"type": "email", "client_mode": "interactive", "message": "Enter the code from the mail:\r\n"}
+BROWSER: Json = {"type": "webauthn", "client_mode": "webauthn", "message": "Touch the key"}
+ROLL_OUT: Json = {"type": "push", "client_mode": "poll", "link": "otpauth://pipush/x", "message": "Scan"}
+ACTIVE: Json = {"active": True, "revoked": False, "locked": False, "rollout_state": "enrolled", "tokentype": "totp"}
+DENY_OR_UNKNOWN = frozenset({Behaviour.DENY, Behaviour.UNKNOWN_USER})
+
+
+def ok(value: object, detail: object = None, **result: object) -> Reply:
+    """A result."""
+    return Reply(200, {"result": {"status": True, "value": value, **result}, "detail": detail, "jsonrpc": "2.0"})
+
+
+def refused(status: int, code: int, message: str = "") -> Reply:
+    """An error, with its text as the server words it."""
+    return Reply(status, {"result": {"status": False, "error": {"code": code, "message": f"ERR{code}: {message}"}}})
+
+
+def triggered(*challenges: Json) -> Reply:
+    """What triggerchallenge answers."""
+    listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
+    said = "CHALLENGE" if listed else "REJECT"
+    return ok(len(listed), {"multi_challenge": listed, "messages": []}, authentication=said)
+
+
+def challenged(*challenges: Json) -> Reply:
+    """What check answers when it triggers challenges."""
+    listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
+    return ok(False, {"multi_challenge": listed, **listed[-1]}, authentication="CHALLENGE")
+
+
+def checked(verdict: str) -> Reply:
+    """What check answers otherwise."""
+    return ok(verdict == "ACCEPT", {"message": "as a person would read it"}, authentication=verdict)
+
+
+class Server:
+    """One user with one token. replies: what to answer instead, by the path's last name, or its first below /token."""
+
+    def __init__(self, challenges: Sequence[Json] = (PUSH,)) -> None:
+        self.web: WebServer
+        self.prompts = 0
+        self.calls: list[Call] = []
+        self.challenges = challenges
+        self.replies: dict[str, Reply] = {}
+
+    async def __call__(self, call: Call) -> Reply:
+        """Answer a request."""
+        self.calls.append(call)
+        name = call.path.split("/")[2] or "tokens"
+        admins = name in {"triggerchallenge", "tokens", "challenges"}
+        assert call.headers.get("authorization") == (TOKEN if admins else None)
+        if name in self.replies:
+            return self.replies[name]
+        if name == "polltransaction":
+            return self._poll(call)
+        if name == "challenges":
+            assert (call.method, call.path) == ("DELETE", "/token/challenges/transaction/0815")
+            return ok({"deleted": 1, "status": True})
+        assert call.parameters["realm"] == "corp"
+        if call.parameters["user"] != USER or self.web.behaviour is Behaviour.UNKNOWN_USER:
+            return refused(400, 904, "The user can not be found in any resolver in this realm!")
+        return {"tokens": self._tokens, "triggerchallenge": self._trigger, "check": self._check}[name](call)
+
+    def _tokens(self, call: Call) -> Reply:
+        assert (call.method, call.path, call.parameters["active"]) == ("GET", "/token/", "True")
+        return ok({"count": 1, "tokens": [ACTIVE]})
+
+    def _trigger(self, call: Call) -> Reply:
+        assert (call.method, call.path) == ("POST", "/validate/triggerchallenge")
+        self.prompts += 1
+        return triggered(*self.challenges)
+
+    def _poll(self, call: Call) -> Reply:
+        assert (call.method, call.path) == ("GET", "/validate/polltransaction/0815")
+        status = {Behaviour.APPROVE: "accept", Behaviour.DENY: "declined"}.get(self.web.behaviour, "pending")
+        return ok(status == "accept", {"challenge_status": status})
+
+    def _check(self, call: Call) -> Reply:
+        assert (call.method, call.path) == ("POST", "/validate/check")
+        form = call.parameters
+        pushed = form.get("transaction_id") == "0815" and not form["pass"]
+        right = form["pass"] == CODE and self.web.behaviour not in DENY_OR_UNKNOWN
+        return checked("ACCEPT" if right or (pushed and self.web.behaviour is Behaviour.APPROVE) else "REJECT")
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[HttpBench]:
+    """A server, and what it takes to ask it."""
+    server = Server()
+    async with serving(server) as server.web:
+        url = f"http://127.0.0.1:{server.web.port}"
+        yield HttpBench(PrivacyIdea, {"url": url, "realm": "corp", "adminToken": TOKEN}, [TOKEN], CODE, server)
+
+
+class TestPush(ProviderContract):
+    """A user with a phone."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench]:
+        """A server."""
+        async with running() as bench:
+            yield bench
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[HttpBench]:
+    """A server."""
+    async with running() as bench:
+        yield bench
+
+
+@pytest.fixture
+def server(bench: HttpBench) -> Server:
+    """The server alone."""
+    return bench.server
+
+
+@pytest.fixture
+async def provider(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
+    """Asks the server."""
+    provider = PrivacyIdea(PrivacyIdeaFields.model_validate(bench.fields), bench.host)
+    yield provider
+    await provider.aclose()
+
+
+@pytest.fixture
+async def modest(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
+    """Asks the server without an admin's token."""
+    without = {name: value for name, value in bench.fields.items() if name != "adminToken"}
+    provider = PrivacyIdea(PrivacyIdeaFields.model_validate(without), bench.host)
+    yield provider
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("url", "http://mfa.example.com"),
+        ("url", "https://admin:hunter2@mfa.example.com"),
+        ("url", "ftp://127.0.0.1/"),
+        ("realm", "two words"),
+        ("adminToken", "hunter2\r\nX-Injected: 1"),
+        ("adminToken", "h" * 8001),
+    ],
+)
+def test_fields_that_are_refused(name: str, value: str) -> None:
+    """Plain http beyond loopback, credentials in the URL, and what cannot stand in a header; none is repeated."""
+    with pytest.raises(ValidationError) as caught:
+        PrivacyIdeaFields.model_validate({"url": "https://mfa.example.com/pi", name: value})
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("challenges", "expected"),
+    [
+        ([PUSH], Answer(Outcome.WAITING, f"0815 {USER}", "Please confirm")),
+        ([MAIL, PUSH], Answer(Outcome.WAITING, f"0815 {USER}", "Please confirm")),
+        ([MAIL, MAIL], Answer(Outcome.CODE, "0815", "Enter the code from the mail:")),
+        ([MAIL | {"message": "a\nb" + 300 * "c"}], Answer(Outcome.CODE, "0815", "a b" + 197 * "c")),
+        ([{"type": "push"}], Answer(Outcome.WAITING, f"0815 {USER}")),
+        ([{"type": "hotp"}], Answer(Outcome.CODE, "0815")),
+        ([BROWSER], Answer(Outcome.NOT_ENROLLED)),
+        ([ROLL_OUT], Answer(Outcome.NOT_ENROLLED)),
+    ],
+)
+async def test_what_is_triggered(
+    server: Server, provider: PrivacyIdea, challenges: list[Json], expected: Answer
+) -> None:
+    """A push is waited for, a code is asked for, and what only a browser can answer is nothing."""
+    server.challenges = challenges
+    assert await provider.start(question()) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "enrolment", "outcome"),
+    [
+        ([ACTIVE], Enrolment.ENROLLED, Outcome.CODE),
+        ([{"active": True}], Enrolment.ENROLLED, Outcome.CODE),
+        ([], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        ([ACTIVE | {"active": False}], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        ([ACTIVE | {"revoked": True}], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        ([ACTIVE | {"locked": True}], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        ([ACTIVE | {"rollout_state": "clientwait"}], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        ([ACTIVE | {"tokentype": "sshkey"}], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+        (["what?", None], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
+    ],
+)
+async def test_nothing_is_triggered(
+    server: Server, provider: PrivacyIdea, tokens: list[object], enrolment: Enrolment, outcome: Outcome
+) -> None:
+    """Then a code is asked of those who have a token in use."""
+    server.challenges = []
+    server.replies["tokens"] = ok({"count": len(tokens), "tokens": tokens})
+    assert await provider.enrolled(USER) is enrolment
+    assert await provider.start(question()) == Answer(outcome)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (checked("REJECT"), Answer(Outcome.CODE)),
+        (checked("ACCEPT"), Answer(Outcome.APPROVED)),
+        (challenged(MAIL, PUSH), Answer(Outcome.WAITING, f"0815 {USER}", "Please confirm")),
+        (challenged(MAIL), Answer(Outcome.CODE, "0815", "Enter the code from the mail:")),
+        (challenged(BROWSER), Answer(Outcome.DENIED)),
+        (refused(400, 904), Answer(Outcome.NOT_ENROLLED)),
+        (refused(403, 303), Answer(Outcome.DENIED)),
+    ],
+)
+async def test_start_without_a_token(server: Server, modest: PrivacyIdea, reply: Reply, expected: Answer) -> None:
+    """A check with an empty password triggers what it may; else a code is asked for. Nobody's enrolment is known."""
+    server.replies["check"] = reply
+    assert await modest.start(question()) == expected
+    assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": ""}
+    assert await modest.enrolled(USER) is Enrolment.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (checked("ACCEPT"), Answer(Outcome.APPROVED)),
+        (checked("REJECT"), Answer(Outcome.WRONG_CODE, handle="0815")),
+        (checked("DECLINED"), Answer(Outcome.DENIED)),
+        (challenged(MAIL), Answer(Outcome.CODE, "0815", "Enter the code from the mail:")),
+        (challenged(PUSH), Answer(Outcome.CODE, "0815", "Please confirm")),
+        (challenged(ROLL_OUT), Answer(Outcome.DENIED)),
+        (refused(400, 1007), Answer(Outcome.DENIED)),
+        (refused(403, 303), Answer(Outcome.DENIED)),
+        (refused(400, 904), Answer(Outcome.NOT_ENROLLED)),
+        (ok(True), Answer(Outcome.APPROVED)),
+        (ok(False, {"message": "wrong otp pin"}), Answer(Outcome.WRONG_CODE, handle="0815")),
+        (ok(False, {"transaction_id": "4711", "message": "?"}), Answer(Outcome.CODE, "4711", "?")),
+    ],
+)
+async def test_verdicts(server: Server, provider: PrivacyIdea, reply: Reply, expected: Answer) -> None:
+    """Each verdict of a check, of older servers too; a policy that forbids is a denial and no failure."""
+    server.replies["check"] = reply
+    assert await provider.verify(question(), Code(CODE), "0815") == expected
+    assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": CODE, "transaction_id": "0815"}
+
+
+def nonsense() -> Iterator[Reply]:
+    """Answers that are none, whatever was asked."""
+    yield Reply(200, {"result": None})
+    yield Reply(200, {"result": {"status": "true", "value": True}})
+    yield Reply(200, {"result": {"status": False}})
+    yield Reply(200, {"result": {"status": False, "error": {"code": "904"}}})
+    yield Reply(404, {"result": {"status": True, "value": True, "authentication": "ACCEPT"}})
+    yield ok(None)
+    yield ok("true", authentication="ACCEPT")
+    yield ok([], authentication="REJECT")
+    yield refused(400, 905)
+
+
+@pytest.mark.parametrize("reply", list(nonsense()))
+async def test_nonsense_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
+    """An answer without a result, or with one of another shape, is a ProviderError in every question."""
+    server.replies = dict.fromkeys(("check", "polltransaction", "triggerchallenge", "tokens"), reply)
+    for ask in (
+        lambda: provider.enrolled(USER),
+        lambda: provider.start(question()),
+        lambda: provider.poll(f"0815 {USER}"),
+        lambda: provider.verify(question(), Code(CODE), ""),
+        lambda: provider.verify(question(), Code(CODE), "0815"),
+    ):
+        with pytest.raises(ProviderError):
+            await ask()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ok(True, authentication="REJECT"),
+        ok(False, authentication="ACCEPT"),
+        ok(1, authentication="ACCEPT"),
+        ok(True, authentication=["ACCEPT"]),
+        ok(False, {"transaction_id": "../../token"}, authentication="CHALLENGE"),
+        ok(False, None, authentication="CHALLENGE"),
+    ],
+)
+async def test_contradictions_are_failures(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
+    """A check that says yes and no lets nobody in, and neither does one that goes on nowhere."""
+    server.replies["check"] = reply
+    with pytest.raises(ProviderError):
+        await provider.verify(question(), Code(CODE), "")
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "expected"),
+    [
+        (False, "pending", Outcome.WAITING),
+        (False, "declined", Outcome.DENIED),
+        (False, "cancelled", Outcome.DENIED),
+        (False, "", Outcome.WAITING),
+        (True, "accept", Outcome.APPROVED),
+        (True, "", Outcome.APPROVED),
+        (True, "declined", None),
+        (False, "accept", None),
+        (False, "perhaps", None),
+        ("true", "accept", None),
+    ],
+)
+async def test_polling(
+    server: Server, provider: PrivacyIdea, value: object, status: str, expected: Outcome | None
+) -> None:
+    """What each status comes to; one that is not known, or that its value contradicts, is a failure."""
+    server.replies["polltransaction"] = ok(value, {"challenge_status": status})
+    handle = f"0815 {USER}"
+    if expected is None:
+        with pytest.raises(ProviderError):
+            await provider.poll(handle)
+    else:
+        waits = expected is Outcome.WAITING
+        assert await provider.poll(handle) == Answer(expected, handle=handle if waits else "")
+    spends = [call.parameters for call in server.calls if call.path == "/validate/check"]
+    spent = {"user": USER, "realm": "corp", "pass": "", "transaction_id": "0815"}
+    assert spends == ([spent] if expected is Outcome.APPROVED else [])
+
+
+@pytest.mark.parametrize("reply", [checked("REJECT"), checked("DECLINED"), challenged(PUSH), refused(403, 303)])
+async def test_an_approval_that_is_not_taken(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
+    """The phone has approved, but the check that spends it says no: denied."""
+    server.replies["check"] = reply
+    assert await provider.poll(f"0815 {USER}") == Answer(Outcome.DENIED)
+
+
+@pytest.mark.parametrize("handle", ["", " ", "../../token/ x", "0815?x=1 x", "a" * 101])
+async def test_a_handle_that_is_none(server: Server, provider: PrivacyIdea, handle: str) -> None:
+    """Nothing is asked for it."""
+    with pytest.raises(ProviderError):
+        await provider.poll(handle)
+    assert server.calls == []
+
+
+async def test_pin_and_code(server: Server, provider: PrivacyIdea) -> None:
+    """What cannot be a code alone is tried once more without the transaction; a code alone is not."""
+    await provider.verify(question(), Code("geheim123456"), "0815")
+    assert ["transaction_id" in call.parameters for call in server.calls] == [True, False]
+    await provider.verify(question(), Code("12345678"), "0815")
+    await provider.verify(question(), Code("geheim"), "0815")
+    assert len(server.calls) == 4
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "12\x003456", "1" * 129])
+async def test_codes_that_are_not_asked(server: Server, provider: PrivacyIdea, typed: str) -> None:
+    """An empty one would trigger a challenge; others cannot be typed. Nor can a CHAP response be checked."""
+    for handle in ("", "0815"):
+        assert await provider.verify(question(), Code(typed), handle) == Answer(Outcome.WRONG_CODE)
+        hidden = await provider.verify(question(), Code(None, bytes(17), bytes(16)), handle)
+        assert (hidden.outcome, "PAP" in hidden.text) == (Outcome.WRONG_CODE, True)
+    assert server.calls == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("document", [refused(401, 4304, TOKEN).document, "<html>Log in</html>"])
+async def test_a_token_that_is_refused(server: Server, provider: PrivacyIdea, status: int, document: object) -> None:
+    """An admin's token without validity or without rights is a failure that names the field, and not the token."""
+    server.replies = dict.fromkeys(("triggerchallenge", "tokens", "challenges"), Reply(status, document))
+    for ask in (lambda: provider.enrolled(USER), lambda: provider.start(question())):
+        with pytest.raises(ProviderError, match="adminToken") as caught:
+            await ask()
+        assert TOKEN not in str(caught.value)
+    await provider.cancel(f"0815 {USER}")  # no right to take it back: it runs out by itself
+
+
+async def test_nobody_in_particular(server: Server, provider: PrivacyIdea) -> None:
+    """Without a name the server would list everybody's tokens, so it is not asked."""
+    assert await provider.enrolled("") is Enrolment.UNKNOWN
+    assert server.calls == []
+
+
+async def test_a_server_below_a_path(server: Server, bench: HttpBench) -> None:
+    """The URL may have a path, as behind a proxy; a realm that is not set is not sent."""
+    fields = PrivacyIdeaFields.model_validate({"url": f"{bench.fields['url']}/pi"})
+    server.replies["validate"] = checked("REJECT")
+    provider = PrivacyIdea(fields, bench.host)
+    assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.WRONG_CODE
+    assert server.calls[-1].path == "/pi/validate/check"
+    assert server.calls[-1].parameters == {"user": USER, "pass": CODE}
+    await provider.aclose()

@@ -1,0 +1,127 @@
+"""Codes from an app: the vectors of the RFCs, and each code once."""
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import SecretError, StoreError
+from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from sallyport.mfa.totp import Totp, hotp, seed_octets, step_at
+from sallyport.radius.password import chap_response
+from tests.mfa.benches import SEED, TotpBench
+from tests.mfa.host import USER, MemorySeeds, make_host, question
+
+RFC_SEED = b"12345678901234567890"
+
+# RFC 4226 appendix D
+HOTP_CODES = ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"]
+
+# RFC 6238 appendix B: seconds since 1970, SHA-1, SHA-256, SHA-512; 8 digits; the seed as long as the hash
+TOTP_CODES = [
+    (59, "94287082", "46119246", "90693936"),
+    (1111111109, "07081804", "68084774", "25091201"),
+    (1111111111, "14050471", "67062674", "99943326"),
+    (1234567890, "89005924", "91819424", "93441116"),
+    (2000000000, "69279037", "90698825", "38618901"),
+    (20000000000, "65353130", "77737706", "47863826"),
+]
+
+
+@pytest.mark.parametrize(("counter", "code"), list(enumerate(HOTP_CODES)))
+def test_rfc_4226(counter: int, code: str) -> None:
+    """Appendix D."""
+    assert hotp(RFC_SEED, counter) == code
+
+
+@pytest.mark.parametrize(("seconds", "sha1", "sha256", "sha512"), TOTP_CODES)
+def test_rfc_6238(seconds: int, sha1: str, sha256: str, sha512: str) -> None:
+    """Appendix B, with all three hashes."""
+    step = step_at(seconds * SECOND)
+    digests: list[tuple[Callable[..., hashlib._Hash], int, str]] = [
+        (hashlib.sha1, 20, sha1),
+        (hashlib.sha256, 32, sha256),
+        (hashlib.sha512, 64, sha512),
+    ]
+    for digest, size, code in digests:
+        seed = (RFC_SEED * 4)[:size]
+        assert hotp(seed, step, digits=8, digest=digest) == code
+
+
+def test_seeds_as_people_write_them() -> None:
+    """Groups, small letters and missing padding are one seed; what is no base32 is none."""
+    assert seed_octets("gezd gnbv-gy3t qojq GEZDGNBVGY3TQOJQ") == RFC_SEED
+    assert seed_octets("MFRGG===") == seed_octets("MFRGG") == b"abc"
+    for wrong in ("", "   ", "01890189", "é", "otpauth://totp/x?secret=GEZDGNBV", "A"):
+        with pytest.raises(ValueError, match="not base32"):
+            seed_octets(wrong)
+
+
+@pytest.mark.parametrize(("steps", "outcome"), [(-2, "wrong code"), (-1, "approved"), (0, "approved"), (1, "approved"),
+                                                (2, "wrong code")])  # fmt: skip
+async def test_one_step_either_side(steps: int, outcome: str) -> None:
+    """A clock that is off by up to half a minute does no harm."""
+    bench = TotpBench()
+    assert (await bench.make().verify(question(), Code(bench.code(steps)), "")).outcome == outcome
+
+
+async def test_each_code_once() -> None:
+    """A code that let a login in lets none in again, nor does an older one; the next step's does."""
+    bench = TotpBench()
+    provider, code = bench.make(), bench.code()
+    outcomes = []
+    for typed in (code, code, bench.code(-1), bench.code(1), bench.code(1)):
+        outcomes.append((await provider.verify(question(), Code(typed), "")).outcome)
+    assert outcomes == ["approved", "wrong code", "wrong code", "approved", "wrong code"]
+    assert bench.seeds.spent == {USER: step_at(bench.clock()) + 1}
+
+
+async def test_chap() -> None:
+    """A CHAP response made from the code is as good as the code, and spends it."""
+    bench = TotpBench()
+    challenge = bytes(range(16))
+    code = Code(None, response=chap_response(7, bench.code().encode(), challenge), challenge=challenge)
+    wrong = Code(None, response=chap_response(7, b"000000", challenge), challenge=challenge)
+    outcomes = [(await bench.make().verify(question(), each, "")).outcome for each in (wrong, code, code)]
+    assert outcomes == ["wrong code", "approved", "wrong code"]
+
+
+async def test_enrolment() -> None:
+    """Who has a seed is enrolled and asked for a code; who has none is neither."""
+    provider = TotpBench().make()
+    assert await provider.enrolled(USER) is Enrolment.ENROLLED
+    assert (await provider.start(question())).outcome is Outcome.CODE
+    assert await provider.enrolled("bob") is Enrolment.NOT_ENROLLED
+    assert (await provider.start(question(user="bob"))).outcome is Outcome.NOT_ENROLLED
+    assert (await provider.verify(question(user="bob"), Code("123456"), "")).outcome is Outcome.NOT_ENROLLED
+
+
+class BrokenSeeds(MemorySeeds):
+    """A store that fails."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    async def seed(self, domain_id: int, user: str) -> str | None:
+        """Fail."""
+        raise self.error
+
+
+async def test_a_seed_that_cannot_be_read() -> None:
+    """Unreadable seeds are an outage of the provider, without the seed in the message; a failing store is one of
+    the store."""
+    host = make_host(seeds=MemorySeeds({USER: "not base32: 0189"}))
+    with pytest.raises(ProviderError) as refused:
+        await Totp(Totp.fields(), host).verify(question(), Code("123456"), "")
+    assert "0189" not in str(refused.value)
+    with pytest.raises(ProviderError):
+        await Totp(Totp.fields(), make_host(seeds=BrokenSeeds(SecretError("altered")))).enrolled(USER)
+    with pytest.raises(StoreError):
+        await Totp(Totp.fields(), make_host(seeds=BrokenSeeds(StoreError("full")))).enrolled(USER)
+
+
+def test_the_seed_is_the_rfcs() -> None:
+    """The tests' seed is the one of the RFCs."""
+    assert seed_octets(SEED) == RFC_SEED

@@ -1,0 +1,66 @@
+"""Policies of two tenants, each with machines."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from sallyport.base.command import JSON
+from sallyport.passwords.model import AssignPolicy, Policy, PolicyFields
+from sallyport.passwords.service import PasswordPolicies
+from sallyport.web.paging import Page
+from tests.areas import Areas, areas, clock
+from tests.passwords import Machines, make_table
+
+__all__ = ["areas", "clock"]
+
+EVERYTHING = Page(0, 1000)
+
+
+@dataclass
+class Desk:
+    """The policies, two tenants, and their machines: 1 to 3 are ours, 7 is theirs."""
+
+    areas: Areas
+    policies: PasswordPolicies
+    ours: int
+    theirs: int
+
+    async def add(self, name: str = "p", tenant: int = 0, **fields: object) -> int:
+        """A policy of ours, or of `tenant`."""
+        given = PolicyFields.model_validate({"policyName": name, **fields})
+        return await self.policies.add(tenant or self.ours, given)
+
+    async def assign(self, policy: int, *machines: int, action: str = "add", tenant: int = 0) -> None:
+        """Assign a policy of ours to machines, or take it off."""
+        entries = [{"policyId": policy, "instanceId": each, "action": action} for each in machines]
+        await self.policies.assign(tenant or self.ours, [AssignPolicy.model_validate(each) for each in entries])
+
+    async def all(self, tenant: int = 0) -> list[Policy]:
+        """All policies of ours, or of `tenant`."""
+        found, total = await self.policies.page(tenant or self.ours, EVERYTHING)
+        assert len(found) == total
+        return found
+
+    async def trail(self) -> list[tuple[str, int, str, str]]:
+        """What the audit trail has about policies, in order: action, tenant, target, changes."""
+        sql = "select action, tenant_id, target, changes from audit_trail where action like 'policy.%' order by id"
+        return await self.areas.store.read(lambda tx: tx.all(_entry, sql))
+
+
+def _entry(*, action: str, tenant_id: int, target: str, changes: str) -> tuple[str, int, str, str]:
+    return action, tenant_id, target, changes
+
+
+def change(**fields: JSON) -> PolicyFields:
+    """What an update gives."""
+    return PolicyFields.model_validate(fields)
+
+
+@pytest.fixture
+async def desk(areas: Areas) -> Desk:
+    """No policies yet."""
+    theirs = await areas.tenancy.ensure_tenant(2, 1)
+    await areas.store.write(make_table)
+    machines = [(1, areas.tenant), (2, areas.tenant), (3, areas.tenant), (7, theirs)]
+    await areas.store.write(lambda tx: tx.insert("machines", ("id", "tenant_id"), machines))
+    return Desk(areas, PasswordPolicies(areas.store, Machines(), areas.clock), areas.tenant, theirs)

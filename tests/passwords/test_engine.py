@@ -1,0 +1,155 @@
+"""A password against rules. What libpwquality says is asked of the library itself in tests/peers."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.passwords.engine import GUIDANCE, Failure, First, Quality, Rules, failures
+
+NUMBERS = st.integers(0, 6)
+CREDITS = st.integers(-4, 4)
+QUALITIES = st.builds(
+    Quality,
+    minlen=st.none() | st.integers(0, 20),
+    credits=st.tuples(CREDITS, CREDITS, CREDITS, CREDITS),
+    minclass=NUMBERS,
+    maxrepeat=NUMBERS,
+    maxclassrepeat=NUMBERS,
+    maxsequence=NUMBERS,
+    usercheck=st.booleans(),
+)
+RULES = st.builds(
+    Rules,
+    min_length=st.none() | NUMBERS,
+    max_length=st.none() | st.integers(0, 20),
+    first=st.none() | st.sampled_from(First),
+    both_cases=st.booleans(),
+    special=st.booleans(),
+    digits=st.booleans(),
+    quality=st.none() | QUALITIES,
+)
+PASSWORDS = st.text(max_size=24) | st.text("abAB12.é", max_size=24)
+
+
+def failed(rules: Rules, password: str, user_name: str = "") -> list[str]:
+    """The rules that a password does not meet."""
+    return [each.rule for each in failures(rules, password, user_name)]
+
+
+def of_quality(password: str, user_name: str = "", **parameters: object) -> list[str]:
+    """The rules of libpwquality that it does not meet."""
+    return failed(Rules(quality=Quality(**parameters)), password, user_name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rules", "good", "bad", "rule"),
+    [
+        (Rules(min_length=4), "äöüß", "äöü", "minLen"),
+        (Rules(max_length=4), "äöüß", "abcde", "maxLen"),
+        (Rules(first=First.UPPERCASE), "Éa", "éA", "firstChar"),
+        (Rules(first=First.LOWERCASE), "éA", "1a", "firstChar"),
+        (Rules(first=First.DIGIT), "1a", "a1", "firstChar"),
+        (Rules(both_cases=False), "ABC-É1", "abÉ", "allowUpperLower"),
+        (Rules(special=False), "aÉ1漢ำ", "a b", "allowSpecial"),
+        (Rules(special=False), "a1", "a1€", "allowSpecial"),
+        (Rules(digits=False), "ab-", "ab٣", "allowNumeric"),
+    ],
+)
+def test_a_field_of_the_interface(rules: Rules, good: str, bad: str, rule: str) -> None:
+    """Characters are looked at, in any script: one password meets it, the other one fails this rule alone."""
+    assert failed(rules, good) == []
+    assert failed(rules, bad) == [rule]
+
+
+def test_every_rule_is_told_in_order() -> None:
+    """Each rule that fails has its own line, libpwquality's behind the interface's."""
+    quality = Quality(
+        minlen=12,
+        credits=(-1, -1, -9, -1),
+        minclass=2,
+        maxrepeat=2,
+        maxclassrepeat=3,
+        maxsequence=2,
+        usercheck=True,
+    )
+    rules = Rules(9, 3, First.DIGIT, both_cases=False, special=False, digits=False, quality=quality)
+    assert failures(rules, "abccccba", "CCCC") == [
+        Failure("minLen", "the password has fewer than 9 characters"),
+        Failure("maxLen", "the password has more than 3 characters"),
+        Failure("firstChar", "the password does not begin with a digit"),
+        Failure("maxclassrepeat", "the password has more than 3 characters of one class in a row"),
+        Failure("dcredit", "the password has fewer than 1 digits"),
+        Failure("ucredit", "the password has fewer than 1 uppercase letters"),
+        Failure("lcredit", "the password has fewer than 9 lowercase letters"),
+        Failure("ocredit", "the password has fewer than 1 other characters"),
+        Failure("minlen", "the password has fewer than 12 characters"),
+        Failure("minclass", "the password has fewer than 2 of digits, uppercase, lowercase and other characters"),
+        Failure("palindrome", "the password is the same read backwards"),
+        Failure("maxrepeat", "the password has more than 2 same characters in a row"),
+        Failure("maxsequence", "the password has a sequence of more than 2 characters"),
+        Failure("usercheck", "the password contains the user name in some form"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("password", "rules"),
+    [("Abcdef1x", []), ("Abcdefgh", ["minclass"]), ("Ab1.", ["minlen"]), ("abc", ["minlen", "minclass"])],
+)
+def test_the_guidance(password: str, rules: list[str]) -> None:
+    """Eight characters, three of the four classes."""
+    assert failed(GUIDANCE, password) == rules
+
+
+def test_an_empty_password() -> None:
+    """It is refused by that alone, whatever is demanded."""
+    assert failed(Rules(), "") == failed(GUIDANCE, "") == ["empty"]
+
+
+def test_octets_are_what_libpwquality_counts() -> None:
+    """Two octets of UTF-8 are two characters of the class `other`, for minlen and for a credit; the same password has
+    three characters for minLen."""
+    assert of_quality("éöü", minlen=6) == []
+    assert of_quality("éöü", minlen=8, credits=(0, 0, 0, 2)) == []
+    assert of_quality("éöü", credits=(-1, -1, -1, -6)) == ["dcredit", "ucredit", "lcredit"]
+    assert failed(Rules(min_length=4), "éöü") == ["minLen"]
+    assert of_quality("j\udcff\udcfe", credits=(0, 0, 0, -2)) == []
+
+
+def test_a_credit_without_a_length() -> None:
+    """It has nothing to shorten; one that demands still does."""
+    assert of_quality("a", credits=(2, 2, -2, 2)) == ["lcredit", "palindrome"]
+
+
+@pytest.mark.parametrize("password", ["xxANN.Kxx", "k.nna77", "aannn..kk", "K.NA"])
+def test_the_user_name_in_some_form(password: str) -> None:
+    """In any case, backwards, or with its characters more or less often in a row."""
+    assert of_quality(password, "ann.k", usercheck=True) == ["usercheck"]
+    assert of_quality(password, "ann.k") == of_quality(password, "nnk", usercheck=True) == []
+
+
+@given(RULES, PASSWORDS, PASSWORDS, st.text(max_size=8))
+def test_no_message_depends_on_the_password(rules: Rules, one: str, other: str, user_name: str) -> None:
+    """A rule is told in the same words whatever the password and the user name are, and once."""
+    first, second = failures(rules, one, user_name), failures(rules, other, "")
+    words = {each.rule: each.message for each in first}
+    assert len(words) == len(first)
+    assert all(words.get(each.rule, each.message) == each.message for each in second)
+
+
+@given(RULES, PASSWORDS)
+def test_less_is_demanded_with_fewer_rules(rules: Rules, password: str) -> None:
+    """Taking a rule away takes away its failure and no other."""
+    before = failed(rules, password)
+    for field, rule in (("min_length", "minLen"), ("max_length", "maxLen"), ("first", "firstChar")):
+        assert failed(replace(rules, **{field: None}), password) == [each for each in before if each != rule]
+
+
+@given(QUALITIES, PASSWORDS)
+def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> None:
+    """What is long enough, or has enough of a class, stays so whatever is put behind it."""
+    lengths = {"dcredit", "ucredit", "lcredit", "ocredit", "minlen", "minclass"}
+    rules = Rules(quality=quality)
+    before = {each.rule for each in failures(rules, password + "x")} & lengths
+    assert {each.rule for each in failures(rules, password + "xyZ7")} & lengths <= before

@@ -1,0 +1,22 @@
+"""eapol_test as the station and its access point: an EAP login over RADIUS, with the check of its keys."""
+
+import subprocess
+from pathlib import Path
+
+from tests.peers.programs import find
+
+SUCCESS, KEYS = "\nSUCCESS\n", "MPPE keys OK: 1  mismatch: 0"
+
+
+def eapol_test(directory: Path, port: int, secret: str, network: str, *options: str) -> str:
+    """Log in at 127.0.0.1; what it tells, which ends with SUCCESS where the login was let in and its keys match.
+
+    network: lines of a wpa_supplicant network, beside its key_mgmt.
+    """
+    path = directory / "eapol.conf"
+    path.write_text(f"network={{\nkey_mgmt=IEEE8021X\n{network}\n}}\n")
+    command = [find("eapol_test"), "-c", str(path), "-a", "127.0.0.1", "-p", str(port), "-s", secret, "-t", "20"]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, errors="replace", timeout=60, check=False
+    )
+    return done.stdout + done.stderr

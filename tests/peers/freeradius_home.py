@@ -1,0 +1,191 @@
+"""FreeRADIUS as the home server that logins are passed on to: passwords, MS-CHAP, and EAP with certificates.
+
+It runs in debug mode with all of its files in the test's folder. Release 3.2.1 signs its answers where it is told to.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.mfa.certificates import self_signed
+from tests.peers.programs import find
+from tests.peers.test_freeradius_proxy import eventually, free_ports
+
+SECRET = "between-service-and-home"
+PASSWORD = "pass wörd 上海"
+
+RADIUSD = """\
+prefix = {directory}
+logdir = {directory}
+run_dir = {directory}
+libdir = /usr/lib/freeradius
+pidfile = {directory}/pid
+max_request_time = 30
+log {{
+    destination = stdout
+}}
+security {{
+    reject_delay = 0
+    status_server = yes
+    allow_vulnerable_openssl = yes    # the check of the library's version
+}}
+client service {{
+    ipaddr = 127.0.0.1
+    secret = {secret}
+}}
+modules {{
+    pap {{
+    }}
+    chap {{
+    }}
+    mschap {{
+        require_encryption = yes
+    }}
+    eap {{
+        default_eap_type = peap
+        tls-config common {{
+            private_key_file = {directory}/home.key
+            certificate_file = {directory}/home.pem
+            ca_file = {directory}/home.pem
+            cipher_list = "DEFAULT"
+            tls_min_version = "1.2"
+            tls_max_version = "1.2"
+        }}
+        md5 {{
+        }}
+        mschapv2 {{
+        }}
+        tls {{
+            tls = common
+        }}
+        ttls {{
+            tls = common
+            default_eap_type = mschapv2
+            virtual_server = inner
+        }}
+        peap {{
+            tls = common
+            default_eap_type = mschapv2
+            virtual_server = inner
+        }}
+    }}
+}}
+server outer {{
+    listen {{
+        type = auth
+        ipaddr = 127.0.0.1
+        port = {port}
+    }}
+    authorize {{
+        update control {{
+            &Cleartext-Password := "{password}"
+        }}
+        chap
+        mschap
+        eap {{
+            ok = return
+        }}
+        pap
+    }}
+    authenticate {{
+        Auth-Type CHAP {{
+            chap
+        }}
+        Auth-Type MS-CHAP {{
+            mschap
+        }}
+        pap
+        eap
+    }}
+    post-auth {{
+        update reply {{
+            &Class := 0x00ff636c617373
+            &Tunnel-Type:0 := VLAN
+            &Tunnel-Private-Group-Id:0 := "20"
+            {signature}
+        }}
+        {post_auth}
+        Post-Auth-Type REJECT {{
+            update reply {{
+                &Reply-Message := "not today"
+                {signature}
+            }}
+        }}
+    }}
+}}
+server inner {{
+    authorize {{
+        update control {{
+            &Cleartext-Password := "{password}"
+        }}
+        mschap
+        eap {{
+            ok = return
+        }}
+        pap
+    }}
+    authenticate {{
+        Auth-Type MS-CHAP {{
+            mschap
+        }}
+        pap
+        eap
+    }}
+}}
+"""
+
+
+class Home:
+    """A running FreeRADIUS. certificate: what its clients trust, and log in with by EAP-TLS, with the key beside it."""
+
+    def __init__(self, directory: Path, port: int) -> None:
+        self._directory = directory
+        self._output = directory / "output"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = port
+        self.certificate = directory / "home.pem"
+        self.key = directory / "home.key"
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """It, as SetFirstFactor takes it."""
+        return {"host": "127.0.0.1", "port": self.port, "secret": SECRET}
+
+    def told(self) -> str:
+        """Everything that it has told since its last start."""
+        return self._output.read_text(errors="replace")
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        command = [find("freeradius"), "-X", "-d", str(self._directory)]
+        with self._output.open("wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        eventually(lambda: "Ready to process requests" in self.told(), self._output)
+
+    def stop(self) -> None:
+        """Kill it. Nothing happens where it does not run."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "") -> Iterator[Home]:
+    """FreeRADIUS for the time of the block; anybody with PASSWORD gets in. post_auth: what else it does for them."""
+    (port,) = free_ports(1)
+    self_signed(directory, "home")
+    (directory / "dictionary").write_text("")
+    signature = "&Message-Authenticator := 0x00" if signs else ""
+    (directory / "radiusd.conf").write_text(
+        RADIUSD.format(
+            directory=directory, port=port, secret=SECRET, password=PASSWORD, signature=signature, post_auth=post_auth
+        )
+    )  # fmt: skip
+    home = Home(directory, port)
+    try:
+        home.start()
+        yield home
+    finally:
+        home.stop()

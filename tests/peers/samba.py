@@ -1,0 +1,160 @@
+"""A domain of Active Directory: Samba as its domain controller, and a host that has joined it.
+
+    def test_it(corp: Corp) -> None:
+        corp.host.run("wbinfo", "-t")             # on the joined host, where the service runs
+        corp.dc.run("samba-tool", "user", ...)    # on the domain controller
+
+Two machines with a network between them (`namespace`), since both programs want fixed ports and directories. The
+people are those of `PEOPLE`, and the computer PC1. A user is locked after THRESHOLD wrong passwords. The domain
+controller takes MS-CHAP from who says that it is MS-CHAP, as those of Windows do.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.peers.authority import Authority
+from tests.peers.namespace import Machine, connect, may_unshare
+from tests.peers.programs import find
+
+REALM, NT_DOMAIN, BASE = "CORP.EXAMPLE", "CORP", "DC=corp,DC=example"
+DC_NAME, DC_ADDRESS, HOST_ADDRESS = "dc1.corp.example", "10.97.0.1", "10.97.0.2"
+ADMIN_PASSWORD = "Adm1n-of-corp"
+PASSWORD, OTHER_PASSWORD = "Str0ng-Pass", "Pässwort-1"
+PEOPLE = {
+    "ann": PASSWORD,
+    "bob": PASSWORD,
+    "lou": PASSWORD,
+    "jörg": OTHER_PASSWORD,
+    "off": PASSWORD,
+    "gone": PASSWORD,
+    "must": PASSWORD,
+    "reader": PASSWORD,
+}
+COMPUTER, COMPUTER_PASSWORD = "PC1", "C0mputer-Pass"
+STAFF = ("ann", "jörg")
+THRESHOLD = 4
+READY_S = 90.0
+_OWN = {"/etc/samba": "etc", "/var/lib/samba": "lib", "/var/cache/samba": "cache", "/var/log/samba": "log"}
+_MEMBER = f"""\
+[global]
+    netbios name = HOST1
+    realm = {REALM}
+    workgroup = {NT_DOMAIN}
+    security = ads
+    idmap config * : backend = tdb
+    idmap config * : range = 100000-199999
+"""
+_BATCH = """\
+import json, runpy, sys
+_, program, commands = sys.argv
+for command in json.loads(commands):
+    sys.argv = [program, *command]
+    try:
+        runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            sys.exit(f"{command}: {end.code}")
+"""
+_PROGRAMS = ("samba", "samba-tool", "winbindd", "ntlm_auth", "net", "wbinfo", "ip", "nsenter", "unshare")
+_missing = [program for program in _PROGRAMS if not Path(find(program)).is_absolute()]
+needs_samba = pytest.mark.skipif(
+    bool(_missing) or not may_unshare(),
+    reason=f"not installed: {', '.join(_missing)}" if _missing else "namespaces need root",
+)
+
+
+@dataclass(frozen=True)
+class Corp:
+    """The domain. authority: who gave the domain controller its certificate for TLS."""
+
+    dc: Machine
+    host: Machine
+    authority: Authority
+
+    def wrong_passwords(self, user: str) -> int:
+        """How many wrong passwords the domain controller has counted for a user."""
+        told = self.dc.run("samba-tool", "user", "show", user, "--attributes=badPwdCount")
+        found = re.search(r"^badPwdCount: (\d+)$", told, re.MULTILINE)
+        return int(found[1]) if found else 0
+
+
+@contextmanager
+def running_corp(directory: Path) -> Iterator[Corp]:
+    """The domain, for the time of the block. directory: an empty one."""
+    authority = Authority("corp")
+    for name in ("dc", "host"):
+        (directory / name).mkdir()
+    with (
+        Machine(directory / "dc", _OWN, resolver="127.0.0.1") as dc,
+        Machine(directory / "host", _OWN, resolver=DC_ADDRESS) as host,
+    ):
+        connect(dc, DC_ADDRESS, host, HOST_ADDRESS)
+        _provision(dc, authority)
+        _populate(dc)
+        dc.start(dc.directory / "output", find("samba"), "--foreground", "--model=single", "--no-process-group")
+        _join(host)
+        yield Corp(dc, host, authority)
+
+
+def _provision(dc: Machine, authority: Authority) -> None:
+    (dc.directory / "lib" / "private").mkdir(mode=0o700)
+    (dc.directory / "ca.pem").write_text(authority.pem)
+    key = dc.directory / "key.pem"
+    key.touch(0o600)
+    key.write_bytes(authority.key_for(DC_NAME))
+    options = {
+        "server services": "s3fs, rpc, ldap, cldap, kdc, winbindd, dns",
+        "dns forwarder": "none",
+        "ntlm auth": "mschapv2-and-ntlmv2-only",
+        "tls keyfile": str(key),
+        "tls certfile": str(key),
+        "tls cafile": str(dc.directory / "ca.pem"),
+    }
+    dc.run(
+        "samba-tool", "domain", "provision", f"--realm={REALM}", f"--domain={NT_DOMAIN}", "--server-role=dc",
+        "--dns-backend=SAMBA_INTERNAL", f"--host-name={DC_NAME.partition('.')[0]}", f"--host-ip={DC_ADDRESS}",
+        f"--adminpass={ADMIN_PASSWORD}", *(f"--option={name}={value}" for name, value in options.items()),
+    )  # fmt: skip
+
+
+def _populate(dc: Machine) -> None:
+    """What an admin would say, in one process, since samba-tool takes a second to start."""
+    must_change = {"must": ["--must-change-at-next-login"]}
+    commands = [
+        [
+            "domain", "passwordsettings", "set", "--complexity=off", "--min-pwd-age=0",
+            f"--account-lockout-threshold={THRESHOLD}", "--account-lockout-duration=30",
+        ],
+        *(["user", "create", user, password, *must_change.get(user, [])] for user, password in PEOPLE.items()),
+        ["user", "disable", "off"],
+        ["user", "setexpiry", "gone", "--days=-1"],
+        ["group", "add", "staff"],
+        ["group", "addmembers", "staff", ",".join(STAFF)],
+        ["computer", "create", COMPUTER],
+        ["user", "setpassword", f"{COMPUTER}$", f"--newpassword={COMPUTER_PASSWORD}"],
+    ]  # fmt: skip
+    dc.run("/usr/bin/python3", "-c", _BATCH, find("samba-tool"), json.dumps(commands))
+
+
+def _join(host: Machine) -> None:
+    """As an admin does it: `net ads join`, then winbindd."""
+    (host.directory / "etc" / "smb.conf").write_text(_MEMBER)
+    (host.directory / "lib" / "private").mkdir(mode=0o700)
+    join = ("net", "ads", "join", "-U", f"Administrator%{ADMIN_PASSWORD}", "--no-dns-updates")
+    _until(lambda: host.attempt(*join).returncode == 0)
+    host.start(host.directory / "output", find("winbindd"), "--foreground", "--no-process-group")
+    _until(lambda: host.attempt("wbinfo", "--check-secret").returncode == 0)
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + READY_S
+    while not holds():
+        assert time.monotonic() < deadline, "Samba did not become ready"
+        time.sleep(0.2)

@@ -1,0 +1,117 @@
+"""Binds to Active Directory (Samba): StartTLS, the names of a user, restricted hours, and servers that come and go."""
+
+import base64
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from sallyport.login.model import Reason
+from tests.login.first.ldap.checkers import Asked, asking, needs_bonsai
+from tests.peers.programs import needs
+from tests.peers.samba import ADMIN_PASSWORD, BASE, DC_ADDRESS, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, needs_samba
+
+pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+
+R = Reason
+
+
+class OneHost(trio.abc.HostnameResolver):
+    """A DNS that knows the domain controller alone, without a thread, which would be in another network."""
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+        """The domain controller's address, by its name and as it is."""
+        if host not in (DC_NAME.encode(), DC_NAME, DC_ADDRESS):
+            raise socket.gaierror(socket.EAI_NONAME, "not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (DC_ADDRESS, port))]
+
+    async def getnameinfo(self, sockaddr, flags):
+        """Not used."""
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -> AsyncIterator[Asked]:
+    """A checker in the network of the joined host, with the service account `reader`."""
+    account = {"bindDN": f"reader@{REALM.lower()}", "bindPassword": PASSWORD, "timeoutSeconds": 20}
+    trio.socket.set_custom_hostname_resolver(OneHost())
+    try:
+        with corp.host.inside():
+            given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
+            async with asking(**given) as asked:
+                yield asked
+    finally:
+        trio.socket.set_custom_hostname_resolver(None)
+
+
+@pytest.mark.parametrize(
+    ("url", "start_tls"),
+    [(f"ldaps://{DC_NAME}", False), (f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)],
+)
+async def test_encrypted(corp: Corp, url: str, start_tls: bool) -> None:
+    """LDAPS, StartTLS, and the global catalogue; a wrong password is told as one."""
+    async with bound(corp, url, startTls=start_tls) as asked:
+        assert await asked.bind("ann", PASSWORD) is R.NONE, asked.steps
+        assert asked.found is not None and "staff" in asked.found.groups
+        assert await asked.bind("ann", PASSWORD + "x") is R.WRONG_PASSWORD
+        assert any("data 52e" in step for step in asked.steps), asked.steps
+
+
+async def test_names_of_a_user(corp: Corp) -> None:
+    """The short name, in any case; not what only sounds like one, nor the principal's, which is another name."""
+    async with bound(corp) as asked:
+        for name in ("ann", "ANN"):
+            assert await asked.bind(name, PASSWORD) is R.NONE, name
+        assert await asked.bind("jörg", PEOPLE["jörg"]) is R.NONE
+        for name in ("*", "an*", " ann", "änn", "ann)(cn=*", "CORP\\ann"):
+            assert await asked.bind(name, PASSWORD) is R.UNKNOWN_USER, name
+        assert await asked.bind("ann@corp.example", PASSWORD) is R.UNKNOWN_USER
+        assert any("log in as ann" in step for step in asked.steps), asked.steps
+    async with bound(corp, userFilter="(userPrincipalName={user}@corp.example)") as asked:
+        assert await asked.bind("ann", PASSWORD) is R.NONE, asked.steps
+
+
+async def test_states_of_accounts(corp: Corp) -> None:
+    """By the codes in the text of the refusal."""
+    async with bound(corp) as asked:
+        told = {}
+        for user in ("off", "gone", "must"):
+            reason = await asked.bind(user, PASSWORD)
+            told[user] = reason, any("data " in step for step in asked.steps)
+    assert told == {
+        "off": (R.ACCOUNT_DISABLED, True),
+        "gone": (R.ACCOUNT_EXPIRED, True),
+        "must": (R.PASSWORD_MUST_CHANGE, True),
+    }
+
+
+@needs("ldapmodify")
+async def test_restricted_hours(corp: Corp) -> None:
+    """A user who may log in at no hour of the week is told apart from one with a wrong password."""
+    corp.dc.run("samba-tool", "user", "create", "night", PASSWORD)
+    none = base64.b64encode(bytes(21)).decode()
+    change = f"dn: CN=night,CN=Users,{BASE}\nchangetype: modify\nreplace: logonHours\nlogonHours:: {none}\n"
+    corp.dc.run(
+        "sh", "-c",
+        f"printf '%s' '{change}' | LDAPTLS_REQCERT=never ldapmodify -x -H ldaps://127.0.0.1 "
+        f"-D Administrator@{REALM.lower()} -w '{ADMIN_PASSWORD}'",
+    )  # fmt: skip
+    async with bound(corp) as asked:
+        assert await asked.bind("night", PASSWORD) is R.LOGON_RESTRICTED, asked.steps
+
+
+async def test_the_next_domain_controller(corp: Corp) -> None:
+    """Where one does not listen, the next one is asked; and a certificate for another name is refused."""
+    async with bound(corp, servers=[f"ldaps://{DC_NAME}:1", f"ldaps://{DC_NAME}"]) as asked:
+        assert await asked.bind("ann", PASSWORD) is R.NONE
+    async with bound(corp, f"ldaps://{DC_ADDRESS}") as asked:
+        assert await asked.bind("ann", PASSWORD) is R.FIRST_FACTOR_UNREACHABLE
+        assert any("its certificate is not trusted" in step for step in asked.steps)
+
+
+async def test_many_logins_one_after_another(corp: Corp) -> None:
+    """A directory without a password policy control is asked for it once, and serves on."""
+    async with bound(corp) as asked:
+        assert {await asked.bind("ann", PASSWORD) for _ in range(30)} == {R.NONE}

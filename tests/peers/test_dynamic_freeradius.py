@@ -1,0 +1,144 @@
+"""FreeRADIUS as a NAS that takes Disconnect and CoA requests: it checks both proofs and reads what we mean.
+
+radclient accounts for the sessions, from the address at which FreeRADIUS listens.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.programs import find, needs, radclient
+from tests.peers.test_freeradius_proxy import eventually, free_ports
+from tests.service import RunningService, running_service
+
+SECRET = "between-nas-and-service"
+RADIUSD = """\
+prefix = {directory}
+logdir = {directory}
+run_dir = {directory}
+pidfile = {directory}/pid
+log {{
+    destination = stdout
+}}
+security {{
+    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
+}}
+client service {{
+    ipaddr = 127.0.0.1
+    secret = {secret}
+    require_message_authenticator = yes
+}}
+modules {{
+    always ok {{
+        rcode = ok
+    }}
+    always reject {{
+        rcode = reject
+    }}
+}}
+server nas {{
+    listen {{
+        type = coa
+        ipaddr = 127.0.0.1
+        port = {port}
+    }}
+    recv-coa {{
+        if (&Acct-Session-Id == "gone") {{
+            update reply {{
+                &Error-Cause := Session-Context-Not-Found
+            }}
+            reject
+        }}
+        ok
+    }}
+}}
+"""
+
+pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
+
+
+@dataclass(frozen=True)
+class Nas:
+    """FreeRADIUS, and the service that it accounts to. output: what it tells."""
+
+    service: RunningService
+    directory: Path
+    output: Path
+
+    def session(self, name: str, *facts: str) -> int:
+        """The id of a new session."""
+        server = f"127.0.0.1:{self.service.ports.acct}"
+        start = ("Acct-Status-Type = Start", f'Acct-Session-Id = "{name}"', 'NAS-Identifier = "radiusd"', *facts)
+        assert "Received Accounting-Response" in radclient(self.directory, "acct", server, SECRET, start)
+        found: list[dict[str, Any]] = self.service.call("session.list", domain="default")
+        return next(int(each["sessionId"]) for each in found if each["acctSessionId"] == name)
+
+    def ask(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """What came of a request about one session."""
+        (result,) = self.service.call(f"session.{kind}", **fields)["results"]
+        return dict(result)
+
+    def told(self) -> str:
+        """What FreeRADIUS has told so far."""
+        return self.output.read_text(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
+    """Both, ready."""
+    directory = tmp_path_factory.mktemp("raddb")
+    (port,) = free_ports(1)
+    (directory / "dictionary").write_text("")
+    (directory / "radiusd.conf").write_text(RADIUSD.format(directory=directory, port=port, secret=SECRET))
+    output = directory / "output"
+    with running_service(tmp_path_factory.mktemp("service")) as service, output.open("wb") as log:
+        client = {"name": "radiusd", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": port}
+        service.call("client.add", org=1, tenant=1, domains=["default"], clients=[client])
+        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
+        try:
+            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
+            yield Nas(service, directory, output)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_disconnect(nas: Nas) -> None:
+    """FreeRADIUS says yes, having read the session's names and its own."""
+    session = nas.session("one", 'User-Name = "bob"', 'Calling-Station-Id = "02-00-00-00-00-01"')
+    result = nas.ask("disconnect", session=session)
+    assert (result["outcome"], result["errorCause"]) == ("ack", None), nas.told()[-3000:]
+    request = nas.told().rpartition("Received Disconnect-Request")[2].partition("Sent")[0]
+    for line in (
+        'User-Name = "bob"', 'Acct-Session-Id = "one"', 'Calling-Station-Id = "02-00-00-00-00-01"',
+        'NAS-Identifier = "radiusd"', "Event-Timestamp = ", "Message-Authenticator = ",
+    ):  # fmt: skip
+        assert line in request
+
+
+def test_a_no(nas: Nas) -> None:
+    """Its Error-Cause is told by name."""
+    result = nas.ask("disconnect", session=nas.session("gone", 'User-Name = "bob"'))
+    assert (result["outcome"], result["errorCause"]) == ("nak", 503)
+    assert result["errorText"] == "Session-Context-Not-Found"
+
+
+def test_a_change(nas: Nas) -> None:
+    """Attributes of the RFCs and of vendors arrive as they were meant."""
+    attributes = [
+        {"name": "Filter-Id", "value": "guests"},
+        {"name": "Session-Timeout", "value": "600"},
+        {"name": "Cisco-AVPair", "value": "subscriber:command=reauthenticate"},
+    ]
+    session = nas.session("two", "NAS-Port = 7", "Framed-IP-Address = 10.5.0.7")
+    assert nas.ask("change", session=session, replyAttributes=attributes)["outcome"] == "ack", nas.told()[-3000:]
+    request = nas.told().rpartition("Received CoA-Request")[2].partition("Sent")[0]
+    for line in (
+        'Filter-Id = "guests"', "Session-Timeout = 600", 'Cisco-AVPair = "subscriber:command=reauthenticate"',
+        "NAS-Port = 7", "Framed-IP-Address = 10.5.0.7",
+    ):  # fmt: skip
+        assert line in request

@@ -1,0 +1,94 @@
+"""eapol_test logs in at the service as its operator runs it: `cert init`, `cert issue`, `user add`, and that is all."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.peers.eapol import SUCCESS, eapol_test
+from tests.peers.programs import needs
+from tests.service import RunningService, running_service
+
+pytestmark = [pytest.mark.peer, needs("eapol_test")]
+
+SECRET, PASSWORD = "between NAS and server", "correct horse"
+TWICE = "MPPE keys OK: 2  mismatch: 0"
+TLS13, TLS12 = "tls_disable_tlsv1_3=0", "tls_disable_tlsv1_3=1"
+
+
+class Site:
+    """A running service with a certificate, a RADIUS client and ann, who has a password and a certificate."""
+
+    def __init__(self, service: RunningService) -> None:
+        self.service = service
+        service.ok("cert", "init", "--host", "radius.example.com")
+        service.ok("cert", "issue", "ann")
+        client = {"name": "nas", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.call("user.add", name="ann", domain="default", password=PASSWORD.encode().hex())
+        self.certificates = service.data_dir / "certs"
+
+    def eapol(self, directory: Path, lines: Sequence[str], *options: str) -> str:
+        """Run eapol_test with a network of these lines; what it tells."""
+        network = "\n".join([f'ca_cert="{self.certificates / "ca.pem"}"', *lines])
+        return eapol_test(directory, self.service.ports.auth, SECRET, network, *options)
+
+    def event(self) -> tuple[object, ...]:
+        """User, method and applied decision of the newest event."""
+        sql = "select user_name, method, applied_decision from events order by id desc limit 1"
+        return self.service.rows(sql)[0]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One service for all tests."""
+    settings = {"SALLYPORT_REJECT_DELAY_S": "0"}
+    with running_service(tmp_path_factory.mktemp("service"), settings) as service:
+        yield Site(service)
+
+
+METHODS = {
+    "eap-peap-mschapv2": ("eap=PEAP", 'phase2="auth=MSCHAPV2"'),
+    "eap-peap-gtc": ("eap=PEAP", 'phase2="auth=GTC"'),
+    "eap-ttls-pap": ("eap=TTLS", 'phase2="auth=PAP"'),
+    "eap-ttls-chap": ("eap=TTLS", 'phase2="auth=CHAP"'),
+    "eap-ttls-mschapv2": ("eap=TTLS", 'phase2="auth=MSCHAPV2"'),
+    "eap-ttls-eap-mschapv2": ("eap=TTLS", 'phase2="autheap=MSCHAPV2"'),
+}
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("method", METHODS)
+def test_passwords(site: Site, tmp_path: Path, method: str, version: str) -> None:
+    """The right one is let in with right keys, twice by one session; the wrong one is refused; the event names ann."""
+    lines = [*METHODS[method], 'identity="ann"', 'anonymous_identity="anonymous"', f'phase1="{version}"']
+    told = site.eapol(tmp_path, [*lines, f'password="{PASSWORD}"'], "-r", "1")
+    assert SUCCESS in told, told
+    assert TWICE in told
+    assert site.event() == ("ann", f"{method.rpartition('-')[0].removesuffix('-eap')}-resumed", "accept")
+    assert SUCCESS not in site.eapol(tmp_path, [*lines, 'password="wrong"'])
+    assert site.event() == ("ann", method, "reject")
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_certificates(site: Site, tmp_path: Path, version: str) -> None:
+    """ann's certificate is let in."""
+    file = site.certificates / "clients" / "ann.pem"
+    shown = [f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"']
+    told = site.eapol(tmp_path, ["eap=TLS", 'identity="anonymous"', *shown, f'phase1="{version}"'], "-r", "1")
+    assert SUCCESS in told, told
+    assert TWICE in told
+    assert site.event() == ("ann", "eap-tls", "accept")
+
+
+def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
+    """`cert revoke` holds for the next login, without a restart."""
+    site.service.ok("cert", "issue", "bob")
+    site.service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+    file = site.certificates / "clients" / "bob.pem"
+    lines = ["eap=TLS", 'identity="bob"', f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"']
+    assert SUCCESS in site.eapol(tmp_path, lines)
+    site.service.ok("cert", "revoke", "bob")
+    assert SUCCESS not in site.eapol(tmp_path, lines)
+    assert site.event()[2] == "reject"
+    assert "it is revoked" in site.service.log()

@@ -1,0 +1,337 @@
+"""OpenLDAP as a domain's first factor: found, bound, told apart; over TLS; and from a RADIUS packet to its answer."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.login.model import Reason
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.login.first.ldap.checkers import asking, needs_bonsai
+from tests.peers.authority import Authority
+from tests.peers.programs import needs
+from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
+from tests.service import RunningService, running_service
+
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+
+R = Reason
+ACCOUNT = {"bindDN": SERVICE, "bindPassword": SERVICE_PASSWORD}
+SECRET = "the device's secret"
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Who signs the directories' certificates."""
+    return Authority("The directory's CA")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
+    """A directory that all tests share: each locks or changes people of its own."""
+    with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
+        yield directory
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+async def test_everybody_is_found(directory: Slapd) -> None:
+    """Whatever characters are in names and passwords, and in the names of the entries."""
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        assert {name: await asked.bind(name, password) for name, password in PEOPLE.items()} == dict.fromkeys(
+            PEOPLE, R.NONE
+        )
+        assert await asked.bind("ANN", "hello") is R.NONE
+        assert await asked.bind("ann", "Hello") is R.WRONG_PASSWORD
+
+
+async def test_groups_and_units(directory: Slapd) -> None:
+    """Groups of which the person is a member, and the units that the entry lies in."""
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        await asked.bind("ann", "hello")
+        assert asked.found is not None
+        assert (asked.found.groups, asked.found.ous) == ({"vpn users", "admins, all"}, {"people", "staff"})
+        await asked.bind("bob", PEOPLE["bob"])
+        assert asked.found.groups == frozenset()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["*", "a*", "*)(uid=*", "ann)(objectClass=*", "ann\0", "\\61nn", "ann)", "(", " ann", "ann ", "\uff41nn", "anň"],
+)
+async def test_names_that_are_none(directory: Slapd, name: str) -> None:
+    """Neither filters, nor what the directory takes for the same name, find anybody."""
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        before = directory.binds(dn_of("ann"))
+        assert await asked.bind(name, "hello") is R.UNKNOWN_USER
+        assert directory.binds(dn_of("ann")) == before
+
+
+async def test_one_login_counts_once(directory: Slapd) -> None:
+    """The directory's own lock-out counts as many failures as there were logins, and a code behind a wrong password
+    is no second one; when it locks, that is told, whether the password is right or wrong."""
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        for failures in (1, 2, 3):
+            before = directory.binds(dn_of("lou"))
+            assert await asked.bind("lou", "wrong") is R.WRONG_PASSWORD
+            assert directory.binds(dn_of("lou")) == before + 1
+            assert len(directory.attribute(dn_of("lou"), "pwdFailureTime")) == failures
+        assert await asked.bind("lou", "hello") is R.ACCOUNT_LOCKED
+        assert await asked.bind("lou", "wrong") is R.ACCOUNT_LOCKED
+
+
+async def test_an_empty_password_is_not_sent(directory: Slapd) -> None:
+    """The directory would take it for an anonymous bind, and say yes."""
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        before = directory.log().count(" BIND ")
+        assert await asked.bind("ann", "") is R.WRONG_PASSWORD
+        assert directory.log().count(" BIND ") == before
+
+
+async def test_a_password_that_must_be_changed(directory: Slapd) -> None:
+    """After somebody else has set it, though the service account may not read that."""
+    directory.change(dn_of("pia"), "replace: pwdReset", "pwdReset: TRUE")
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        assert await asked.bind("pia", "hello") is R.PASSWORD_MUST_CHANGE
+        assert await asked.bind("ann", "hello") is R.NONE
+
+
+async def test_an_expired_password(directory: Slapd) -> None:
+    """One that is older than its policy allows: a second."""
+    directory.change(dn_of("eve"), "add: pwdPolicySubentry", f"pwdPolicySubentry: cn=short,{BASE}")
+    directory.change(dn_of("eve"), "replace: userPassword", "userPassword: hello")
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        with trio.fail_after(30):
+            while (reason := await asked.bind("eve", "hello")) is R.NONE:
+                await trio.sleep(0.2)
+        assert reason is R.PASSWORD_EXPIRED
+
+
+async def test_an_anonymous_search(directory: Slapd) -> None:
+    """Without a service account; this directory shows nobody anything."""
+    async with asking(servers=[directory.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+
+
+async def test_referrals_are_not_followed(directory: Slapd) -> None:
+    """One among the results is passed over; one in the place of the base is nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        port = elsewhere.getsockname()[1]
+        directory.add(
+            f"dn: ou=other{port},{BASE}\nobjectClass: referral\nobjectClass: extensibleObject\n"
+            f"ou: other{port}\nref: ldap://127.0.0.1:{port}/{BASE}\n"
+        )
+        async with asking(servers=[directory.url], **ACCOUNT) as asked:
+            assert await asked.bind("ann", "hello") is R.NONE
+        async with asking(servers=[directory.url], **{**ACCOUNT, "baseDN": f"ou=other{port},{BASE}"}) as asked:
+            assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
+
+
+async def test_a_filter_of_ones_own(directory: Slapd) -> None:
+    """Finds by other attributes, and no more than it names."""
+    async with asking(
+        servers=[directory.url], **ACCOUNT, userFilter="(&(objectClass=inetOrgPerson)(cn={user}))"
+    ) as asked:
+        assert await asked.bind("Comma, the", "sesame") is R.NONE
+        assert await asked.bind("sallyport", SERVICE_PASSWORD) is R.UNKNOWN_USER
+
+
+async def test_the_names_of_entries(directory: Slapd) -> None:
+    """Whatever characters are in them, each is bound as; and it has one name to log in with."""
+    names = {"sharp": "C# dev", "equals": "a=b", "quote": 'a"b', "semicolon": "a;cn=root"}
+    for uid, name in names.items():
+        escaped = "".join(f"\\{each}" if each in '\\,+"<>;=' else each for each in name)
+        directory.add(
+            f"dn: cn={escaped},{STAFF}\nobjectClass: inetOrgPerson\nuid: {uid}\nuid: {uid}2\ncn: {name}\nsn: {name}\n"
+            "userPassword: hello\n"
+        )
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        for uid in names:
+            assert await asked.bind(uid, "hello") is R.NONE, asked.steps
+            assert await asked.bind(f"{uid}2", "hello") is R.UNKNOWN_USER
+            assert f"log in as {uid}" in asked.steps[-1]
+
+
+async def test_a_filter_that_finds_many(directory: Slapd) -> None:
+    """Is no way in: it must be one."""
+    async with asking(
+        servers=[directory.url], **ACCOUNT, userFilter="(|(uid={user})(objectClass=inetOrgPerson))"
+    ) as asked:
+        assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
+        assert "the filter finds many" in asked.steps
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start_tls", [False, True])
+async def test_encrypted(directory: Slapd, start_tls: bool) -> None:
+    """ldaps:// and StartTLS, with a certificate that the CA of the configuration has signed."""
+    url = f"ldap://localhost:{directory.port}" if start_tls else directory.secure_url
+    async with asking(servers=[url], **ACCOUNT, startTls=start_tls, caCertificate=directory.authority.pem) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert any("the certificate is right for localhost" in step for step in asked.steps)
+        assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+
+
+@pytest.mark.parametrize("start_tls", [False, True])
+@pytest.mark.parametrize("trusted", ["another CA", "the system's store"])
+async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: str) -> None:
+    """Is the end of it: nothing is sent, not even as the service account."""
+    trust = {"caCertificate": Authority("Another CA").pem} if trusted == "another CA" else {}
+    url = f"ldap://localhost:{directory.port}" if start_tls else directory.secure_url
+    async with asking(servers=[url], **ACCOUNT, startTls=start_tls, **trust) as asked:
+        before = directory.log().count(" BIND ")
+        assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+        assert any("its certificate is not trusted" in step for step in asked.steps)
+        assert directory.log().count(" BIND ") == before
+
+
+async def test_a_certificate_of_another_name(directory: Slapd) -> None:
+    """A certificate holds for the host of the URL, not for whom it leads to."""
+    url = f"ldaps://localhost.localdomain:{directory.secure_port}"
+    hosts = NamedHost()
+    trio.socket.set_custom_hostname_resolver(hosts)
+    try:
+        async with asking(servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
+            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+            assert any("its certificate is not trusted" in step for step in asked.steps)
+    finally:
+        trio.socket.set_custom_hostname_resolver(None)
+
+
+class NamedHost(trio.abc.HostnameResolver):
+    """A DNS where every name is this machine."""
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+        """127.0.0.1."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    async def getnameinfo(self, sockaddr, flags):
+        """Not used."""
+        raise NotImplementedError
+
+
+# --- several servers --------------------------------------------------------------------------------------------
+
+
+async def test_fail_over_and_back(tmp_path: Path, directory: Slapd, authority: Authority) -> None:
+    """A server that stops is passed over, at first and in the middle of it; one that comes back is asked again."""
+    with slapd(tmp_path, authority) as other:
+        async with asking(
+            servers=[other.secure_url, directory.secure_url], **ACCOUNT, caCertificate=authority.pem
+        ) as both:
+            assert await both.bind("ann", "hello") is R.NONE
+            assert other.binds(dn_of("ann")) == 1
+            other.stop()
+            assert await both.bind("ann", "hello") is R.NONE
+            assert await both.bind("ann", "wrong") is R.WRONG_PASSWORD
+        other.start()
+        async with asking(
+            servers=[other.secure_url, directory.secure_url], **ACCOUNT, caCertificate=authority.pem
+        ) as both:
+            assert await both.bind("ann", "hello") is R.NONE
+            assert other.binds(dn_of("ann")) == 2
+
+
+async def test_many_at_once(directory: Slapd) -> None:
+    """A hundred logins at a time are a hundred right answers over a few kept connections."""
+    reasons: list[Reason] = []
+
+    async def login() -> None:
+        reason, _ = await asked.ldap.bind("ann", "hello", lambda _step: None)
+        reasons.append(reason)
+
+    async with asking(servers=[directory.url], **ACCOUNT, timeoutSeconds=30) as asked:
+        before = directory.binds(SERVICE)
+        async with trio.open_nursery() as nursery:
+            for _ in range(100):
+                nursery.start_soon(login)
+        assert reasons == [R.NONE] * 100
+        assert directory.binds(SERVICE) - before <= 100
+
+
+# --- the whole service ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, directory: Slapd) -> Iterator[RunningService]:
+    """A service whose domain `default` asks the directory, set by the command line."""
+    with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        service.ok("client", "add", "nas", "--address", "127.0.0.1", "--secret", SECRET, "--org", "1", "--tenant", "1")
+        authority = service.directory / "authority.pem"
+        authority.write_text(directory.authority.pem)
+        told = service.ok(
+            "domain", "first-factor", "default", "ldap", "--ldap-server", directory.secure_url, "--base-dn", BASE,
+            "--bind-dn", SERVICE, "--bind-password", "-", "--ca-certificate", str(authority),
+            input=SERVICE_PASSWORD + "\n",
+        )  # fmt: skip
+        assert SERVICE_PASSWORD not in told
+        yield service
+
+
+def test_a_radius_login(service: RunningService, directory: Slapd) -> None:
+    """From a packet to the answer and its event; no password is in the log."""
+    with service.radius(SECRET) as client:
+        assert client.login("ann", "hello") == ACCESS_ACCEPT
+        assert client.login("zoë", PEOPLE["zoë"]) == ACCESS_ACCEPT
+        assert client.login("ann", "not the password") == ACCESS_REJECT
+        assert client.login("nobody", "hello") == ACCESS_REJECT
+    kept = service.rows("select user_name, decision, reason from events order by id desc limit 2")
+    assert kept == [("nobody", "reject", R.UNKNOWN_USER.value), ("ann", "reject", R.WRONG_PASSWORD.value)]
+    assert SERVICE_PASSWORD not in service.log() and "not the password" not in service.log()
+
+
+def test_a_rule_for_a_group(service: RunningService) -> None:
+    """Groups of the directory are groups for the login rules; who is in none does not match."""
+    rule = {"orgId": 1, "tenantId": 1, "domainId": 1, "name": "vpn", "action": "block", "groups": ["VPN Users"]}
+    service.post("/ad/AddLoginRule", {**rule})
+    with service.radius(SECRET) as client:
+        assert client.login("ann", "hello") == ACCESS_ACCEPT  # it monitors
+        assert client.login("bob", PEOPLE["bob"]) == ACCESS_ACCEPT
+    kept = service.rows("select user_name, would_have_been, reason from events order by id desc limit 2")
+    assert kept[1] == ("ann", "reject", R.BLOCKED.value)
+    assert kept[0][2] != R.BLOCKED.value
+
+
+def test_what_is_set_is_shown(service: RunningService, directory: Slapd) -> None:
+    """By the command line, without the password; wrong fields are named and change nothing."""
+    shown = json.loads(service.ok("domain", "first-factor", "default"))
+    assert (shown["firstFactor"], shown["ldap"]["servers"]) == ("ldap", [directory.secure_url])
+    assert "bindPassword" not in shown["ldap"]
+    refused = service.cli("domain", "first-factor", "default", "ldap", "--ldap-server", "ldap://dc1", "--base-dn", BASE)
+    assert refused.returncode == 1 and "clear" in refused.stderr
+    misplaced = service.cli("domain", "first-factor", "default", "local", "--base-dn", BASE)
+    assert misplaced.returncode == 2
+    assert json.loads(service.ok("domain", "first-factor", "default")) == shown
+
+
+def test_a_trial(service: RunningService) -> None:
+    """`domain check` tells each step, ends as the login would, and leaves no event."""
+    before = service.rows("select count(*) from events")
+    right = service.cli("domain", "check", "default", "--user", "ann", "--password", "-", input="hello\n")
+    assert right.returncode == 0, right
+    assert f"found {dn_of('ann')}" in right.stdout and "groups: admins, all, vpn users" in right.stdout
+    wrong = service.cli("domain", "check", "default", "--user", "ann", "--password", "-", input="nothello\n")
+    assert wrong.returncode == 1
+    assert wrong.stdout.splitlines()[-1] == f"refused: {R.WRONG_PASSWORD}"
+    assert "nothello" not in wrong.stdout + wrong.stderr
+    assert service.rows("select count(*) from events") == before
+
+
+def test_a_trial_over_http(service: RunningService) -> None:
+    """The same for the console, a few times a minute."""
+    body = {"orgId": 1, "tenantId": 1, "domainId": 1, "userName": "bob", "password": PEOPLE["bob"]}
+    told = service.post("/ad/CheckFirstFactor", body)
+    assert (told["code"], told["status"], told["reason"]) == (200, "Success", "")
+    assert f"found {dn_of('bob')}" in told["steps"]
+    statuses = [service.request("POST", "/ad/CheckFirstFactor", json=body).status_code for _ in range(6)]
+    assert statuses == [200] * 4 + [429] * 2
+    assert STAFF in json.dumps(told)

@@ -1,0 +1,188 @@
+"""OpenVPN with openvpn-auth-radius as the NAS, and a client that dials in to it.
+
+The plug-in cuts ports to four digits, so all of it runs in a network of its own, where the service has the usual ones.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.authority import Authority
+from tests.peers.hook import Hook
+from tests.peers.namespace import Machine, may_unshare
+from tests.peers.programs import find, needs
+from tests.peers.second_factor import PASSWORD, event, provide
+from tests.peers.test_freeradius_proxy import eventually
+from tests.service import RunningService, running_service
+from tests.torture.test_provider import metric
+
+SECRET = "between-openvpn-and-service"
+PLUGIN = Path("/usr/lib/openvpn/radiusplugin.so")
+PORTS = {"SALLYPORT_RADIUS_AUTH_BIND": "127.0.0.1:1812", "SALLYPORT_RADIUS_ACCT_BIND": "127.0.0.1:1813"}
+UP = "Initialization Sequence Completed"
+LIMIT_S = 40
+# It waits for longer than a Reject is delayed; otherwise it would only ever hear of the Accepts.
+PLUGIN_CNF = """\
+NAS-Identifier=OpenVpn
+Service-Type=5
+Framed-Protocol=1
+NAS-Port-Type=5
+NAS-IP-Address=127.0.0.1
+OpenVPNConfig={directory}/server.conf
+subnet=255.255.255.0
+overwriteccfiles=true
+server
+{{
+	acctport=1813
+	authport=1812
+	name=127.0.0.1
+	retry=9
+	wait=2
+	sharedsecret={secret}
+}}
+"""
+SERVER = """\
+server 10.98.0.0 255.255.255.0
+topology subnet
+dev tun
+proto udp
+local 127.0.0.1
+ca {directory}/authority.pem
+cert {directory}/server.pem
+key {directory}/server.pem
+dh none
+verify-client-cert none
+username-as-common-name
+tmp-dir {directory}
+client-config-dir {directory}/clients
+status {directory}/status 1
+status-version 1
+plugin {plugin} {directory}/plugin.cnf
+"""
+CLIENT = """\
+client
+dev tun
+proto udp
+remote 127.0.0.1
+nobind
+ca {directory}/authority.pem
+ifconfig-noexec
+route-noexec
+explicit-exit-notify 1
+connect-retry-max 1
+"""
+
+pytestmark = [
+    pytest.mark.peer,
+    needs("openvpn", "ip", "nsenter", "unshare"),
+    pytest.mark.skipif(not PLUGIN.exists(), reason="openvpn-auth-radius is not installed"),
+    pytest.mark.skipif(not may_unshare(), reason="a network of its own is not permitted"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun"),
+]
+
+
+@dataclass(frozen=True)
+class Vpn:
+    """The server, ready, and the service that its plug-in asks."""
+
+    machine: Machine
+    service: RunningService
+
+    @property
+    def output(self) -> Path:
+        """What the server and its plug-in tell."""
+        return self.machine.directory / "output"
+
+    @contextmanager
+    def client(self, user: str, password: str) -> Iterator[str]:
+        """Dial in, and stay for the time of the block: what the client tells until it is up or refused."""
+        directory = self.machine.directory
+        credentials, output = directory / "credentials", directory / f"client-{user}"
+        credentials.touch(mode=0o600)
+        credentials.write_text(f"{user}\n{password}\n")
+        command = [find("openvpn"), "--config", str(directory / "client.conf"), "--auth-user-pass", str(credentials)]
+        with output.open("wb") as log:
+            process = subprocess.Popen([*self.machine.wrapper, *command], stdout=log, stderr=log)
+        try:
+            eventually(lambda: UP in output.read_text() or process.poll() is not None, self.output, limit_s=LIMIT_S)
+            yield output.read_text()
+            process.terminate()
+            process.wait(LIMIT_S)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
+    """All of it, ready; logins are monitored only."""
+    directory = tmp_path_factory.mktemp("openvpn")
+    authority = Authority("authority")
+    (directory / "authority.pem").write_text(authority.pem)
+    (directory / "server.pem").write_bytes(authority.key_for("vpn.example"))
+    (directory / "clients").mkdir()
+    for name, text in {"plugin.cnf": PLUGIN_CNF, "server.conf": SERVER, "client.conf": CLIENT}.items():
+        (directory / name).write_text(text.format(directory=directory, secret=SECRET, plugin=PLUGIN))
+    with (
+        Machine(directory, {}, resolver="127.0.0.1") as machine,
+        running_service(tmp_path_factory.mktemp("service"), PORTS, wrapper=machine.wrapper) as service,
+    ):
+        client = {"name": "vpn", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        for user in ("ann", "bob", "pia"):
+            service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
+        vpn = Vpn(machine, service)
+        machine.start(vpn.output, find("openvpn"), "--config", str(directory / "server.conf"))
+        eventually(lambda: UP in vpn.output.read_text(), vpn.output, limit_s=LIMIT_S)
+        yield vpn
+
+
+def sessions(service: RunningService, user: str, *, live: bool = False) -> list[dict[str, Any]]:
+    """A user's sessions, newest first. live: the live ones alone."""
+    found: list[dict[str, Any]] = service.call("session.list", domain="default", user=user, live=live)
+    return found
+
+
+def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
+    """The client is up, its gateway is an OpenVPN, and the session that it accounts for is listed until the client
+    leaves."""
+    with vpn.client("ann", PASSWORD) as told:
+        assert UP in told
+        eventually(lambda: len(sessions(vpn.service, "ann", live=True)) == 1, vpn.output)
+    assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "local")
+    (device,) = vpn.service.call("device.list", domain_id=1)["devices"]
+    assert (device["device_type"], device["device_type_certainty"]) == ("OpenVPN", "probable")
+    assert (device["nas_identifier"], device["nas_port_type"]) == ("OpenVpn", "Virtual")
+    eventually(lambda: sessions(vpn.service, "ann", live=True) == [], vpn.output, limit_s=LIMIT_S)
+    (session,) = sessions(vpn.service, "ann")
+    assert (session["state"], session["framedIp"], session["station"]) == ("stopped", "10.98.0.2", "127.0.0.1")
+    assert min(session["inputOctets"], session["outputOctets"]) > 0
+
+
+def test_a_wrong_password_does_not(vpn: Vpn) -> None:
+    """The client is told of it, and nothing is accounted for."""
+    with vpn.client("bob", "not the password") as told:
+        assert "AUTH_FAILED" in told
+        assert UP not in told
+    assert event(vpn.service, "bob")[1:3] == ("reject", "wrong password")
+    assert sessions(vpn.service, "bob") == []
+
+
+def test_retransmits_join_one_prompt(vpn: Vpn) -> None:
+    """The plug-in asks again with the same identifier, a new authenticator and from a new port while the user reaches
+    for the phone: each joins the one prompt, and the one Accept goes to the newest port."""
+    with vpn.machine.inside(), Hook() as hook:
+        provide(vpn.service, "webhook", **hook.fields)
+        vpn.service.call("domain.mode", domain="default", mode="enforce")
+        hook.will("pia", "approved", after_s=5)
+        with vpn.client("pia", PASSWORD) as told:
+            assert UP in told
+        assert hook.prompts_of("pia") == 1
+        assert metric(vpn.service, "mfa_joined_retransmits_total", provider="webhook") >= 2
+    assert vpn.service.rows("select count(*) from events where user_name = 'pia'") == [(1,)]
+    assert event(vpn.service, "pia") == ("accept", "accept", "", "local+webhook")

@@ -1,0 +1,244 @@
+"""Our privacyIDEA provider against a real privacyIDEA server, and a phone that answers as the real app does."""
+
+from base64 import b32encode
+from collections.abc import AsyncIterator, Iterator
+
+import pyotp
+import pytest
+import trio
+
+from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.mfa.privacyidea import PrivacyIdea as Provider
+from sallyport.mfa.privacyidea import PrivacyIdeaFields
+from tests.mfa.host import make_host, question
+from tests.peers.privacyidea import REALM, PrivacyIdea, running_privacyidea
+
+pytestmark = pytest.mark.peer
+
+SEED = b"12345678901234567890"
+USERS = (
+    "alice", "bernd", "carla", "david", "emma", "frida", "georg", "hanna", "igor", "jana", "karl", "lena", "mona",
+    "nora", "olaf", "nobody-yet",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivacyIdea]:
+    """One server for all tests; each has users of its own."""
+    with running_privacyidea(tmp_path_factory.mktemp("privacyidea"), USERS) as server:
+        yield server
+
+
+def made(server: PrivacyIdea, **fields: str) -> Provider:
+    """A provider for the server."""
+    fields = {"url": server.url, "realm": REALM, **fields}
+    return Provider(PrivacyIdeaFields.model_validate(fields), make_host())
+
+
+@pytest.fixture
+async def provider(server: PrivacyIdea) -> AsyncIterator[Provider]:
+    """A provider that has an admin's token."""
+    provider = made(server, adminToken=server.admin_token)
+    yield provider
+    await provider.aclose()
+
+
+@pytest.fixture
+async def modest(server: PrivacyIdea) -> AsyncIterator[Provider]:
+    """A provider without an admin's token."""
+    provider = made(server)
+    yield provider
+    await provider.aclose()
+
+
+def login(user: str, number: int = 1) -> Question:
+    """A login of the user."""
+    return question(f"{user.encode().hex():0>30}{number:02}", user=user)
+
+
+def otp() -> str:
+    """The present code of SEED."""
+    return pyotp.TOTP(b32encode(SEED).decode()).now()
+
+
+def wrong() -> str:
+    """A code that is not the present one, nor near it."""
+    return f"{(int(otp()) + 500_000) % 1_000_000:06}"
+
+
+async def polled(provider: Provider, answer: Answer) -> Outcome:
+    """What the phone's answer comes to."""
+    with trio.fail_after(10):
+        return (await provider.poll(answer.handle)).outcome
+
+
+async def test_a_code_behind_the_password(server: PrivacyIdea, provider: Provider) -> None:
+    """A wrong code is wrong, the right one is right, and right only once."""
+    server.add_totp("alice", SEED)
+    code = otp()
+    assert await provider.verify(login("alice"), Code(wrong()), "") == Answer(Outcome.WRONG_CODE)
+    assert await provider.verify(login("alice"), Code(code), "") == Answer(Outcome.APPROVED)
+    assert await provider.verify(login("alice"), Code(code), "") == Answer(Outcome.WRONG_CODE)
+
+
+async def test_a_code_that_is_asked_for(server: PrivacyIdea, provider: Provider) -> None:
+    """The code answers the challenge, without the token's PIN: the login had its first factor."""
+    server.add_totp("bernd", SEED, pin="geheim")
+    asked = await provider.start(login("bernd"))
+    assert (asked.outcome, asked.text) == (Outcome.CODE, "please enter otp:")
+    assert asked.handle.isalnum()
+    assert (await provider.verify(login("bernd"), Code(wrong()), asked.handle)).outcome is Outcome.WRONG_CODE
+    assert (await provider.verify(login("bernd"), Code(otp()), asked.handle)).outcome is Outcome.APPROVED
+
+
+async def test_pin_and_code(server: PrivacyIdea, provider: Provider) -> None:
+    """One who types the PIN before the code gets in as well, asked or not; the code alone is not enough unasked."""
+    server.add_totp("carla", SEED, pin="geheim")
+    asked = await provider.start(login("carla"))
+    assert (await provider.verify(login("carla"), Code("falsch" + otp()), asked.handle)).outcome is Outcome.WRONG_CODE
+    assert (await provider.verify(login("carla"), Code(otp()), "")).outcome is Outcome.WRONG_CODE
+    assert (await provider.verify(login("carla"), Code("geheim" + otp()), asked.handle)).outcome is Outcome.APPROVED
+
+
+async def test_the_pin_triggers_a_challenge(server: PrivacyIdea, provider: Provider) -> None:
+    """Where the server's policy answers a PIN with a challenge, the user is asked for the code."""
+    server.policy("challenges", "authentication", "challenge_response=totp", user="david")
+    server.add_totp("david", SEED, pin="geheim")
+    asked = await provider.verify(login("david"), Code("geheim"), "")
+    assert (asked.outcome, bool(asked.handle)) == (Outcome.CODE, True)
+    assert (await provider.verify(login("david"), Code(otp()), asked.handle)).outcome is Outcome.APPROVED
+
+
+@pytest.mark.parametrize(("user", "as_admin"), [("emma", True), ("frida", False)])
+async def test_push_approved(
+    server: PrivacyIdea, provider: Provider, modest: Provider, user: str, as_admin: bool
+) -> None:
+    """The phone is asked once for one login; its approval lets in once."""
+    asking = provider if as_admin else modest
+    phone = server.add_push(user)
+    waiting = await asking.start(login(user))
+    assert waiting.outcome is Outcome.WAITING
+    assert "confirm" in waiting.text
+    assert await asking.start(login(user)) == waiting
+    assert await polled(asking, waiting) is Outcome.WAITING
+    phone.approve()
+    assert await polled(asking, waiting) is Outcome.APPROVED
+    assert await polled(modest if as_admin else provider, waiting) is Outcome.WAITING
+
+
+@pytest.mark.parametrize(("user", "reason"), [("georg", ""), ("hanna", "cancelled"), ("igor", "unknown_trigger")])
+async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str, reason: str) -> None:
+    """Whatever the user declines for, the login is denied."""
+    phone = server.add_push(user)
+    waiting = await provider.start(login(user))
+    phone.decline(reason)
+    assert await polled(provider, waiting) is Outcome.DENIED
+    assert (await provider.verify(login(user), Code("000000"), waiting.handle)).outcome is not Outcome.APPROVED
+
+
+async def test_push_beside_a_code(server: PrivacyIdea, provider: Provider) -> None:
+    """Who has both gets a push, and may still type the code; the phone's approval is good beside a code token."""
+    server.add_totp("jana", SEED)
+    phone = server.add_push("jana")
+    waiting = await provider.start(login("jana"))
+    assert waiting.outcome is Outcome.WAITING
+    phone.approve()
+    assert await polled(provider, waiting) is Outcome.APPROVED
+    assert (await provider.verify(login("jana"), Code(otp()), "")).outcome is Outcome.APPROVED
+
+
+async def test_the_code_is_on_the_phone(server: PrivacyIdea, provider: Provider) -> None:
+    """Where the phone shows a code upon approval, the user is asked for that code, and it counts."""
+    server.policy("code", "authentication", "push_code_to_phone", user="karl")
+    phone = server.add_push("karl")
+    asked = await provider.start(login("karl"))
+    assert (asked.outcome, bool(asked.handle)) == (Outcome.CODE, True)
+    code = phone.approve()
+    assert (await provider.verify(login("karl"), Code(code), asked.handle)).outcome is Outcome.APPROVED
+
+
+async def test_what_to_press_is_told(server: PrivacyIdea, provider: Provider) -> None:
+    """Where the phone wants a choice confirmed, the text beside the prompt says which one."""
+    server.policy("presence", "authentication", "push_require_presence", user="lena")
+    server.add_push("lena")
+    waiting = await provider.start(login("lena"))
+    assert waiting.outcome is Outcome.WAITING
+    assert "Please press:" in waiting.text
+
+
+async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Provider, modest: Provider) -> None:
+    """The phone finds nothing to approve any more; without an admin's token the prompt stays, and nothing breaks."""
+    phone = server.add_push("mona")
+    waiting = await provider.start(login("mona"))
+    await modest.cancel(waiting.handle)
+    assert len(phone.waiting()) == 1
+    await provider.cancel(waiting.handle)
+    await provider.cancel(waiting.handle)
+    assert phone.waiting() == []
+
+
+@pytest.mark.parametrize("user", ["nobody-yet", "stranger"])
+async def test_without_a_token(provider: Provider, modest: Provider, user: str) -> None:
+    """One without a token, and one whom the server does not know, are not enrolled, and no code lets them in."""
+    assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+    assert await provider.start(login(user)) == Answer(Outcome.NOT_ENROLLED)
+    for asking in (provider, modest):
+        answer = await asking.verify(login(user), Code("000000"), "")
+        assert answer.outcome in {Outcome.NOT_ENROLLED, Outcome.WRONG_CODE}
+
+
+async def test_tokens_out_of_use(server: PrivacyIdea, provider: Provider) -> None:
+    """A disabled token is none; a revoked one denies, since a failure might let the user pass."""
+    serial = server.add_totp("nora", SEED)
+    assert await provider.enrolled("nora") is Enrolment.ENROLLED
+    server.post(f"/token/disable/{serial}", {})
+    assert await provider.enrolled("nora") is Enrolment.NOT_ENROLLED
+    assert (await provider.start(login("nora"))).outcome is Outcome.NOT_ENROLLED
+    server.post(f"/token/revoke/{serial}", {})
+    assert await provider.enrolled("nora") is Enrolment.NOT_ENROLLED
+    assert (await provider.verify(login("nora"), Code(otp()), "")).outcome is Outcome.DENIED
+
+
+async def test_enrolment_disturbs_nobody(server: PrivacyIdea, provider: Provider, modest: Provider) -> None:
+    """Asking for an enrolment makes no challenge, counts no failure, and checks nothing, says the server's audit."""
+    server.add_totp("olaf", SEED, pin="geheim")
+    phone = server.add_push("olaf")
+    challenges, asked = server.challenges(), server.asked("olaf")
+    assert await provider.enrolled("olaf") is Enrolment.ENROLLED
+    assert await modest.enrolled("olaf") is Enrolment.UNKNOWN
+    new = server.asked("olaf")[: -len(asked)]
+    assert {action for action in new if "validate" in action} == set()
+    assert server.challenges() == challenges
+    assert server.failures("olaf") == 0
+    assert phone.waiting() == []
+
+
+@pytest.mark.parametrize("token", ["not-a-token", "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.c2lnbmF0dXJl"])
+async def test_a_wrong_admin_token(server: PrivacyIdea, token: str) -> None:
+    """It is a failure that names the field and not the token."""
+    provider = made(server, adminToken=token)
+    for ask in (lambda: provider.enrolled("alice"), lambda: provider.start(login("alice"))):
+        with pytest.raises(ProviderError, match="does not accept the adminToken") as caught:
+            await ask()
+        assert token not in str(caught.value)
+    await provider.aclose()
+
+
+@pytest.mark.usefixtures("server")  # where that one is skipped, this one is
+async def test_the_server_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Killed while a push waits: every further question is a ProviderError, none an answer."""
+    with running_privacyidea(tmp_path_factory.mktemp("dies"), ["paula"]) as doomed:
+        doomed.add_push("paula").waiting()
+        provider = made(doomed, adminToken=doomed.admin_token)
+        waiting = await provider.start(login("paula"))
+        assert await polled(provider, waiting) is Outcome.WAITING
+        doomed.stop()
+        with pytest.raises(ProviderError):
+            await provider.poll(waiting.handle)
+        with pytest.raises(ProviderError):
+            await provider.enrolled("paula")
+        with pytest.raises(ProviderError):
+            await provider.start(login("paula", 2))
+        with pytest.raises(ProviderError):
+            await provider.verify(login("paula"), Code("000000"), "")
+        await provider.aclose()

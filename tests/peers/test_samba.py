@@ -1,0 +1,276 @@
+"""Active Directory as a first factor: MS-CHAP through a joined host's winbind, PAP by LDAP, groups with both."""
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sallyport.login.first.winbind.reasons import NO_WINBIND, why_refused
+from sallyport.login.first.winbind.words import ARGUMENTS, Question, pull_answer, push_question
+from sallyport.login.model import Reason
+from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_SUCCESS,
+    MS_CHAP_ERROR,
+    MS_CHAP_MPPE_KEYS,
+    MsChap2,
+    authenticator_response,
+    nt_hash,
+    nt_hash_hash,
+    recognise,
+)
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, decode, decode_reply
+from sallyport.radius.password import reveal_blocks
+from tests.areas import SECRET
+from tests.login.first.ldap.checkers import needs_bonsai
+from tests.packets import mschap1, mschap2, pap
+from tests.peers.programs import needs, radclient
+from tests.peers.samba import (
+    BASE,
+    COMPUTER,
+    COMPUTER_PASSWORD,
+    DC_NAME,
+    NT_DOMAIN,
+    OTHER_PASSWORD,
+    PASSWORD,
+    REALM,
+    THRESHOLD,
+    Corp,
+    needs_samba,
+)
+from tests.peers.second_factor import event
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+
+DOMAIN = "corp.example"
+
+
+class Office:
+    """The service on the joined host, and a device there."""
+
+    def __init__(self, service: RunningService, device: RadiusClient) -> None:
+        self.service = service
+        self._device = device
+
+    def login(self, packet: bytes) -> tuple[int, dict[int, bytes]]:
+        """The code of the answer, and Microsoft's attributes in it."""
+        self._device.send(packet)
+        reply = self._device.sock.recv(4096)
+        code, _ = decode_reply(reply, packet, self._device.secret)
+        found: dict[int, bytes] = {}
+        for kind, value in pull_attributes(memoryview(reply)[20:]):
+            if kind == VENDOR_SPECIFIC:
+                vendor, pairs = pull_vendor_attributes(value)
+                assert vendor == MICROSOFT
+                found.update((name, bytes(octets)) for name, octets in pairs)
+        return code, found
+
+    def reason(self, user: str) -> str:
+        """Why a user's last login ended as it did."""
+        return str(event(self.service, user)[2])
+
+
+@pytest.fixture(scope="module")
+def office(corp: Corp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """Its domain is corp.example, of which CORP is a realm, and its passwords are those of the directory."""
+    settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
+    service = RunningService(tmp_path_factory.mktemp("office"), settings, wrapper=corp.host.wrapper)
+    try:
+        service.start()
+        _configure(service, corp)
+        with corp.host.inside():
+            device = RadiusClient(service.ports.auth, SECRET, timeout=15)
+        with device:
+            yield Office(service, device)
+    finally:
+        service.kill()
+
+
+def _configure(service: RunningService, corp: Corp) -> None:
+    own = {"org": 1, "tenant": 1}
+    service.call("domain.add", name=DOMAIN, realms=[NT_DOMAIN], **own)
+    client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.hex()}
+    service.call("client.add", domains=[DOMAIN], clients=[client], **own)
+    directory = {
+        "servers": [f"ldaps://{DC_NAME}"],
+        "baseDN": BASE,
+        "bindDN": f"reader@{REALM.lower()}",
+        "bindPassword": PASSWORD,
+        "caCertificate": corp.authority.pem,
+        "winbind": True,
+    }
+    service.call("first_factor.set", domain=DOMAIN, first_factor="ldap", fields={"ldap": directory})
+
+
+def proven(packet: bytes, password: str, name: bytes) -> bytes:
+    """The MS-CHAP2-Success that only who knows the password can make."""
+    attempt = recognise(decode(packet, SharedSecret(SECRET)).vendor_values())
+    assert isinstance(attempt, MsChap2)
+    hashed = nt_hash_hash(nt_hash(password.encode()))
+    return bytes((attempt.identifier,)) + authenticator_response(attempt, hashed, name)
+
+
+# --- MS-CHAP ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "hashed"),
+    [
+        ("ann", PASSWORD, "ann"),
+        ("ANN", PASSWORD, "ANN"),
+        ("jörg", OTHER_PASSWORD, "jörg"),
+        ("ann@corp.example", PASSWORD, "ann@corp.example"),
+        ("CORP\\ann", PASSWORD, "ann"),
+        (f"host/{COMPUTER}.corp.example", COMPUTER_PASSWORD, f"host/{COMPUTER}.corp.example"),
+    ],
+)
+def test_the_second_version(office: Office, user: str, password: str, hashed: str) -> None:
+    """The right password is accepted however the name is written, with the proof that the domain knows it."""
+    packet = mschap2(user, password, hashed_name=hashed.encode())
+    code, found = office.login(packet)
+    assert code == ACCESS_ACCEPT, office.service.log()[-2000:]
+    assert found[MS_CHAP2_SUCCESS] == proven(packet, password, hashed.encode())
+
+
+def test_the_first_version(office: Office) -> None:
+    """The right password is accepted, with the key that both sides know."""
+    packet = mschap1("ann", PASSWORD)
+    code, found = office.login(packet)
+    assert code == ACCESS_ACCEPT
+    keys = reveal_blocks(found[MS_CHAP_MPPE_KEYS], SharedSecret(SECRET), packet[4:20])
+    assert keys[8:24] == nt_hash_hash(nt_hash(PASSWORD.encode()))
+
+
+@needs("radclient")
+def test_radclient_logs_in(office: Office, corp: Corp, tmp_path: Path) -> None:
+    """A foreign client's MS-CHAP, right and wrong."""
+    server = f"127.0.0.1:{office.service.ports.auth}"
+    for password, expected in ((PASSWORD, "Received Access-Accept"), ("wrong", "E=691 R=1")):
+        with corp.host.inside():
+            attributes = ['User-Name = "ann"', f'MS-CHAP-Password = "{password}"', "Message-Authenticator = 0x00"]
+            told = radclient(tmp_path, "auth", server, SECRET.decode(), attributes, wait_s=15)
+        assert expected in told, told
+
+
+def test_an_admin_tries_it_out(office: Office) -> None:
+    """And hears which account was found and what the domain controller said."""
+    asked = {"domain": DOMAIN, "user": "ann", "mschap": True}
+    right = office.service.call("first_factor.check", password=PASSWORD.encode().hex(), **asked)
+    assert right["reason"] == ""
+    assert "winbind is asked about ann" in right["steps"]
+    assert right["steps"][-1] == "the password is right; groups: staff"
+    wrong = office.service.call("first_factor.check", password=b"wrong".hex(), **asked)
+    assert wrong["steps"][-1] == f"refused: {Reason.WRONG_PASSWORD}"
+
+
+def test_each_wrong_login_counts_once(office: Office, corp: Corp) -> None:
+    """In the directory's own lock-out, by each method, and whichever name was hashed; a right one resets it."""
+    for count, packet in enumerate((mschap2("bob", "wrong"), mschap1("bob", "wrong"), pap("bob", "wrong")), start=1):
+        assert office.login(packet)[0] == ACCESS_REJECT
+        assert office.reason("bob") == Reason.WRONG_PASSWORD
+        assert corp.wrong_passwords("bob") == count
+    assert office.login(mschap2("bob", PASSWORD))[0] == ACCESS_ACCEPT
+    assert corp.wrong_passwords("bob") == 0
+    office.login(mschap2("CORP\\bob", PASSWORD, hashed_name=b"CORP\\bob"))
+    assert corp.wrong_passwords("bob") == 1
+
+
+def test_the_directory_locks_out(office: Office) -> None:
+    """After its own number of wrong passwords the right one is refused, by each method, and the event says why."""
+    for _ in range(THRESHOLD):
+        assert office.login(mschap2("lou", "wrong"))[0] == ACCESS_REJECT
+    for packet in (mschap2("lou", PASSWORD), pap("lou", PASSWORD)):
+        assert office.login(packet)[0] == ACCESS_REJECT
+        assert office.reason("lou") == Reason.ACCOUNT_LOCKED
+
+
+@pytest.mark.parametrize(
+    ("user", "reason", "code"),
+    [
+        ("off", Reason.ACCOUNT_DISABLED, b"E=647 R=0"),
+        ("gone", Reason.ACCOUNT_EXPIRED, b"E=647 R=0"),
+        ("must", Reason.PASSWORD_MUST_CHANGE, b"E=648 R=0"),
+        ("nobody", Reason.UNKNOWN_USER, b"E=691 R=1"),
+    ],
+)
+def test_states_of_accounts(office: Office, user: str, reason: Reason, code: bytes) -> None:
+    """They are told apart by each method, and MS-CHAP tells the client in its own numbers."""
+    rejected, found = office.login(mschap2(user, PASSWORD))
+    assert (rejected, office.reason(user)) == (ACCESS_REJECT, reason)
+    assert found[MS_CHAP_ERROR][1:].startswith(code)
+    assert office.login(pap(user, PASSWORD))[0] == ACCESS_REJECT
+    assert office.reason(user) == reason
+
+
+# --- PAP and groups ---------------------------------------------------------------------------------------------
+
+
+def test_a_password_is_bound_with(office: Office) -> None:
+    """By LDAP over TLS, whose certificate the domain's own authority has signed."""
+    assert office.login(pap("ann", PASSWORD))[0] == ACCESS_ACCEPT
+    assert office.login(pap("jörg", OTHER_PASSWORD))[0] == ACCESS_ACCEPT
+    assert office.login(pap("ann", OTHER_PASSWORD))[0] == ACCESS_REJECT
+
+
+def test_groups_count_by_each_method(office: Office) -> None:
+    """A rule for a group of the directory holds for its members, whichever way they log in."""
+    office.service.call("rule.add", domain=DOMAIN, name="no staff", action="block", groups=["staff"])
+    office.service.call("rule.add", domain=DOMAIN, name="others", action="allow")
+    office.service.call("domain.mode", domain=DOMAIN, mode="enforce")
+    try:
+        for packet in (mschap2("ann", PASSWORD), pap("ann", PASSWORD)):
+            assert office.login(packet)[0] == ACCESS_REJECT
+            assert office.reason("ann") == Reason.BLOCKED
+        for packet in (mschap2("bob", PASSWORD), pap("bob", PASSWORD)):
+            assert office.login(packet)[0] == ACCESS_ACCEPT
+    finally:
+        office.service.call("domain.mode", domain=DOMAIN, mode="monitor")
+
+
+# --- ntlm_auth --------------------------------------------------------------------------------------------------
+
+
+def test_who_may_not_use_the_pipe_is_told_so(corp: Corp, tmp_path: Path) -> None:
+    """What ntlm_auth says outside of the group winbindd_priv is known, and is no reason of the user's."""
+    asked = tmp_path / "asked"
+    asked.write_bytes(push_question(Question("ann", "", bytes(8), bytes(24))))
+    nobody = 'exec setpriv --reuid=65534 --regid=65534 --clear-groups ntlm_auth "$@"'
+    told = corp.host.run("sh", "-c", f"({nobody}) <'{asked}'", "sh", *ARGUMENTS)
+    answer = pull_answer(told.encode())
+    assert answer is not None
+    assert answer.key is None
+    assert NO_WINBIND.search(answer.error)
+    assert why_refused(answer.error) is Reason.FIRST_FACTOR_UNREACHABLE
+
+
+def test_all_texts_of_this_samba_are_known() -> None:
+    """Whatever an NTSTATUS is called here, its reason is the right one (numbers: MS-ERREF section 2.3.1)."""
+    samba = ctypes.CDLL("libsamba-errors.so.1")
+    samba.get_friendly_nt_error_msg.restype = ctypes.c_char_p
+    expected = {
+        0xC0000064: Reason.UNKNOWN_USER,
+        0xC000006A: Reason.WRONG_PASSWORD,
+        0xC000006D: Reason.WRONG_PASSWORD,
+        0xC000006E: Reason.LOGON_RESTRICTED,
+        0xC000006F: Reason.LOGON_RESTRICTED,
+        0xC0000070: Reason.LOGON_RESTRICTED,
+        0xC0000071: Reason.PASSWORD_EXPIRED,
+        0xC0000072: Reason.ACCOUNT_DISABLED,
+        0xC000015B: Reason.LOGON_RESTRICTED,
+        0xC0000193: Reason.ACCOUNT_EXPIRED,
+        0xC0000224: Reason.PASSWORD_MUST_CHANGE,
+        0xC0000234: Reason.ACCOUNT_LOCKED,
+        0xC0000001: Reason.FIRST_FACTOR_UNREACHABLE,
+        0xC0000022: Reason.FIRST_FACTOR_UNREACHABLE,
+        0xC000005E: Reason.FIRST_FACTOR_UNREACHABLE,
+        0xC00000DF: Reason.FIRST_FACTOR_UNREACHABLE,
+        0xC000018B: Reason.FIRST_FACTOR_UNREACHABLE,
+        0xC0000418: Reason.FIRST_FACTOR_UNREACHABLE,
+    }
+    told = {code: why_refused(samba.get_friendly_nt_error_msg(ctypes.c_uint32(code)).decode()) for code in expected}
+    assert told == expected

@@ -1,0 +1,244 @@
+"""radclient as the device of a domain that enforces: push, challenge, and password and code in one field."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.peers.hook import Hook
+from tests.peers.programs import needs
+from tests.peers.second_factor import (
+    ACCEPTED,
+    CHALLENGED,
+    ONE,
+    PASSWORD,
+    REJECTED,
+    Device,
+    answer_attributes,
+    enrol,
+    event,
+    next_code,
+    populate,
+    provide,
+    state_of,
+)
+from tests.service import RunningService, running_service
+
+PUSHED = ("ann", "ben", "cora", "dan", "eve", "fay", "gus", "ida", "rita", "alan")
+CODED = ("kim", "lea", "max", "nell", "olga", "paul", "quin", "rosa", "sam", "tim")
+REPLY = [
+    {"name": "Filter-Id", "value": "staff"},
+    {"name": "Class", "value": "0x0102030405"},
+]
+
+pytestmark = [pytest.mark.peer, needs("radclient")]
+Login = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def hook() -> Iterator[Hook]:
+    """The provider of the pushes."""
+    with Hook() as hook:
+        yield hook
+        assert hook.forged == 0
+
+
+@pytest.fixture(scope="module")
+def pushing(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[RunningService]:
+    """A service that asks by push, with reply attributes for two users: one is asked, the other is not."""
+    with running_service(tmp_path_factory.mktemp("pushing")) as service:
+        populate(service, *PUSHED)
+        provide(service, "webhook", **hook.fields)
+        rule = {**ONE, "vlan": "42", "replyAttributes": REPLY}
+        service.post("/ad/AddLoginRule", {**rule, "name": "asked", "action": "mfa_required", "users": ["rita"]})
+        service.post("/ad/AddLoginRule", {**rule, "name": "let in", "action": "allow", "users": ["alan"]})
+        yield service
+
+
+@pytest.fixture(scope="module")
+def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that asks for one-time passwords, with the same reply attributes for one user."""
+    with running_service(tmp_path_factory.mktemp("coding")) as service:
+        populate(service, *CODED)
+        provide(service, "totp")
+        rule = {**ONE, "vlan": "42", "replyAttributes": REPLY}
+        service.post("/ad/AddLoginRule", {**rule, "name": "asked", "action": "mfa_required", "users": ["rosa"]})
+        yield service
+
+
+@pytest.fixture
+def phone_device(tmp_path: Path, pushing: RunningService) -> Device:
+    """A device of its own at the service that pushes."""
+    return Device(tmp_path, pushing.ports.auth)
+
+
+@pytest.fixture
+def code_device(tmp_path: Path, coding: RunningService) -> Device:
+    """A device of its own at the service that asks for codes."""
+    return Device(tmp_path, coding.ports.auth)
+
+
+# --- push -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("user", "kind"), [("ann", "pap"), ("ben", "chap")])
+def test_a_push_is_waited_for(pushing: RunningService, hook: Hook, phone_device: Device, user: str, kind: str) -> None:
+    """The request is parked until the user approves; then it is accepted, and the event says by which factors."""
+    hook.will(user, "approved", after_s=1.5)
+    login: Login = getattr(phone_device, kind)
+    began = time.monotonic()
+    assert ACCEPTED in login(user, PASSWORD)
+    assert time.monotonic() - began >= 1.5
+    assert hook.prompts_of(user) == 1
+    assert event(pushing, user) == ("accept", "accept", "", "local+webhook")
+
+
+def test_a_wrong_password_prompts_nobody(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
+    """The first door shuts before anybody is asked."""
+    hook.will("cora", "approved")
+    assert REJECTED in phone_device.pap("cora", "wrong")
+    assert hook.prompts_of("cora") == 0
+    assert event(pushing, "cora")[:3] == ("reject", "reject", "wrong password")
+
+
+def test_retransmits_are_one_prompt(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
+    """radclient repeats the identical packet while the user is away: one prompt, one answer, one event."""
+    hook.will("dan", "approved", after_s=2)
+    told = phone_device.pap("dan", PASSWORD, tries=12, wait_s=0.5)
+    assert told.count("Sent Access-Request") > 2
+    assert told.count(ACCEPTED) == 1
+    assert hook.prompts_of("dan") == 1
+    assert pushing.rows("select count(*) from events where user_name = 'dan'") == [(1,)]
+
+
+def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) -> None:
+    """Another packet of the same station takes the place of the one that waits: one prompt, one accept."""
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(phone_device.pap, "eve", PASSWORD, wait_s=4)
+        hook.wait_for_prompt("eve")
+        newest = pool.submit(phone_device.pap, "eve", PASSWORD, wait_s=4)
+        time.sleep(0.5)
+        hook.will("eve", "approved")
+        assert ACCEPTED in newest.result()
+        assert ACCEPTED not in first.result()
+    assert hook.prompts_of("eve") == 1
+
+
+def test_another_station_is_another_prompt(
+    tmp_path: Path, pushing: RunningService, hook: Hook, phone_device: Device
+) -> None:
+    """Two stations of one user are two logins, each with a prompt of its own."""
+    hook.will("fay", "approved", after_s=1)
+    other = Device(tmp_path, pushing.ports.auth)
+    with ThreadPoolExecutor(2) as pool:
+        logins = [pool.submit(device.pap, "fay", PASSWORD) for device in (phone_device, other)]
+        assert all(ACCEPTED in login.result() for login in logins)
+    assert hook.prompts_of("fay") == 2
+
+
+@pytest.mark.parametrize(
+    ("user", "status", "reason"),
+    [("gus", "denied", "second factor denied"), ("ida", "unknown_user", "not enrolled")],
+)
+def test_who_does_not_approve_stays_out(
+    pushing: RunningService, hook: Hook, phone_device: Device, user: str, status: str, reason: str
+) -> None:
+    """Denied, and unknown to the provider: rejected, with the reason."""
+    hook.will(user, status)
+    assert REJECTED in phone_device.pap(user, PASSWORD)
+    assert event(pushing, user) == ("reject", "reject", reason, "local+webhook")
+
+
+def test_the_answer_is_the_same_with_and_without_a_push(
+    tmp_path: Path, pushing: RunningService, hook: Hook, phone_device: Device
+) -> None:
+    """Class, Filter-Id and VLAN of a rule are in the accept, whether a second factor was asked for or not."""
+    hook.will("rita", "approved")
+    asked = answer_attributes(phone_device.pap("rita", PASSWORD))
+    let_in = answer_attributes(Device(tmp_path, pushing.ports.auth).pap("alan", PASSWORD))
+    assert (hook.prompts_of("rita"), hook.prompts_of("alan")) == (1, 0)
+    assert asked == let_in
+    told = "\n".join(asked)
+    assert 'Filter-Id = "staff"' in told
+    assert "Class = 0x0102030405" in told
+    assert 'Tunnel-Private-Group-Id:0 = "42"' in told or 'Tunnel-Private-Group-Id = "42"' in told
+
+
+# --- codes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("user", "kind"), [("kim", "pap"), ("lea", "chap")])
+def test_a_challenge_is_answered(coding: RunningService, code_device: Device, user: str, kind: str) -> None:
+    """The code comes in a second request with the State, by PAP or as a CHAP response; a State is good for once."""
+    seed = enrol(coding, user)
+    login: Login = getattr(code_device, kind)
+    challenge = login(user, PASSWORD)
+    assert CHALLENGED in challenge
+    assert "Reply-Message" in challenge
+    assert event(coding, user)[:2] == ("challenge", "challenge")
+    state = state_of(challenge)
+    assert ACCEPTED in login(user, next_code(seed), state)
+    assert event(coding, user) == ("accept", "accept", "", "local+totp")
+    assert REJECTED in login(user, next_code(seed), state)
+
+
+def test_a_code_behind_the_password(coding: RunningService, code_device: Device) -> None:
+    """Password and code in one field: accepted in one round trip; the same code does not count twice."""
+    seed = enrol(coding, "max")
+    together = PASSWORD + next_code(seed)
+    assert ACCEPTED in code_device.pap("max", together)
+    assert REJECTED in code_device.pap("max", together)
+    assert event(coding, "max")[2] == "wrong code"
+
+
+def test_a_wrong_code(coding: RunningService, code_device: Device) -> None:
+    """A wrong code is challenged again, and the right one still counts; behind the password it is a reject."""
+    seed = enrol(coding, "nell")
+    wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
+    again = code_device.pap("nell", wrong, state_of(code_device.pap("nell", PASSWORD)))
+    assert CHALLENGED in again
+    assert ACCEPTED in code_device.pap("nell", next_code(seed), state_of(again))
+    assert REJECTED in code_device.pap("nell", PASSWORD + wrong)
+
+
+def test_three_wrong_codes_are_the_end(coding: RunningService, code_device: Device) -> None:
+    """The third wrong code is a reject, and the challenge is over for the right one too."""
+    seed = enrol(coding, "olga")
+    wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
+    told = code_device.pap("olga", PASSWORD)
+    for _ in range(2):
+        told = code_device.pap("olga", wrong, state_of(told))
+        assert CHALLENGED in told
+    last = state_of(told)
+    assert REJECTED in code_device.pap("olga", wrong, last)
+    assert event(coding, "olga")[2] == "wrong code"
+    assert REJECTED in code_device.pap("olga", next_code(seed), last)
+
+
+def test_a_state_belongs_to_its_station_and_user(tmp_path: Path, coding: RunningService, code_device: Device) -> None:
+    """Another station, and another user, get nothing out of a State; its owner still does."""
+    seed = enrol(coding, "paul")
+    state = state_of(code_device.pap("paul", PASSWORD))
+    code = next_code(seed)
+    assert REJECTED in Device(tmp_path, coding.ports.auth).pap("paul", code, state)
+    assert REJECTED in code_device.pap("quin", code, state)
+    assert ACCEPTED in code_device.pap("paul", code, state)
+
+
+def test_who_is_not_enrolled_stays_out(coding: RunningService, code_device: Device) -> None:
+    """No seed, no challenge: rejected as not enrolled."""
+    assert REJECTED in code_device.pap("quin", PASSWORD)
+    assert event(coding, "quin")[2] == "not enrolled"
+
+
+def test_a_challenge_keeps_the_reply_attributes(coding: RunningService, code_device: Device) -> None:
+    """The accept after a challenge carries the rule's attributes; the challenge carries none of them."""
+    seed = enrol(coding, "rosa")
+    challenge = code_device.pap("rosa", PASSWORD)
+    assert "Filter-Id" not in challenge
+    told = "\n".join(answer_attributes(code_device.pap("rosa", next_code(seed), state_of(challenge))))
+    assert 'Filter-Id = "staff"' in told
+    assert "Class = 0x0102030405" in told
+    assert "Tunnel-Type" in told

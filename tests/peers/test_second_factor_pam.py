@@ -1,0 +1,86 @@
+"""pam_radius as the device of a domain that enforces: a Linux machine's login with a second factor."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.hook import Hook
+from tests.peers.programs import needs
+from tests.peers.second_factor import PASSWORD, SECRET, enrol, event, next_code, populate, provide
+from tests.peers.test_pam_radius import configure, may_mount, module, pamtester
+from tests.service import RunningService, running_service
+
+WELCOME = "successfully authenticated"
+
+pytestmark = [
+    pytest.mark.peer,
+    needs("pamtester"),
+    pytest.mark.skipif(module() is None, reason="pam_radius_auth (libpam-radius-auth) is not installed"),
+    pytest.mark.skipif(not may_mount(), reason="a mount namespace of its own is not permitted"),
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that enforces; each test gives it a provider."""
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        populate(service, "bob", "carl", "dora", "emil")
+        yield service
+
+
+@pytest.fixture
+def pam(tmp_path: Path, service: RunningService) -> Path:
+    """A folder to stand for /etc/pam.d; the module waits for ten seconds."""
+    return configure(tmp_path, service, SECRET, wait_s=10)
+
+
+def test_a_challenge_is_shown_and_answered(pam: Path, service: RunningService) -> None:
+    """PAM asks for the password, then for the code with our words, and lets bob in."""
+    provide(service, "totp")
+    seed = enrol(service, "bob")
+    status, told = pamtester(pam, f"{PASSWORD}\n{next_code(seed)}", "authenticate")
+    assert (status, WELCOME in told) == (0, True), told
+    assert "Enter your code" in told
+    assert event(service, "bob") == ("accept", "accept", "", "local+totp")
+
+
+def test_a_wrong_code_is_asked_for_again(pam: Path, service: RunningService) -> None:
+    """After a wrong code PAM asks again; three of them keep the user out."""
+    provide(service, "totp")
+    seed = enrol(service, "carl")
+    wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
+    status, told = pamtester(pam, f"{PASSWORD}\n{wrong}\n{next_code(seed)}", "authenticate", user="carl")
+    assert status == 0, told
+    status, told = pamtester(pam, f"{PASSWORD}\n{wrong}\n{wrong}\n{wrong}", "authenticate", user="carl")
+    assert status != 0, told
+    assert event(service, "carl")[2] == "wrong code"
+
+
+def test_a_push_is_waited_for(pam: Path, service: RunningService) -> None:
+    """PAM waits while the user reaches for the phone; it asks for nothing but the password."""
+    with Hook() as hook:
+        provide(service, "webhook", **hook.fields)
+        hook.will("dora", "approved", after_s=2)
+        status, told = pamtester(pam, PASSWORD, "authenticate", user="dora")
+        assert (status, WELCOME in told) == (0, True), told
+        hook.will("emil", "denied")
+        status, told = pamtester(pam, PASSWORD, "authenticate", user="emil")
+        assert status != 0, told
+        assert (hook.prompts_of("dora"), hook.prompts_of("emil"), hook.forged) == (1, 1, 0)
+    assert event(service, "dora") == ("accept", "accept", "", "local+webhook")
+    assert event(service, "emil")[2] == "second factor denied"
+
+
+def test_pam_gives_up_in_vain(tmp_path: Path, service: RunningService) -> None:
+    """A module that waits for three seconds and tries again joins the same prompt: the user is asked once."""
+    pam = configure(tmp_path, service, SECRET, wait_s=3)
+    with Hook() as hook:
+        provide(service, "webhook", **hook.fields)
+        hook.will("bob", "approved", after_s=4.5)
+        try:
+            pamtester(pam, PASSWORD, "authenticate")
+        except subprocess.TimeoutExpired:
+            pytest.fail("pamtester does not end")
+        assert hook.prompts_of("bob") == 1

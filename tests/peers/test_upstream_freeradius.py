@@ -1,0 +1,190 @@
+"""FreeRADIUS as the home server that the service passes logins on to, and on both sides of it."""
+
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.peers.eapol import KEYS, SUCCESS, eapol_test
+from tests.peers.freeradius_home import PASSWORD, Home, freeradius_home
+from tests.peers.hook import Hook
+from tests.peers.programs import needs, radclient
+from tests.peers.second_factor import ACCEPTED, ONE, REJECTED, SIGNED, answer_attributes, event, provide
+from tests.peers.test_freeradius_proxy import CISCO, HOME_SECRET, PROXY, freeradius
+from tests.service import RunningService, running_service
+
+SECRET = "between-nas-and-service"
+GRANTED = ["Class = 0x00ff636c617373", "Tunnel-Type:0 = VLAN", 'Tunnel-Private-Group-Id:0 = "20"']
+
+pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """The home server."""
+    with freeradius_home(tmp_path_factory.mktemp("home")) as home:
+        yield home
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, home: Home) -> Iterator[RunningService]:
+    """A service whose first domain's logins go to the home server."""
+    with passing_on(tmp_path_factory.mktemp("nas"), home) as service:
+        yield service
+
+
+@contextmanager
+def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[RunningService]:
+    """The service, and a NAS that may ask it."""
+    own = directory / "service"
+    own.mkdir()
+    with running_service(own, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        set_first(service, home, **fields)
+        yield service
+
+
+def set_first(service: RunningService, home: Home, **fields: object) -> None:
+    """Pass the first domain's logins on."""
+    body = {"firstFactor": "radius", "radius": {"servers": [home.fields], **fields}}
+    service.post("/ad/SetFirstFactor", {**ONE, **body})
+
+
+def ask(directory: Path, service: RunningService, *attributes: str) -> str:
+    """One login through radclient; what it tells."""
+    return radclient(directory, "auth", f"127.0.0.1:{service.ports.auth}", SECRET, [*attributes, SIGNED], wait_s=20)
+
+
+@pytest.mark.parametrize("kind", ["User-Password", "CHAP-Password", "MS-CHAP-Password"])
+def test_passwords_of_each_kind(tmp_path: Path, service: RunningService, home: Home, kind: str) -> None:
+    """FreeRADIUS checks what it gets from us as if the NAS had asked it, and its attributes reach the NAS."""
+    told = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "{PASSWORD}"')
+    assert ACCEPTED in told
+    assert set(GRANTED) <= set(answer_attributes(told))
+    told = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "wrong"')
+    assert REJECTED in told
+    assert 'Reply-Message = "not today"' in told
+    assert event(service, "ann") == ("reject", "reject", "refused by the upstream server", "radius")
+
+
+@pytest.mark.parametrize("name", ["x" * 253, "ü" * 126, "z\\374e", "NUL\\000"])
+def test_names_of_any_octets(tmp_path: Path, service: RunningService, name: str) -> None:
+    """Up to 253 octets, of any kind."""
+    assert ACCEPTED in ask(tmp_path, service, f'User-Name = "{name}"', f'User-Password = "{PASSWORD}"')
+
+
+def test_the_nas_gets_its_proxy_state_back(tmp_path: Path, service: RunningService, home: Home) -> None:
+    """Its own, and nothing of ours, which went to FreeRADIUS behind it."""
+    told = ask(tmp_path, service, 'User-Name = "ann"', f'User-Password = "{PASSWORD}"', "Proxy-State = 0x6e6173")
+    assert re.findall(r"Proxy-State = (0x\w+)", told.partition(ACCEPTED)[2]) == ["0x6e6173"]
+    received = home.told().rpartition("Received Access-Request")[2].partition("authorize")[0]
+    assert len(re.findall(r"Proxy-State = (0x\w+)", received)) == 2
+
+
+def test_freeradius_takes_what_we_send(service: RunningService, home: Home) -> None:
+    """Our Status-Server is answered, and no answer to anything was dropped so far."""
+    assert "Received Status-Server" in home.told()
+    metrics = service.request("GET", "/metrics").text
+    assert 'sallyport_upstream_servers{domain="1",state="alive"} 1.0' in metrics
+    assert "sallyport_upstream_discards_total{" not in metrics
+
+
+@needs("eapol_test")
+@pytest.mark.parametrize(
+    "method",
+    [
+        'eap=PEAP\nphase2="auth=MSCHAPV2"',
+        'eap=TTLS\nphase2="auth=PAP"',
+        'eap=TTLS\nphase2="autheap=MSCHAPV2"',
+        "eap=TLS",
+    ],
+)
+def test_eap_with_keys(tmp_path: Path, service: RunningService, home: Home, method: str) -> None:
+    """The conversation passes through, and the keys are the station's."""
+    network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"\n'
+    network += f'client_cert="{home.certificate}"\nprivate_key="{home.key}"'
+    told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS in told
+    assert KEYS in told
+    assert event(service, "ann")[1] == "accept"
+
+
+@needs("eapol_test")
+def test_eap_with_a_wrong_password(tmp_path: Path, service: RunningService, home: Home) -> None:
+    """EAP-Failure reaches the station, and one event tells of it."""
+    before = service.rows("select count(*) from events")[0][0]
+    network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="wrong"\nca_cert="{home.certificate}"'
+    told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS not in told
+    assert "EAP-Failure" in told or "EAP: Received EAP-Failure" in told
+    assert service.rows("select count(*) from events")[0][0] == before + 1
+    assert event(service, "ann")[1] == "reject"
+
+
+@needs("eapol_test")
+def test_a_push_behind_eap(tmp_path: Path, home: Home) -> None:
+    """The keys of FreeRADIUS's Accept outlive a second factor that waits."""
+    with Hook() as hook, passing_on(tmp_path, home) as service:
+        provide(service, "webhook", **hook.fields)
+        hook.will("ann", "approved", after_s=1)
+        service.call("domain.mode", domain="default", mode="enforce")
+        network = (
+            f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"'
+        )
+        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+        assert SUCCESS in told
+        assert KEYS in told
+        assert event(service, "ann") == ("accept", "accept", "", "radius+webhook")
+
+
+def test_unsigned_answers(tmp_path: Path) -> None:
+    """FreeRADIUS 3.2.1 as it comes does not sign: its answers count only where an admin says so."""
+    own = tmp_path / "home"
+    own.mkdir()
+    login = ('User-Name = "ann"', f'User-Password = "{PASSWORD}"')
+    with (
+        freeradius_home(own, signs=False) as home,
+        passing_on(tmp_path, home, requireMessageAuthenticator=False) as service,
+    ):
+        assert ACCEPTED in ask(tmp_path, service, *login)
+        set_first(service, home, responseWindowSeconds=1)
+        assert REJECTED in ask(tmp_path, service, *login)
+        assert event(service, "ann")[2] == "first factor unreachable"
+        assert "requireMessageAuthenticator" in service.log()
+
+
+def test_freeradius_on_both_sides(tmp_path: Path, home: Home) -> None:
+    """A proxy before us, a home server behind us: verdicts and attributes pass, and each gets its Proxy-State."""
+    with passing_on(tmp_path, home) as service:
+        client = {"name": "proxy", "address": PROXY, "secret": HOME_SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        raddb = tmp_path / "raddb"
+        raddb.mkdir()
+        with freeradius(raddb, service) as proxy:
+            told = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
+            assert ACCEPTED in told
+            assert set(GRANTED) <= set(answer_attributes(told))
+            assert "Proxy-State = 0x6e6173" in told.partition(ACCEPTED)[2]
+            assert REJECTED in proxy.login(CISCO, "wrong")
+
+
+def test_a_restart_of_the_home_server(tmp_path: Path) -> None:
+    """While it is away logins wait; once it is back, the next retransmit of their NAS brings the answer."""
+    own = tmp_path / "home"
+    own.mkdir()
+    with freeradius_home(own) as home, passing_on(tmp_path, home) as service:
+        login = ('User-Name = "ann"', f'User-Password = "{PASSWORD}"', SIGNED)
+        assert ACCEPTED in ask(tmp_path, service, *login[:2])
+        home.stop()
+        with ThreadPoolExecutor(1) as pool:
+            server = f"127.0.0.1:{service.ports.auth}"
+            waiting = pool.submit(radclient, tmp_path, "auth", server, SECRET, login, tries=20, wait_s=0.9)
+            time.sleep(2)
+            home.start()
+            assert ACCEPTED in waiting.result()
+    assert [row[0] for row in service.rows("select applied_decision from events order by id")] == ["accept", "accept"]

@@ -1,0 +1,90 @@
+"""hostapd's own RADIUS server as the home server: EAP only, and no answer to Status-Server.
+
+It listens on all addresses, so it runs in a network of its own, with the service and the station.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mfa.certificates import self_signed
+from tests.peers.eapol import KEYS, SUCCESS, eapol_test
+from tests.peers.namespace import Machine, may_unshare
+from tests.peers.programs import find, needs
+from tests.peers.test_freeradius_proxy import eventually
+from tests.service import RunningService
+
+SECRET, HOME_SECRET, PASSWORD = "between-nas-and-service", "between-service-and-home", "hello"
+PORT = 1645
+
+HOSTAPD = """\
+interface=lo
+driver=none
+logger_stdout=-1
+logger_stdout_level=0
+eap_server=1
+eap_user_file={directory}/users
+radius_server_clients={directory}/clients
+radius_server_auth_port={port}
+ca_cert={directory}/home.pem
+server_cert={directory}/home.pem
+private_key={directory}/home.key
+"""
+
+pytestmark = [
+    pytest.mark.peer,
+    needs("hostapd", "eapol_test"),
+    pytest.mark.skipif(not may_unshare(), reason="a network of its own is not permitted"),
+]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """hostapd, ready."""
+    directory = tmp_path_factory.mktemp("hostapd")
+    self_signed(directory, "home")
+    (directory / "users").write_text(f'"ann" PEAP,TTLS\n"ann" MSCHAPV2,TTLS-PAP,TTLS-MSCHAPV2 "{PASSWORD}" [2]\n')
+    (directory / "clients").write_text(f"127.0.0.1/32 {HOME_SECRET}\n")
+    (directory / "hostapd.conf").write_text(HOSTAPD.format(directory=directory, port=PORT))
+    with Machine(directory, {}, resolver="127.0.0.1") as machine:
+        output = directory / "output"
+        machine.start(output, find("hostapd"), "-d", str(directory / "hostapd.conf"))
+        eventually(lambda: "AP-ENABLED" in output.read_text(errors="replace"), output)
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service in the same network, which passes logins on."""
+    service = RunningService(tmp_path_factory.mktemp("service"), wrapper=machine.wrapper)
+    service.start()
+    try:
+        client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        server = {"host": "127.0.0.1", "port": PORT, "secret": HOME_SECRET}
+        fields = {"radius": {"servers": [server]}}
+        service.call("first_factor.set", domain="default", first_factor="radius", fields=fields)
+        yield service
+        service.stop()
+    finally:
+        service.kill()
+
+
+@pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
+def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService, method: str) -> None:
+    """The conversation passes through to the end, and the keys are the station's."""
+    network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{machine.directory}/home.pem"'
+    with machine.inside():
+        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS in told
+    assert KEYS in told
+
+
+def test_a_wrong_password(tmp_path: Path, machine: Machine, service: RunningService) -> None:
+    """hostapd's Reject is ours."""
+    network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="no"\nca_cert="{machine.directory}/home.pem"'
+    with machine.inside():
+        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS not in told
+    assert service.rows("select reason from events order by id desc limit 1") == [("refused by the upstream server",)]

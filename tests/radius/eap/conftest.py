@@ -1,0 +1,29 @@
+"""Certificates for all tests, and what a conversation is made of."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.radius.eap.server import TlsConfiguration, TlsServer
+from tests.radius.eap.certificates import Authority, Issued
+from tests.radius.eap.users import Users
+
+USER, PASSWORD = b"ann", "pass wörd".encode()
+
+
+class Site:
+    """An authority, a server's certificate, a user's, and the users with their passwords."""
+
+    def __init__(self, directory: Path) -> None:
+        self.authority = Authority(directory)
+        server = self.authority.certificate("radius.example.com")
+        self.configuration = TlsConfiguration(server.file, server.file, ca_file=self.authority.file)
+        self.server = TlsServer(self.configuration)
+        self.issued: Issued = self.authority.certificate("ann")
+        self.users = Users({USER: PASSWORD})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Everything for one test."""
+    return Site(tmp_path)

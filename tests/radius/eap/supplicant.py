@@ -1,0 +1,297 @@
+"""The other end, made of the same primitives: answers the requests of a conversation until it is over."""
+
+from collections.abc import Callable
+from hashlib import md5
+from typing import Protocol
+
+from OpenSSL import SSL
+
+from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_NAME, USER_PASSWORD
+from sallyport.radius.eap import packet as eap
+from sallyport.radius.eap.avp import pull_avps, push_avp
+from sallyport.radius.eap.conversation import Conversation
+from sallyport.radius.eap.framing import Framing
+from sallyport.radius.eap.model import Done, Send
+from sallyport.radius.eap.packet import Packet, decode, encode
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP_CHALLENGE,
+    MsChap2,
+    authenticator_response,
+    challenge_response,
+    nt_hash,
+    nt_hash_hash,
+)
+from sallyport.radius.password import chap_response
+from tests.radius.eap.certificates import Issued
+from tests.radius.eap.users import Users
+
+PEER_CHALLENGE = bytes(range(16))
+RESULT_SUCCESS = b"\x80\x03\x00\x02\x00\x01"
+MOST_ROUNDS = 300
+
+
+class Side(Protocol):
+    """A method on the client's side."""
+
+    kind: int
+
+    def respond(self, request: Packet) -> bytes:
+        """The Type-Data of the response."""
+
+
+class Supplicant:
+    """A client with one method. offered: the Types that it was offered and did not want."""
+
+    def __init__(self, identity: bytes, side: Side) -> None:
+        self._identity = identity
+        self._side = side
+        self.offered: list[int] = []
+
+    def respond(self, octets: bytes) -> bytes:
+        """The response to a request."""
+        request = decode(octets)
+        assert request.code == eap.REQUEST
+        if request.kind == eap.IDENTITY:
+            return self._response(request, eap.IDENTITY, self._identity)
+        if request.kind != self._side.kind:
+            self.offered.append(request.kind)
+            return self._response(request, eap.NAK, bytes((self._side.kind,)))
+        return self._response(request, self._side.kind, self._side.respond(request))
+
+    def _response(self, request: Packet, kind: int, data: bytes) -> bytes:
+        return encode(Packet(eap.RESPONSE, request.identifier, kind, data))
+
+
+def log_in(conversation: Conversation, users: Users, supplicant: Supplicant) -> Done:
+    """Let both talk until it is over."""
+    outcome = conversation.begin()
+    for _ in range(MOST_ROUNDS):
+        if isinstance(outcome, Done):
+            return outcome
+        assert isinstance(outcome, Send)
+        outcome = users.settle(conversation, conversation.receive(supplicant.respond(outcome.octets)))
+    raise AssertionError("it does not end")
+
+
+class Md5Side:
+    """EAP-MD5."""
+
+    kind = eap.MD5
+
+    def __init__(self, password: bytes) -> None:
+        self._password = password
+
+    def respond(self, request: Packet) -> bytes:
+        """MD5 of identifier, password and challenge."""
+        challenge = request.data[1:17]
+        return b"\x10" + md5(bytes((request.identifier,)) + self._password + challenge).digest()
+
+
+class GtcSide:
+    """EAP-GTC: types one thing after the other. prompts: what it was shown."""
+
+    kind = eap.GTC
+
+    def __init__(self, *typed: bytes) -> None:
+        self._typed = list(typed)
+        self.prompts: list[bytes] = []
+
+    def respond(self, request: Packet) -> bytes:
+        """What is typed."""
+        self.prompts.append(request.data)
+        return self._typed.pop(0)
+
+
+class MsChapSide:
+    """EAP-MSCHAPv2: tries passwords for as long as it may. errors: what it was told. has_proof: it was let in, and the
+    server knows the password."""
+
+    kind = eap.MSCHAPV2
+
+    def __init__(self, user: bytes, *passwords: bytes) -> None:
+        self._user = user
+        self._passwords = list(passwords)
+        self._attempt: MsChap2 | None = None
+        self._hashed = b""
+        self.errors: list[str] = []
+        self.has_proof = False
+
+    def respond(self, request: Packet) -> bytes:
+        """A response, or the acknowledgement of its result; the server's proof must hold."""
+        code, identifier = request.data[0], request.data[1]
+        if code == 1:
+            return self._try(identifier, request.data[5:21])
+        if code == 3:
+            assert self._attempt is not None
+            proof = authenticator_response(self._attempt, nt_hash_hash(self._hashed), self._user)
+            assert request.data[4:].startswith(proof)
+            self.has_proof = True
+            return b"\x03"
+        text = request.data[4:].decode()
+        self.errors.append(text)
+        if " R=1 " in text:
+            return self._try(identifier + 1, bytes.fromhex(text.partition(" C=")[2][:32]))
+        return b"\x04"
+
+    def _try(self, identifier: int, challenge: bytes) -> bytes:
+        self._hashed = nt_hash(self._passwords.pop(0))
+        blank = MsChap2(identifier, challenge, PEER_CHALLENGE, b"")
+        response = challenge_response(blank.nt_challenge(self._user), self._hashed)
+        self._attempt = MsChap2(identifier, challenge, PEER_CHALLENGE, response)
+        value = b"\x31" + PEER_CHALLENGE + bytes(8) + response + b"\0"
+        return bytes((2, identifier)) + (4 + len(value) + len(self._user)).to_bytes(2) + value + self._user
+
+
+Inside = Callable[["TlsSide", bytes], bytes | None]
+"""What a client says inside its tunnel: given what it hears, empty in the beginning; None: nothing."""
+
+
+class TlsSide:
+    """TLS, TTLS or PEAP. begins: it speaks first inside. before: whose session is gone on with."""
+
+    def __init__(
+        self,
+        kind: int,
+        inside: Inside,
+        *,
+        begins: bool = False,
+        shows: Issued | None = None,
+        fragment_size: int = 1000,
+        version: int = SSL.TLS1_3_VERSION,
+        before: "TlsSide | None" = None,
+    ) -> None:
+        self.kind = kind
+        self._inside = inside
+        self._begins = begins
+        self._framing = Framing(0, fragment_size)
+        self._context = _context(version, shows) if before is None else before._context
+        self.connection = SSL.Connection(self._context, None)
+        if before is not None:
+            self.connection.set_session(before.leave())
+        self.connection.set_connect_state()
+        self._stands = False
+
+    def respond(self, request: Packet) -> bytes:
+        """A fragment, an acknowledgement, or what TLS and the inside say."""
+        if request.data == bytes((0x20,)):
+            return self._framing.send(self._turn(b""))
+        message = self._framing.receive(request.data)
+        if message is None:
+            return self._framing.acknowledgement()
+        if self._framing.is_sending:
+            return self._framing.next()
+        return self._framing.send(self._turn(message))
+
+    def _turn(self, message: bytes) -> bytes:
+        if message:
+            self.connection.bio_write(message)
+        heard = self._hear()
+        if self._stands:
+            said = self._inside(self, heard) if heard or self._begins else None
+            self._begins = False
+            if said:
+                self.connection.send(said)
+        try:
+            return self.connection.bio_read(100_000)
+        except SSL.WantReadError:
+            return b""
+
+    def _hear(self) -> bytes:
+        try:
+            if not self._stands:
+                self.connection.do_handshake()
+                self._stands = True
+            return self.connection.recv(65_536)
+        except (SSL.WantReadError, SSL.Error):
+            return b""
+
+    def leave(self) -> SSL.Session:
+        """Its session, to go on with later."""
+        self.connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
+        session = self.connection.get_session()
+        assert session is not None
+        return session
+
+
+def _context(version: int, shows: Issued | None) -> SSL.Context:
+    context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    context.set_max_proto_version(version)
+    if shows is not None:
+        context.use_certificate_file(str(shows.file))
+        context.use_privatekey_file(str(shows.file))
+    return context
+
+
+def silent(_side: TlsSide, _heard: bytes) -> bytes | None:
+    """The inside of EAP-TLS."""
+    return None
+
+
+def in_peap(identity: bytes, inner: Side, *, header: bool = False, result: bytes = RESULT_SUCCESS) -> Inside:
+    """EAP inside PEAP, and agreement to any result. header: sends what others leave off."""
+    supplicant = Supplicant(identity, inner)
+
+    def say(_side: TlsSide, heard: bytes) -> bytes | None:
+        if heard[0] == eap.REQUEST and int.from_bytes(heard[2:4]) == len(heard):
+            request = decode(heard)
+            assert request.kind == eap.EXTENSIONS
+            agreed = request.data if result == RESULT_SUCCESS else result
+            return encode(Packet(eap.RESPONSE, request.identifier, eap.EXTENSIONS, agreed))
+        request = Packet(eap.REQUEST, 7, heard[0], heard[1:])
+        octets = supplicant.respond(encode(request))
+        return octets if header else octets[4:]
+
+    return say
+
+
+def in_ttls_pap(user: bytes, password: bytes) -> Inside:
+    """User-Name and User-Password, padded as RFC 5281 section 11.2.5 says."""
+    padded = password + bytes(-len(password) % 16)
+    return lambda _side, heard: None if heard else push_avp(USER_NAME, user) + push_avp(USER_PASSWORD, padded)
+
+
+def in_ttls_chap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
+    """CHAP with the challenge of the tunnel, or one of the client's own."""
+
+    def say(side: TlsSide, heard: bytes) -> bytes | None:
+        if heard:
+            return None
+        implicit = challenge or side.connection.export_keying_material(b"ttls challenge", 17)
+        value = chap_response(implicit[16], password, implicit[:16])
+        return push_avp(USER_NAME, user) + push_avp(CHAP_CHALLENGE, implicit[:16]) + push_avp(CHAP_PASSWORD, value)
+
+    return say
+
+
+def in_ttls_mschap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
+    """MS-CHAPv2 with the challenge of the tunnel, or one of the client's own; acknowledges the server's proof."""
+
+    def say(side: TlsSide, heard: bytes) -> bytes | None:
+        if heard:
+            return None
+        implicit = challenge or side.connection.export_keying_material(b"ttls challenge", 17)
+        blank = MsChap2(implicit[16], implicit[:16], PEER_CHALLENGE, b"")
+        response = challenge_response(blank.nt_challenge(user), nt_hash(password))
+        value = bytes((implicit[16], 0)) + PEER_CHALLENGE + bytes(8) + response
+        return (
+            push_avp(USER_NAME, user)
+            + push_avp(MS_CHAP_CHALLENGE, implicit[:16], MICROSOFT)
+            + push_avp(MS_CHAP2_RESPONSE, value, MICROSOFT)
+        )
+
+    return say
+
+
+def in_ttls_eap(identity: bytes, inner: Side) -> Inside:
+    """EAP in attributes; begins with the identity."""
+    supplicant = Supplicant(identity, inner)
+
+    def say(_side: TlsSide, heard: bytes) -> bytes | None:
+        if not heard:
+            return push_avp(EAP_MESSAGE, encode(Packet(eap.RESPONSE, 0, eap.IDENTITY, identity)))
+        octets = b"".join(avp.value for avp in pull_avps(heard) if avp.code == EAP_MESSAGE)
+        return push_avp(EAP_MESSAGE, supplicant.respond(octets))
+
+    return say

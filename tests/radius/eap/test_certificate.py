@@ -1,0 +1,104 @@
+"""Which user a certificate is of, and which certificates are good."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from sallyport.base.errors import ConfigError
+from sallyport.radius.eap import packet as eap
+from sallyport.radius.eap.certificate import UPN, NamedBy, UserNames
+from sallyport.radius.eap.conversation import Conversation
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.model import Done
+from sallyport.radius.eap.server import TlsServer
+from tests.radius.eap.certificates import NOW, Authority, Issued, upn
+from tests.radius.eap.conftest import Site
+from tests.radius.eap.supplicant import Supplicant, TlsSide, log_in, silent
+from tests.radius.eap.users import EVERYTHING
+
+ALL = [x509.DNSName("pc.example.com"), x509.RFC822Name("ann@mail.example.com"), upn("ann@example.com")]
+
+
+def test_the_order_of_names(site: Site) -> None:
+    """The principal name first, then mail, host and common name; any order can be set."""
+    certificate = site.authority.certificate("Ann", ALL).certificate
+    assert UserNames().of(certificate) == "ann@example.com"
+    assert [UserNames((each,)).of(certificate) for each in NamedBy] == [
+        "ann@example.com", "ann@mail.example.com", "pc.example.com", "Ann",
+    ]  # fmt: skip
+    assert UserNames((NamedBy.UPN, NamedBy.DNS)).of(site.authority.certificate("Ann").certificate) == ""
+    assert UserNames().of(site.authority.certificate("Ann", ALL[:1]).certificate) == "pc.example.com"
+
+
+@pytest.mark.parametrize("size", [1, 126, 127, 128, 129, 250])
+def test_principal_names_of_any_length(site: Site, size: int) -> None:
+    """Also those whose length takes two octets."""
+    assert UserNames().of(site.authority.certificate("Ann", [upn("a" * size)]).certificate) == "a" * size
+
+
+@pytest.mark.parametrize("octets", ["0c00", "130161", "0500"])
+def test_principal_names_that_are_none(site: Site, octets: str) -> None:
+    """What is no UTF8String of its length is passed over."""
+    broken = x509.OtherName(UPN, bytes.fromhex(octets))
+    assert UserNames().of(site.authority.certificate("Ann", [broken]).certificate) == "Ann"
+
+
+def tried(site: Site, issued: Issued) -> Done:
+    """How a login by a certificate ends."""
+    server = TlsServer(site.configuration)
+    side = TlsSide(eap.TLS, silent, shows=issued)
+    conversation = Conversation(offers(Terms(server, EVERYTHING)), now=0)
+    return log_in(conversation, site.users, Supplicant(b"anonymous", side))
+
+
+def refused(reason: str) -> tuple[bool, str]:
+    """What a refused certificate comes to."""
+    return False, f"the client's certificate is refused: {reason}"
+
+
+def test_a_revoked_certificate(site: Site) -> None:
+    """It does not get in, and others still do."""
+    site.configuration = replace(site.configuration, crl_file=site.authority.revocations(site.issued.certificate))
+    done = tried(site, site.issued)
+    assert (done.success, done.reason) == refused("it is revoked")
+    assert tried(site, site.authority.certificate("ann")).success
+
+
+def test_a_revocation_list_that_is_too_old(site: Site) -> None:
+    """Nobody gets in on a list that may hide a revocation."""
+    file = site.authority.revocations(until=NOW - timedelta(hours=1))
+    site.configuration = replace(site.configuration, crl_file=file)
+    done = tried(site, site.issued)
+    assert (done.success, done.reason) == refused("the revocation list has expired")
+
+
+def test_an_expired_certificate(site: Site) -> None:
+    """It does not get in."""
+    done = tried(site, site.authority.certificate("ann", until=NOW - timedelta(minutes=1)))
+    assert (done.success, done.reason) == refused("it has expired")
+
+
+def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:
+    """It does not get in, whatever it is called."""
+    (tmp_path / "other").mkdir()
+    done = tried(site, Authority(tmp_path / "other", "another").certificate("ann"))
+    assert (done.success, done.reason) == refused("its issuer is unknown")
+
+
+@pytest.mark.parametrize("field", ["certificate_file", "key_file", "ca_file", "crl_file"])
+def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> None:
+    """The error names the file, whether it is not there or holds something else."""
+    empty = tmp_path / "empty.pem"
+    empty.write_text("nothing")
+    for file in (empty, tmp_path / "nowhere.pem"):
+        with pytest.raises(ConfigError, match=file.name):
+            TlsServer(replace(site.configuration, **{field: file}))
+
+
+def test_a_key_of_another_certificate(site: Site) -> None:
+    """It is refused before anybody is."""
+    with pytest.raises(ConfigError, match="no key of the server's certificate"):
+        TlsServer(replace(site.configuration, key_file=site.authority.certificate("other").file))

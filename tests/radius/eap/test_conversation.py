@@ -1,0 +1,166 @@
+"""Identity, the choice of a method, identifiers, repeated responses, rounds."""
+
+import pytest
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.eap.conversation import MAX_ROUNDS, Conversation
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.model import Chap, Check, Done, Next, Password, Send, Step, Verdict, Waiting
+from sallyport.radius.eap.offers import Offer, Offers
+from sallyport.radius.eap.packet import IDENTITY, MD5, MSCHAPV2, NAK, PEAP, REQUEST, RESPONSE, Packet, decode, encode
+from tests.radius.eap.conftest import PASSWORD, USER
+from tests.radius.eap.supplicant import Md5Side, Supplicant, log_in
+from tests.radius.eap.users import EVERYTHING, Users
+
+IDENTIFIED = encode(Packet(RESPONSE, 5, IDENTITY, USER))
+
+
+def begun(*order: int) -> tuple[Conversation, Packet]:
+    """A conversation with methods without a tunnel, and its first request."""
+    conversation = Conversation(offers(Terms(None, EVERYTHING, order or (MSCHAPV2, MD5))), now=0)
+    outcome = conversation.receive(IDENTIFIED)
+    assert isinstance(outcome, Send)
+    return conversation, decode(outcome.octets)
+
+
+def test_the_first_method_of_the_order_is_offered() -> None:
+    """With the next identifier after the client's."""
+    _, request = begun()
+    assert (request.code, request.identifier, request.kind) == (REQUEST, 6, MSCHAPV2)
+
+
+def test_a_conversation_may_begin_with_us() -> None:
+    """A client that sends an empty EAP-Message is asked who it is."""
+    outcome = Conversation(offers(Terms(None, EVERYTHING)), now=0).begin()
+    assert outcome == Send(encode(Packet(REQUEST, 0, IDENTITY, b"")))
+
+
+def test_a_nak_gets_the_clients_choice() -> None:
+    """The first wanted Type that is offered and was not tried (RFC 3748 section 5.3.1)."""
+    conversation, request = begun()
+    outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, bytes((PEAP, MSCHAPV2, MD5)))))
+    assert isinstance(outcome, Send)
+    assert decode(outcome.octets).kind == MD5
+
+
+@pytest.mark.parametrize("wanted", [b"", b"\0", bytes((MSCHAPV2,)), bytes((43,))])
+def test_a_nak_without_a_choice_ends_it(wanted: bytes) -> None:
+    """No other, the one that was refused, and one that nobody knows are all the end, with a Failure."""
+    conversation, request = begun()
+    outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, wanted)))
+    assert isinstance(outcome, Done)
+    assert (outcome.success, outcome.octets) == (False, bytes((4, request.identifier, 0, 4)))
+    assert "not offered" in outcome.reason
+
+
+def test_a_nak_in_the_middle_is_dropped() -> None:
+    """Only the first request of a method can be refused: nobody talks a client down once a method goes on."""
+    conversation, request = begun(MSCHAPV2, MD5)
+    value = b"\x31" + bytes(49)
+    data = bytes((2, 0)) + (4 + len(value)).to_bytes(2) + value
+    assert isinstance(conversation.receive(encode(Packet(RESPONSE, request.identifier, MSCHAPV2, data))), Check)
+    outcome = conversation.answer(Verdict(False))
+    assert isinstance(outcome, Send)
+    with pytest.raises(PacketError):
+        conversation.receive(encode(Packet(RESPONSE, decode(outcome.octets).identifier, NAK, bytes((MD5,)))))
+
+
+def test_no_method_is_left() -> None:
+    """Where nothing can be offered, the reason names each method and why."""
+    outcome = Conversation(offers(Terms(None, frozenset())), now=0).receive(IDENTIFIED)
+    assert isinstance(outcome, Done)
+    assert "peap (there is no server certificate)" in outcome.reason
+    assert "md5 (the domain's first factor cannot check it)" in outcome.reason
+
+
+def test_a_repeated_response_gets_the_same_request() -> None:
+    """Nothing goes on by it: the device has not heard us."""
+    conversation, request = begun()
+    assert conversation.receive(IDENTIFIED) == Send(encode(request))
+    assert conversation.receive(IDENTIFIED) == Send(encode(request))
+
+
+def test_a_repeated_response_waits_for_the_same_verdict() -> None:
+    """A question is put once; another response meanwhile is dropped."""
+    conversation, request = begun(MD5)
+    response = Packet(RESPONSE, request.identifier, MD5, b"\x10" + bytes(16))
+    outcome = conversation.receive(encode(response))
+    assert isinstance(outcome, Check)
+    assert isinstance(outcome.question, Chap)
+    assert conversation.receive(encode(response)) == Waiting()
+    with pytest.raises(PacketError):
+        conversation.receive(encode(Packet(RESPONSE, request.identifier, MD5, b"\x10" + bytes(15) + b"x")))
+    end = conversation.answer(Verdict(True))
+    assert isinstance(end, Done)
+    assert conversation.receive(encode(response)) == end
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Packet(RESPONSE, 7, MD5, b"\x10" + bytes(16)),
+        Packet(REQUEST, 6, MD5, b"\x10" + bytes(16)),
+        Packet(RESPONSE, 6, MSCHAPV2, b"\x10" + bytes(16)),
+    ],
+)
+def test_what_is_no_answer_changes_nothing(response: Packet) -> None:
+    """Another identifier, a request, another Type: dropped, and the right response is still taken."""
+    conversation, request = begun(MD5)
+    with pytest.raises(PacketError):
+        conversation.receive(encode(response))
+    assert isinstance(
+        conversation.receive(encode(Packet(RESPONSE, request.identifier, MD5, b"\x10" + bytes(16)))), Check
+    )
+
+
+def test_a_malformed_response_ends_it() -> None:
+    """What makes no sense to the method is a failed login, with the reason."""
+    conversation, request = begun(MD5)
+    outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, MD5, b"\x10")))
+    assert isinstance(outcome, Done)
+    assert (outcome.success, outcome.method, outcome.user) == (False, "eap-md5", USER)
+
+
+class Endless:
+    """A method that always wants more."""
+
+    kind = 43
+    name = "endless"
+
+    def begin(self) -> Step:
+        """The first of many requests."""
+        return Next(b"more")
+
+    def respond(self, packet: Packet) -> Step:
+        """One more."""
+        return Next(b"more")
+
+    def answer(self, verdict: Verdict) -> Step:
+        """It asks nothing."""
+        raise NotImplementedError
+
+
+def test_rounds_are_counted() -> None:
+    """A client cannot talk for ever."""
+    conversation = Conversation(Offers([Offer(Endless.kind, lambda _user, _now: Endless())]), now=0)
+    outcome, rounds = conversation.receive(IDENTIFIED), 1
+    while isinstance(outcome, Send):
+        request = decode(outcome.octets)
+        outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, Endless.kind, b"")))
+        rounds += 1
+    assert isinstance(outcome, Done)
+    assert (outcome.reason, rounds) == (f"more than {MAX_ROUNDS} rounds", MAX_ROUNDS + 1)
+
+
+def test_secrets_are_not_shown() -> None:
+    """A question's password and an outcome's keys stay out of what is printed."""
+    assert "secret" not in repr(Password(b"ann", b"secret"))
+    assert "secret" not in repr(Done(True, b"", b"ann", "eap-tls", b"secret"))
+
+
+def test_a_login_from_its_identity_on() -> None:
+    """The client may want another method than the first, and gets in by it."""
+    supplicant = Supplicant(USER, Md5Side(PASSWORD))
+    done = log_in(Conversation(offers(Terms(None, EVERYTHING)), now=0), Users({USER: PASSWORD}), supplicant)
+    assert (done.success, done.method, done.user, done.msk) == (True, "eap-md5", USER, b"")
+    assert supplicant.offered == [MSCHAPV2]

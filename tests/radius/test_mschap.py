@@ -1,0 +1,201 @@
+"""MS-CHAP against the RFCs' own numbers, and against everything that a request can hold."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.radius.attributes import push_vendor_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_CPW,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP_CHALLENGE,
+    MS_CHAP_CPW_1,
+    MS_CHAP_CPW_2,
+    MS_CHAP_RESPONSE,
+    MsChap1,
+    MsChap2,
+    NtKey,
+    PasswordChange,
+    Unusable,
+    authenticator_response,
+    challenge_response,
+    des_key,
+    nt_hash,
+    nt_hash_hash,
+    peer_names,
+    recognise,
+)
+from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
+
+# RFC 2433 appendix B
+CHALLENGE_1 = bytes.fromhex("102db5df085d3041")
+HASH_1 = bytes.fromhex("fc156af7edcd6c0edde3337d427f4eac")
+RESPONSE_1 = bytes.fromhex("4e9d3c8f9cfd385d5bf4d3246791956ca4c351ab409a3d61")
+# RFC 2759 section 9.2
+USER = b"User"
+HASH_2 = bytes.fromhex("44ebba8d5312b8d611474411f56989ae")
+HASH_HASH_2 = bytes.fromhex("41c00c584bd2d91c4017a2a12fa59f3f")
+ATTEMPT_1 = MsChap1(3, CHALLENGE_1, RESPONSE_1)
+ATTEMPT_2 = MsChap2(
+    identifier=7,
+    challenge=bytes.fromhex("5b5d7c7d7b3f2f3e3c2c602132262628"),
+    peer_challenge=bytes.fromhex("21402324255e262a28295f2b3a337c7e"),
+    response=bytes.fromhex("82309ecd8d708b5ea08faa3981cd83544233114a3d85d6df"),
+)
+
+VALUE_1 = bytes((3, 1)) + bytes(24) + RESPONSE_1
+VALUE_2 = bytes((7, 0)) + ATTEMPT_2.peer_challenge + bytes(8) + ATTEMPT_2.response
+CHANGES = {
+    MS_CHAP_CPW_1: (bytes((5, 9)) + bytes(68), 8, 1),
+    MS_CHAP_CPW_2: (bytes((6, 9)) + bytes(82), 8, 2),
+    MS_CHAP2_CPW: (bytes((7, 9)) + bytes(66), 16, 3),
+}
+Values = dict[tuple[int, int], list[bytes]]
+
+
+def offered(kind: int, value: bytes, challenge: bytes) -> Values:
+    """The vendor attributes of a request."""
+    return {(MICROSOFT, MS_CHAP_CHALLENGE): [challenge], (MICROSOFT, kind): [value]}
+
+
+def test_rfc_2433() -> None:
+    """The password of RFC 2433 appendix B has its NT hash, and makes its response of its challenge."""
+    assert nt_hash(b"MyPw") == HASH_1
+    assert challenge_response(CHALLENGE_1, HASH_1) == RESPONSE_1
+    assert NtKey(HASH_1).made(ATTEMPT_1, b"whoever")
+
+
+def test_rfc_2759() -> None:
+    """The login of RFC 2759 section 9.2 has its hashes, its challenge, its response and its proof."""
+    assert nt_hash(b"clientPass") == HASH_2
+    assert nt_hash_hash(HASH_2) == HASH_HASH_2
+    assert ATTEMPT_2.nt_challenge(USER).hex() == "d02e4386bce91226"
+    assert NtKey(HASH_2).made(ATTEMPT_2, USER)
+    assert authenticator_response(ATTEMPT_2, HASH_HASH_2, USER) == b"S=407A5589115FD0D6209F510FE9C04566932CDA56"
+
+
+@pytest.mark.parametrize(
+    ("septets", "key"),
+    [
+        ("fc156af7edcd6c", "fd0b5b5e7f6e34d9"),
+        ("0edde3337d427f", "0e6e796737ea08fe"),
+        ("4eac0000000000", "4f57010101010101"),
+    ],
+)
+def test_rfc_2759_des_keys(septets: str, key: str) -> None:
+    """The keys of RFC 2759 section 9.3, with their parity."""
+    assert des_key(bytes.fromhex(septets)).hex() == key
+
+
+@given(password=st.text(max_size=64), other=st.text(max_size=64), challenge=st.binary(min_size=16, max_size=16))
+def test_only_its_password_makes_a_response(password: str, other: str, challenge: bytes) -> None:
+    """A response of either kind holds with the password that made it and with no other."""
+    for blank in (MsChap1(0, challenge[:8], b""), MsChap2(0, challenge, challenge[::-1], b"")):
+        response = challenge_response(blank.nt_challenge(USER), nt_hash(password.encode()))
+        attempt = replace(blank, response=response)
+        assert NtKey(nt_hash(password.encode())).made(attempt, USER)
+        assert NtKey(nt_hash(other.encode())).made(attempt, USER) == (other == password)
+
+
+def test_the_name_is_a_part_of_version_2() -> None:
+    """A response for one name does not hold for another one: it could not be moved to another user's login."""
+    assert not NtKey(HASH_2).made(ATTEMPT_2, b"user")
+
+
+def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
+    """Both codings of one password have one hash; a character of four octets is two units of UTF-16."""
+    assert nt_hash(b"caf\xe9") == nt_hash("café".encode()) != nt_hash(b"cafe")
+    assert nt_hash("🔑".encode()).hex() == nt_hash(b"\xf0\x9f\x94\x91").hex() != nt_hash(b"\xf0\x9f\x94").hex()
+
+
+@pytest.mark.parametrize(
+    ("sent", "names"),
+    [
+        (b"bob", (b"bob",)),
+        (b"CORP\\bob", (b"bob", b"CORP\\bob")),
+        (b"bob@corp.example", (b"bob@corp.example", b"bob")),
+        (b"CORP\\bob@x", (b"bob@x", b"CORP\\bob@x", b"bob")),
+        (b"CORP\\", (b"CORP\\",)),
+        (b"@corp", (b"@corp",)),
+        (b"", (b"",)),
+    ],
+)
+def test_names_that_a_client_may_have_hashed(sent: bytes, names: tuple[bytes, ...]) -> None:
+    """Without the domain first (RFC 2759 section 4), then as sent, then without the realm; each once, none empty."""
+    assert peer_names(sent) == names
+
+
+def test_each_kind_is_recognised_in_a_request() -> None:
+    """What a client sends in Vendor-Specific attributes comes out as the attempt that it is."""
+    secret = SharedSecret(b"s3cret")
+    for value, kind, attempt in ((VALUE_1, MS_CHAP_RESPONSE, ATTEMPT_1), (VALUE_2, MS_CHAP2_RESPONSE, ATTEMPT_2)):
+        body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge)
+        body += push_vendor_attribute(MICROSOFT, kind, value)
+        request = decode(encode_request(ACCESS_REQUEST, 1, secret, body), secret)
+        assert recognise(request.vendor_values()) == attempt
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_password_change_is_recognised(kind: int) -> None:
+    """Each of the three changes is told by its version, with the identifier that its answer repeats."""
+    value, size, version = CHANGES[kind]
+    assert recognise(offered(kind, value, bytes(size))) == PasswordChange(9, version)
+
+
+@pytest.mark.parametrize("values", [{}, {(MICROSOFT, MS_CHAP_CHALLENGE): [bytes(16)]}, {(9, 25): [VALUE_2]}])
+def test_what_is_no_ms_chap(values: Values) -> None:
+    """Nothing, a challenge alone and another vendor's attribute of the same number are no attempt."""
+    assert recognise(values) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({(MICROSOFT, MS_CHAP2_RESPONSE): [VALUE_2]}, "0 MS-CHAP-Challenges"),
+        (
+            {(MICROSOFT, MS_CHAP2_RESPONSE): [VALUE_2], (MICROSOFT, MS_CHAP_CHALLENGE): [bytes(16)] * 2},
+            "2 MS-CHAP-Challenges",
+        ),
+        (
+            offered(MS_CHAP2_RESPONSE, VALUE_2, bytes(16)) | {(MICROSOFT, MS_CHAP_RESPONSE): [VALUE_1]},
+            "MS-CHAP-Response beside MS-CHAP2-Response",
+        ),
+        (offered(MS_CHAP2_RESPONSE, VALUE_2[:-1], bytes(16)), "MS-CHAP2-Response of 49 octets"),
+        (offered(MS_CHAP_RESPONSE, VALUE_1 + b"\0", bytes(8)), "MS-CHAP-Response of 51 octets"),
+        (offered(MS_CHAP_RESPONSE, b"", bytes(8)), "MS-CHAP-Response of 0 octets"),
+        (offered(MS_CHAP2_CPW, bytes(70), bytes(16)), "MS-CHAP2-CPW of 70 octets"),
+        (
+            offered(MS_CHAP2_RESPONSE, VALUE_2, bytes(8)),
+            "MS-CHAP-Challenge of 8 octets beside MS-CHAP2-Response",
+        ),
+        (offered(MS_CHAP_RESPONSE, VALUE_1, bytes(16)), "MS-CHAP-Challenge of 16 octets beside MS-CHAP-Response"),
+        (
+            offered(MS_CHAP_RESPONSE, bytes((3, 0)) + VALUE_1[2:], bytes(8)),
+            "a LAN Manager response, which is not supported",
+        ),
+    ],
+)
+def test_what_nobody_can_check(values: Values, reason: str) -> None:
+    """Wrong lengths, too many or too few attributes and LAN Manager responses are told with the reason."""
+    assert recognise(values) == Unusable(reason)
+
+
+@pytest.mark.torture
+@given(
+    st.dictionaries(
+        st.tuples(st.just(MICROSOFT), st.sampled_from((1, 3, 4, 11, 25, 27))),
+        st.lists(
+            st.sampled_from((0, 1, 8, 16, 50, 68, 70, 84, 247)).flatmap(lambda n: st.binary(min_size=n, max_size=n))
+        ),
+    )
+)
+def test_any_attributes_are_told(values: Values) -> None:
+    """No octets raise; an attempt has the lengths that its check relies on."""
+    found = recognise(values)
+    if isinstance(found, MsChap1 | MsChap2):
+        assert (len(found.challenge), len(found.response)) == (16 if isinstance(found, MsChap2) else 8, 24)
+        assert not NtKey(HASH_1).made(found, USER)

@@ -1,0 +1,115 @@
+"""The answers to MS-CHAP: what the RFCs' own login gets, and what a failed one is told."""
+
+from hashlib import sha1
+
+import pytest
+
+from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.mschap import MICROSOFT, MsChap1, MsChap2, PasswordChange
+from sallyport.radius.mschap_reply import (
+    ENCRYPTION_REQUIRED,
+    ErrorCode,
+    master_key,
+    push_domain,
+    push_error,
+    push_mppe_keys,
+    push_success,
+    start_key,
+)
+from sallyport.radius.password import reveal_blocks
+from sallyport.radius.salted import Hiding
+from tests.radius.test_mschap import ATTEMPT_1, ATTEMPT_2, CHALLENGE_1, HASH_HASH_2, USER
+
+SECRET = SharedSecret(b"s3cret")
+AUTHENTICATOR = bytes(range(16))
+CHALLENGE = bytes(range(0xA0, 0xB0))
+SEND_KEY = bytes.fromhex("8b7cdc149b993a1ba118cb153f56dccb")
+
+
+def pulled(octets: bytes) -> list[tuple[int, bytes]]:
+    """The Microsoft attributes in a reply's octets, in order."""
+    found: list[tuple[int, bytes]] = []
+    for kind, value in pull_attributes(octets):
+        vendor, pairs = pull_vendor_attributes(value)
+        assert (kind, vendor) == (26, MICROSOFT)
+        found += pairs
+    return found
+
+
+def hiding() -> Hiding:
+    """What the tests' reply is hidden with."""
+    return Hiding(SECRET, AUTHENTICATOR)
+
+
+def test_rfc_3079_keys() -> None:
+    """The login of RFC 3079 section 3.5.3 has its master key, and its key for what the server sends."""
+    master = master_key(HASH_HASH_2, ATTEMPT_2.response)
+    assert master.hex() == "fdece3717a8c838cb388e527ae3cdd31"
+    assert start_key(master, sent=True) == SEND_KEY
+    assert start_key(master, sent=False) != SEND_KEY
+
+
+def test_success_of_version_2() -> None:
+    """The proof with the attempt's identifier, the two keys by the NAS's direction, policy 1 and types 6."""
+    octets = push_success(ATTEMPT_2, HASH_HASH_2, USER, hiding())
+    (proof, receive, send, policy, types) = pulled(octets)
+    assert proof == (26, b"\x07S=407A5589115FD0D6209F510FE9C04566932CDA56")
+    master = master_key(HASH_HASH_2, ATTEMPT_2.response)
+    assert (receive[0], hiding().reveal(receive[1])) == (17, start_key(master, sent=False))
+    assert (send[0], hiding().reveal(send[1])) == (16, SEND_KEY)
+    assert (policy, types) == ((7, bytes((0, 0, 0, 1))), (8, bytes((0, 0, 0, 6))))
+
+
+def test_success_of_version_1() -> None:
+    """The NAS finds the hash of the NT hash, of which it makes the session key of RFC 3079 section 2.5.3."""
+    octets = push_success(ATTEMPT_1, HASH_HASH_2, USER, hiding(), policy=ENCRYPTION_REQUIRED)
+    (keys, policy, types) = pulled(octets)
+    assert (keys[0], len(keys[1])) == (12, 32)
+    clear = reveal_blocks(keys[1], SECRET, AUTHENTICATOR)
+    assert clear == bytes(8) + HASH_HASH_2 + bytes(8)
+    session = sha1(clear[8:24] * 2 + CHALLENGE_1).digest()[:16]
+    assert session.hex() == "a8947850cfc0acc1d1789fb62ddcddb0"
+    assert (policy, types) == ((7, bytes((0, 0, 0, 2))), (8, bytes((0, 0, 0, 6))))
+
+
+def test_keys_of_eap_are_carried_whole() -> None:
+    """Keys of 32 octets, which EAP makes, come out as they went in."""
+    receive, send = pulled(push_mppe_keys(bytes(range(32)), bytes(range(32, 64)), hiding()))
+    assert (hiding().reveal(receive[1]), hiding().reveal(send[1])) == (bytes(range(32)), bytes(range(32, 64)))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "code", "retry", "message", "text"),
+    [
+        (ATTEMPT_2, ErrorCode.AUTHENTICATION_FAILURE, True, "no", f"E=691 R=1 C={CHALLENGE.hex()} V=3 M=no"),
+        (ATTEMPT_2, ErrorCode.ACCOUNT_DISABLED, False, "", f"E=647 R=0 C={CHALLENGE.hex()} V=3"),
+        (ATTEMPT_1, ErrorCode.AUTHENTICATION_FAILURE, True, "no", "E=691 R=1 C=a0a1a2a3a4a5a6a7 V=2"),
+        (PasswordChange(7, 3), ErrorCode.CHANGING_PASSWORD, False, "é", f"E=709 R=0 C={CHALLENGE.hex()} V=3 M=é"),
+        (PasswordChange(7, 2), ErrorCode.CHANGING_PASSWORD, False, "no", "E=709 R=0 C=a0a1a2a3a4a5a6a7 V=2"),
+    ],
+)
+def test_an_error_is_told(
+    attempt: MsChap1 | MsChap2 | PasswordChange, code: ErrorCode, retry: bool, message: str, text: str
+) -> None:
+    """The attempt's identifier and the text of its RFC: MS-CHAP has 8 octets of challenge and no message."""
+    octets = push_error(attempt, code, retry=retry, challenge=CHALLENGE, message=message)
+    assert pulled(octets) == [(2, bytes((attempt.identifier,)) + text.encode())]
+
+
+def test_a_message_fits_or_is_refused() -> None:
+    """A hundred octets always fit; what does not fit is an error at its source, never an attribute cut short."""
+    assert pulled(push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 100))
+    with pytest.raises(ValueError, match="octets"):
+        push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 200)
+
+
+def test_a_short_challenge_is_refused() -> None:
+    """A client that is given fewer octets than the RFC says could not try again."""
+    with pytest.raises(ValueError, match="challenge of 8 octets"):
+        push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE_1)
+
+
+def test_a_domain_is_named() -> None:
+    """MS-CHAP-Domain begins with the attempt's identifier."""
+    assert pulled(push_domain(ATTEMPT_2, b"CORP")) == [(10, b"\x07CORP")]

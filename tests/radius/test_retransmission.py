@@ -1,0 +1,61 @@
+"""When a request is sent again (RFC 5080 section 2.2.1)."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.radius.retransmission import Retransmission, Timers
+
+
+def sent_at(timers: Timers, jitter: Callable[[], float], start: float = 100.0) -> tuple[list[float], float]:
+    """When it is sent, and when it is given up, in seconds after the start, where nobody answers."""
+    now, times = start, []
+    trying = Retransmission(now, timers, jitter=jitter)
+    while not trying.is_over(now):
+        assert trying.is_due(now)
+        trying.note_sent(now)
+        times.append(round(now - start, 6))
+        assert not trying.is_due(now)
+        now = trying.next_at
+    return times, round(now - start, 6)
+
+
+def test_the_rfcs_numbers() -> None:
+    """Two seconds, then twice as long each time up to sixteen, for half a minute."""
+    assert sent_at(Timers(), lambda: 0.0) == ([0.0, 2.0, 6.0, 14.0], 30.0)
+
+
+def test_jitter_multiplies() -> None:
+    """Each pause is 2 + RAND times the last one; the longest has its RAND too."""
+    times, _ = sent_at(Timers(duration=1000.0, count=6), lambda: 0.1)
+    pauses = [round(b - a, 6) for a, b in pairwise(times)]
+    assert pauses == [2.2, 4.62, 9.702, 17.6, 17.6]
+
+
+def test_it_is_sent_so_often_and_no_more() -> None:
+    """The last one is waited for too before it is given up."""
+    assert sent_at(Timers(count=2), lambda: 0.0) == ([0.0, 2.0], 6.0)
+    assert sent_at(Timers(count=1), lambda: -0.1) == ([0.0], 1.8)
+
+
+@given(st.lists(st.floats(-0.1, 0.1), min_size=10, max_size=10))
+def test_it_always_ends_in_time(jitters: list[float]) -> None:
+    """Whatever the jitter: at most five, in order, within 30 seconds."""
+    rest = iter(jitters)
+    times, end = sent_at(Timers(), lambda: next(rest))
+    assert 4 <= len(times) <= 5
+    assert times == sorted(times)
+    assert end <= 30.0
+
+
+def test_the_default_jitter_is_a_tenth() -> None:
+    """The first repetition comes after 1.8 to 2.2 seconds, not always after the same."""
+    found = set()
+    for _ in range(50):
+        trying = Retransmission(0.0)
+        trying.note_sent(0.0)
+        found.add(trying.next_at)
+    assert all(1.8 <= each <= 2.2 for each in found)
+    assert len(found) > 1

@@ -1,0 +1,176 @@
+"""Hidden values: round trips, an independent implementation, a proxy's two hops, and everything else."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyrad.packet import AuthPacket
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes, push_attribute, push_vendor_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.password import hide_blocks, reveal_blocks
+from sallyport.radius.salted import AS_PASSWORD, HIDDEN, SALTED, Hiding, hidden_places, rehide, without_hidden
+from sallyport.radius.values import Attribute, DataType
+
+UPSTREAM = SharedSecret(b"of the upstream"), bytes(range(16))
+NAS = SharedSecret(b"of the NAS"), bytes(range(16, 32))
+TUNNEL_PASSWORD, MICROSOFT, ARUBA = 69, 311, 14823
+KEYS = st.binary(max_size=239)
+
+
+def hop(of: tuple[SharedSecret, bytes]) -> Hiding:
+    """The hiding of one reply."""
+    return Hiding(*of)
+
+
+@given(KEYS)
+def test_a_key_survives_hiding(clear: bytes) -> None:
+    """What is hidden comes out as it went in, is a salt with its high bit and whole blocks, and fits an attribute."""
+    hidden = hop(NAS).hide(clear)
+    assert hop(NAS).reveal(hidden) == clear
+    assert hidden[0] & 0x80
+    assert len(hidden) % 16 == 2
+    assert len(push_vendor_attribute(MICROSOFT, 16, hidden)) <= 255
+
+
+@given(KEYS)
+def test_pyrad_reads_what_we_hide_and_we_read_its(clear: bytes) -> None:
+    """An independent implementation agrees both ways."""
+    secret, authenticator = NAS
+    theirs = AuthPacket(secret=secret.octets, authenticator=authenticator)
+    theirs.request_authenticator = authenticator
+    assert theirs.SaltDecrypt(hop(NAS).hide(clear)) == clear
+    assert hop(NAS).reveal(theirs.SaltCrypt(clear)) == clear
+
+
+def test_salts_of_a_packet_differ() -> None:
+    """No two values of a packet are hidden with the same octets, though their salts are drawn from 32768."""
+    hiding = hop(NAS)
+    assert len({hiding.hide(b"key")[:2] for _ in range(0x8000)}) == 0x8000
+
+
+def test_a_key_over_239_octets_is_not_hidden() -> None:
+    """A key that RADIUS cannot carry is an error at its source."""
+    with pytest.raises(ValueError, match="240 octets"):
+        hop(NAS).hide(bytes(240))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 16, 17, 19, 33, 35])
+def test_a_value_of_a_wrong_length_is_refused(size: int) -> None:
+    """It must be a salt and at least one block."""
+    with pytest.raises(PacketError, match=f"of {size} octets"):
+        hop(NAS).reveal(bytes(size))
+
+
+@pytest.mark.parametrize(("inside", "size"), [(16, 16), (255, 16), (32, 32)])
+def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
+    """The length inside counts what follows it; what a wrong secret makes of it is refused nearly always."""
+    secret, authenticator = NAS
+    salt = b"\x80\x01"
+    value = salt + hide_blocks(bytes((inside,)) + bytes(size - 1), secret, authenticator + salt)
+    with pytest.raises(PacketError, match=f"{inside} octets in {size - 1}"):
+        hop(NAS).reveal(value)
+
+
+@given(send=KEYS, password=KEYS, tag=st.integers(0, 0x1F), keys=st.binary(min_size=32, max_size=32))
+def test_a_proxy_hides_anew(send: bytes, password: bytes, tag: int, keys: bytes) -> None:
+    """The NAS opens what the upstream hid, tags stay, and all else comes as it was, in order and in length."""
+    upstream = hop(UPSTREAM)
+    plain = push_attribute(18, b"welcome") + push_vendor_attribute(9, 16, b"no key of Microsoft's")
+    given_by_it = (
+        plain
+        + push_vendor_attribute(MICROSOFT, 16, upstream.hide(send))
+        + push_attribute(TUNNEL_PASSWORD, bytes((tag,)) + upstream.hide(password))
+        + push_vendor_attribute(MICROSOFT, 12, hide_blocks(keys, *UPSTREAM))
+        + plain
+    )
+    passed_on = rehide(given_by_it, hop(UPSTREAM), hop(NAS))
+    assert len(passed_on) == len(given_by_it)
+    assert passed_on.startswith(plain)
+    assert passed_on.endswith(plain)
+    found = list(pull_attributes(passed_on))
+    assert hop(NAS).reveal(pull_vendor_attributes(found[2][1])[1][0][1]) == send
+    assert (found[3][1][0], hop(NAS).reveal(found[3][1][1:])) == (tag, password)
+    assert reveal_blocks(pull_vendor_attributes(found[4][1])[1][0][1], *NAS) == keys
+
+
+def test_keys_together_in_one_vendor_attribute() -> None:
+    """Several in one Vendor-Specific stay together, beside what is not hidden, and get a salt each."""
+    upstream = hop(UPSTREAM)
+    inside = push_attribute(16, upstream.hide(b"send")) + push_attribute(7, bytes(4))
+    value = MICROSOFT.to_bytes(4) + inside + push_attribute(17, upstream.hide(b"receive"))
+    passed_on = rehide(push_attribute(26, value), hop(UPSTREAM), hop(NAS))
+    ((_, together),) = pull_attributes(passed_on)
+    vendor, ((send, first), policy, (receive, second)) = pull_vendor_attributes(together)
+    assert (vendor, send, policy, receive) == (MICROSOFT, 16, (7, bytes(4)), 17)
+    assert (hop(NAS).reveal(first), hop(NAS).reveal(second)) == (b"send", b"receive")
+    assert first[:2] != second[:2]
+
+
+def test_a_tunnel_password_without_a_tag() -> None:
+    """A server that leaves the tag out is understood: the length tells."""
+    passed_on = rehide(push_attribute(TUNNEL_PASSWORD, hop(UPSTREAM).hide(b"open")), hop(UPSTREAM), hop(NAS))
+    assert hop(NAS).reveal(passed_on[2:]) == b"open"
+
+
+def test_what_a_dictionary_hides() -> None:
+    """Attributes that a dictionary marks are hidden anew too; the RFCs' own are, whatever a dictionary says."""
+    passphrase = Attribute("Aruba-MPSK-Passphrase", ARUBA, 44, DataType.OCTETS, encrypt=SALTED)
+    part = Attribute("Part", ARUBA, 45, DataType.OCTETS, encrypt=SALTED, parent="Whole")
+    wrong = Attribute("MS-CHAP-MPPE-Keys", MICROSOFT, 12, DataType.OCTETS, encrypt=SALTED)
+    ascend = Attribute("Ascend-Send-Secret", 529, 214, DataType.STRING, encrypt=3)
+    places = hidden_places([passphrase, part, wrong, ascend, Attribute("Class", 0, 25, DataType.OCTETS)])
+    assert places == {**HIDDEN, (ARUBA, 44): SALTED}
+    assert places[MICROSOFT, 12] == AS_PASSWORD
+    octets = push_vendor_attribute(ARUBA, 44, hop(UPSTREAM).hide(b"open"))
+    assert rehide(octets, hop(UPSTREAM), hop(NAS)) == octets
+    ((_, value),) = pull_attributes(rehide(octets, hop(UPSTREAM), hop(NAS), places))
+    assert hop(NAS).reveal(value[6:]) == b"open"
+
+
+def test_what_is_hidden_is_left_out() -> None:
+    """By the RFCs, by the dictionary where that is told, and wherever in its Vendor-Specific it stands."""
+    places = {**HIDDEN, (ARUBA, 44): SALTED}
+    plain = push_attribute(25, b"class") + push_vendor_attribute(ARUBA, 1, b"role")
+    second = push_attribute(26, ARUBA.to_bytes(4) + push_attribute(1, b"role") + push_attribute(44, b"hidden"))
+    keys = push_attribute(TUNNEL_PASSWORD, b"hidden") + push_vendor_attribute(MICROSOFT, 16, b"hidden")
+    assert without_hidden(plain + second + keys) == plain + second
+    assert without_hidden(plain + second + keys + push_vendor_attribute(ARUBA, 44, b"hidden"), places) == plain
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        push_vendor_attribute(MICROSOFT, 16, b""),
+        push_vendor_attribute(MICROSOFT, 17, bytes(20)),
+        push_vendor_attribute(MICROSOFT, 12, bytes(24)),
+        push_vendor_attribute(MICROSOFT, 12, b""),
+        push_attribute(TUNNEL_PASSWORD, bytes(3)),
+        b"\x12",
+        b"\x12\x01",
+        b"\x12\x09abc",
+    ],
+)
+def test_a_malformed_reply_is_refused(attributes: bytes) -> None:
+    """A hidden value that does not open is not passed on, nor is an attribute that lies about its length."""
+    with pytest.raises(PacketError):
+        rehide(attributes, hop(UPSTREAM), hop(NAS))
+
+
+@pytest.mark.torture
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from((18, 26, TUNNEL_PASSWORD)),
+            st.sampled_from((b"", b"\0\0\x01\x37\x10")),
+            st.binary(max_size=60),
+        )
+    )
+)
+def test_any_attributes_are_hidden_anew_or_refused(attributes: list[tuple[int, bytes, bytes]]) -> None:
+    """No octets raise anything but PacketError, and the result is never longer, so that it fits the answer."""
+    octets = b"".join(push_attribute(kind, head + value) for kind, head, value in attributes)
+    with suppress(PacketError):
+        assert len(rehide(octets, hop(UPSTREAM), hop(NAS))) <= len(octets)

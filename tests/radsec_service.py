@@ -1,0 +1,39 @@
+"""A running service with RadSec. Its user ann has the password hello; its RADIUS client `proxy` has a certificate."""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.service import RunningService
+
+PROXY = "proxy.example.org"
+
+
+class SecureService(RunningService):
+    """radsec_port: where it speaks RadSec on 127.0.0.1, over all of its starts."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            self.radsec_port: int = sock.getsockname()[1]
+        bind = f"127.0.0.1:{self.radsec_port}"
+        super().__init__(directory, {"SALLYPORT_RADSEC_BIND": bind, "SALLYPORT_REJECT_DELAY_S": "0"})
+
+
+@contextmanager
+def running_secure_service(directory: Path, made: Path) -> Iterator[SecureService]:
+    """A service that runs for the time of the block, with the certificates of another data directory."""
+    service = SecureService(directory)
+    service.data_dir.mkdir(mode=0o700)
+    shutil.copytree(made / "certs", service.data_dir / "certs")
+    try:
+        service.start()
+        client = {"name": "proxy", "address": "192.0.2.200", "tls_name": PROXY}
+        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        yield service
+        service.stop()
+    finally:
+        service.kill()

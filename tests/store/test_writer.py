@@ -1,0 +1,131 @@
+"""The embedded engine's writer: what is submitted while nothing else waits is on disk before `submit` returns."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from sallyport.base.errors import NotFound
+from sallyport.store import connections, writer
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import SqliteStore
+from tests.store.conftest import names, put
+
+Told = list[tuple[str, BaseException | None]]
+
+
+def tell(told: Told, name: str) -> Callable[[object, BaseException | None], None]:
+    """What to hand to submit: notes the name and the error."""
+    return lambda _result, error: told.append((name, error))
+
+
+async def settled() -> None:
+    """Let the writer's thread take the reserve that it begins with."""
+    await trio.testing.wait_all_tasks_blocked(0.05)
+
+
+async def test_what_is_submitted_alone_is_written_at_once(sqlite: SqliteStore) -> None:
+    """Without a turn of the event loop it is on disk, and told."""
+    await settled()
+    told: Told = []
+    sqlite.submit(partial(put, name="a"), tell(told, "a"))
+    assert told == [("a", None)]
+    with closing(sqlite3.connect(sqlite.path)) as other:
+        assert other.execute("select count(*) from counters where name = 'a'").fetchone() == (1,)
+
+
+async def test_order_holds_behind_a_waiting_write(sqlite: SqliteStore) -> None:
+    """While a write waits for the thread, what is submitted goes behind it, and is told behind it."""
+    await settled()
+    told: Told = []
+    go_on = threading.Event()
+
+    def late(tx: Tx) -> None:
+        assert go_on.wait(5)
+        put(tx, "first", 1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, late)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        sqlite.submit(partial(put, name="second", value=2), tell(told, "second"))
+        assert told == []
+        go_on.set()
+    await sqlite.write(partial(put, name="third", value=3))
+    assert [name for name, _ in told] == ["second"]
+    assert await sqlite.read(names) == ["first", "second", "third"]
+
+
+async def test_a_failing_work_is_told_and_undone(sqlite: SqliteStore) -> None:
+    """Its error comes back as it is, nothing of it is kept, and the next one is written."""
+    await settled()
+    told: Told = []
+
+    def fail(tx: Tx) -> None:
+        put(tx, "lost")
+        raise NotFound("nothing")
+
+    sqlite.submit(fail, tell(told, "fail"))
+    sqlite.submit(partial(put, name="kept"), tell(told, "kept"))
+    assert [type(error) for _, error in told] == [NotFound, type(None)]
+    assert await sqlite.read(names) == ["kept"]
+    assert sqlite.ready
+
+
+async def test_another_programs_lock_does_not_stop_the_event_loop(sqlite: SqliteStore) -> None:
+    """While an admin's own program writes to the file, submit returns at once; the thread waits and then writes."""
+    await settled()
+    told: Told = []
+    with closing(sqlite3.connect(sqlite.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        started = time.monotonic()
+        sqlite.submit(partial(put, name="a"), tell(told, "a"))
+        assert time.monotonic() - started < connections.BUSY_MS / 1000 / 2
+        await trio.sleep(0.05)
+        assert told == []
+        other.execute("rollback")
+    with trio.fail_after(5):
+        while not told:
+            await trio.sleep(0.005)
+    assert told == [("a", None)]
+    assert await sqlite.read(names) == ["a"]
+
+
+async def test_a_slow_disk_is_waited_for_in_the_thread(sqlite: SqliteStore) -> None:
+    """After one slow transaction the event loop leaves the next ones to the thread."""
+    await settled()
+    told: Told = []
+
+    def slow(tx: Tx) -> None:
+        time.sleep(2 * writer.QUICK_S)
+        put(tx, "slow", 1)
+
+    sqlite.submit(slow, tell(told, "slow"))
+    sqlite.submit(partial(put, name="next", value=2), tell(told, "next"))
+    assert told == [("slow", None)]
+    await sqlite.write(partial(put, name="last", value=3))
+    assert told == [("slow", None), ("next", None)]
+
+
+async def test_the_log_is_merged_in_the_thread(sqlite: SqliteStore) -> None:
+    """However much is submitted on the event loop, the log stays near its bound."""
+    await settled()
+    told: Told = []
+    size, pages = 400_000, 98
+    count = 2 * connections.LONG_LOG // pages
+
+    def write(tx: Tx) -> None:
+        tx.execute("insert into answers (at, packed) values (0, :packed)", packed=bytes(size))
+
+    for _ in range(count):
+        sqlite.submit(write, tell(told, ""))
+        while len(told) < count and sqlite._writer._pending:
+            await trio.lowlevel.checkpoint()
+    log = Path(f"{sqlite.path}-wal").stat().st_size / 4096
+    assert log < connections.LONG_LOG + 2 * writer.MERGE_EVERY * (pages + 10)
+    assert {error for _, error in told} == {None}

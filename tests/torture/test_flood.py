@@ -1,0 +1,122 @@
+"""One client that floods, and one whose address is spoofed, beside clients that behave: those are answered."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.peers.hook import Hook
+from tests.peers.second_factor import ONE, PASSWORD, SECRET, provide
+from tests.radius_client import RadiusClient
+from tests.service import RunningService, running_service
+from tests.torture.test_provider import metric
+
+PLACES = 64
+"""Three quarters for signed requests: the one that floods gets 24 of them."""
+LOGINS = 40
+FLOODER, QUIET, SPOOFED = "127.0.0.2", "127.0.0.3", "127.0.0.4"
+
+pytestmark = pytest.mark.torture
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    """Users who do as they are told, and others who never look at their phones."""
+    with Hook() as hook:
+        yield hook
+
+
+@pytest.fixture
+def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
+    """A small room; ann needs no second factor, bob approves, the rest lets everybody wait."""
+    settings = {"SALLYPORT_MAX_WAITING_REQUESTS": str(PLACES), "SALLYPORT_REJECT_DELAY_S": "0"}
+    with running_service(tmp_path, settings) as service:
+        for address in (FLOODER, QUIET, f"{SPOOFED}/31"):
+            client = {"name": address, "address": address, "secret": SECRET.encode().hex()}
+            service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        for name in ("ann", "bob", *(f"user{number}" for number in range(2 * PLACES))):
+            service.call("user.add", name=name, domain="default", password=PASSWORD.encode().hex())
+        service.call("domain.mode", domain="default", mode="enforce")
+        provide(service, "webhook", timeoutSeconds=60, **hook.fields)
+        rule = {"name": "no second factor", "action": "allow", "users": ["ann"]}
+        service.post("/ad/AddLoginRule", {**ONE, **rule})
+        hook.will("bob", "approved")
+        yield service
+        assert "Traceback" not in service.log()
+
+
+def packet(client: RadiusClient, user: str, number: int, *, signed: bool = True) -> bytes:
+    """A login at a station of its own."""
+    return client.packet(user, PASSWORD, signed=signed, CALLING_STATION_ID=b"station-%d" % number)
+
+
+@contextmanager
+def flood(service: RunningService, source: str, *, signed: bool) -> Iterator[None]:
+    """Logins of users who never answer, as fast as they can be sent, until the block is left."""
+    over, numbers = threading.Event(), count(1000)
+
+    def send() -> None:
+        with service.radius(SECRET if signed else "not the secret", source=source) as client:
+            while not over.wait(0.001):
+                number = next(numbers)
+                client.send(packet(client, f"user{number % (2 * PLACES)}", number, signed=signed))
+
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send)
+        try:
+            yield
+        finally:
+            over.set()
+            sending.result(timeout=30)
+
+
+def wait_for_overload(service: RunningService) -> None:
+    """Return once datagrams find no place."""
+    over = threading.Event()
+    for _ in range(600):
+        if metric(service, "radius_discards_total", listener="auth", reason="overload") > 0:
+            return
+        over.wait(0.05)
+    pytest.fail("the flood is no flood")
+
+
+def test_others_are_answered(service: RunningService, hook: Hook) -> None:
+    """Beside a client whose users never answer, another one's plain and waiting logins are all answered; none of its
+    requests is dropped for want of a place."""
+    with flood(service, FLOODER, signed=True), service.radius(SECRET, source=QUIET) as quiet:
+        wait_for_overload(service)
+        quiet.sock.settimeout(30)
+        for number in range(LOGINS):
+            assert quiet.exchange(packet(quiet, "ann", number))[0] == ACCESS_ACCEPT
+        for number in range(LOGINS // 8):
+            assert quiet.exchange(packet(quiet, "bob", number))[0] == ACCESS_ACCEPT
+        assert metric(service, "radius_inflight_requests", listener="auth") <= PLACES // 2
+
+
+def test_a_spoofed_address_costs_its_owner_nothing(service: RunningService) -> None:
+    """Unsigned guesses in a client's name: its own signed logins are answered, and nobody it has is locked out."""
+    with flood(service, SPOOFED, signed=False), service.radius(SECRET, source=SPOOFED) as owner:
+        owner.sock.settimeout(30)
+        for number in range(LOGINS):
+            assert owner.exchange(packet(owner, "ann", number))[0] == ACCESS_ACCEPT
+    assert service.rows("select name from lockouts") == []
+
+
+def test_a_lock_out_outlives_a_crash(service: RunningService) -> None:
+    """Killed right after the tenth reject, the service still refuses the user and the station; the right password of
+    another user at another station is good."""
+    with service.radius(SECRET, source=QUIET) as client:
+        assert client.login("ann", PASSWORD, CALLING_STATION_ID=b"02-00-00-00-00-02") == ACCESS_ACCEPT
+        for number in range(10):
+            assert client.login("bob", f"wrong {number}", CALLING_STATION_ID=b"02-00-00-00-00-01") == ACCESS_REJECT
+        service.kill()
+        service.start()
+        assert client.login("bob", PASSWORD) == ACCESS_REJECT
+        assert client.login("ann", PASSWORD, CALLING_STATION_ID=b"02-00-00-00-00-01") == ACCESS_REJECT
+        assert client.login("ann", PASSWORD, CALLING_STATION_ID=b"02-00-00-00-00-02") == ACCESS_ACCEPT
+    assert sorted(service.rows("select kind from lockouts")) == [("station",), ("user",)]

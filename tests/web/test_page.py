@@ -1,0 +1,121 @@
+"""Pages behind a link: what they may not do, what they take, and what they never tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from sallyport.base.errors import NotFound, StoreError
+from sallyport.web.app import create_app
+from sallyport.web.page import FORM_LIMIT, Page, link_route
+from tests.web.sample import client_of
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+SECRET = "the-secret-of-a-link"
+
+
+@dataclass
+class Site:
+    """An app with one link, what was asked of it, and what was measured."""
+
+    error: Exception | None = None
+    submitted: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    measured: list[tuple[str, str, int]] = field(default_factory=list)
+
+    async def show(self, secret: str) -> Page:
+        """The page."""
+        if self.error is not None:
+            raise self.error
+        return Page("<Title>", f"<p>{len(secret)}</p>")
+
+    async def submit(self, secret: str, fields: Mapping[str, str]) -> Page:
+        """The page after."""
+        self.submitted.append((secret, fields))
+        return Page("Done", "", 200)
+
+    def client(self) -> httpx.AsyncClient:
+        """A client without a token."""
+
+        def observe(method: str, route: str, status: int, seconds: float) -> None:
+            self.measured.append((method, route, status))
+
+        route = link_route("/link/{token}", show=self.show, submit=self.submit)
+        return client_of(
+            create_app([], version="1", observe=observe, not_ready=lambda: [], metrics=None, pages=[route]), ""
+        )
+
+
+@pytest.mark.parametrize("error", [None, NotFound("gone"), StoreError("full"), RuntimeError("x")])
+async def test_every_answer_is_shut_in(error: Exception | None) -> None:
+    """No scripts, frames, other hosts, caches, referrers or search engines, also for errors; the style is the one of
+    the policy."""
+    async with Site(error).client() as client:
+        answer = await client.get(f"/link/{SECRET}")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy and "script-src" not in policy and "frame-ancestors 'none'" in policy
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "noindex" in answer.headers["x-robots-tag"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<script" not in answer.text and "//" not in answer.text
+    assert ("&lt;Title&gt;" in answer.text) == (error is None)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(NotFound("gone"), 404), (StoreError("full"), 503), (RuntimeError(SECRET[:3]), 500)]
+)
+async def test_the_secret_stays_out_of_log_and_metrics(error: Exception, status: int) -> None:
+    """Both know the template alone, whatever goes wrong; a refusal is told on the page."""
+    site = Site(error)
+    with capture_logs() as logged:
+        async with site.client() as client:
+            answer = await client.get(f"/link/{SECRET}")
+            unknown = await client.get(f"/link/{SECRET}/more")
+            method = await client.put(f"/link/{SECRET}")
+    assert [answer.status_code, unknown.status_code, method.status_code] == [status, 404, 405]
+    assert method.headers["allow"] == "GET, HEAD, POST"
+    assert SECRET not in repr(logged) and SECRET not in answer.text + unknown.text + method.text
+    assert site.measured == [
+        ("GET", "/link/{token}", status), ("GET", "unmatched", 404), ("PUT", "/link/{token}", 405),
+    ]  # fmt: skip
+
+
+async def test_a_form_is_submitted() -> None:
+    """Its fields arrive decoded, of several with one name the last; HEAD and GET submit nothing."""
+    site = Site()
+    async with site.client() as client:
+        await client.head(f"/link/{SECRET}?code=1")
+        await client.get(f"/link/{SECRET}?code=1")
+        done = await client.post(f"/link/{SECRET}", content=b"code=1&code=12+3%20%C3%A4&x=", headers=FORM)
+        odd = await client.post(f"/link/{SECRET}", content=b"code=%ff%00", headers=FORM)
+        empty = await client.post(f"/link/{SECRET}", content=b"", headers=FORM)
+    assert {done.status_code, odd.status_code, empty.status_code} == {200}
+    assert site.submitted == [
+        (SECRET, {"code": "12 3 ä", "x": ""}), (SECRET, {"code": "\ufffd\0"}), (SECRET, {}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status"),
+    [
+        (b"code=1", {}, 415),
+        (b'{"code": "1"}', {"content-type": "application/json"}, 415),
+        (b"code=1", {"content-type": "multipart/form-data; boundary=x"}, 415),
+        (b"code=1", {**FORM, "content-encoding": "gzip"}, 415),
+        (b"x" * (FORM_LIMIT + 1), FORM, 413),
+        (b"code=1", {**FORM, "content-length": "9" * 30}, 413),
+        (b"&".join([b"a=1"] * 100), FORM, 400),
+        (b"code=\xff", FORM, 400),
+    ],
+)
+async def test_what_is_no_small_form(content: bytes, headers: dict[str, str], status: int) -> None:
+    """Another content type, too much, too many fields, octets outside ASCII: refused, and nothing is submitted."""
+    site = Site()
+    async with site.client() as client:
+        answer = await client.post(f"/link/{SECRET}", content=content, headers=headers)
+    assert (answer.status_code, site.submitted) == (status, [])
+    assert answer.headers["referrer-policy"] == "no-referrer"
