@@ -1,0 +1,118 @@
+"""What metrics are made of.
+
+What is counted for each packet is counted in plain integers (0.04 µs) and turned into metrics when somebody scrapes;
+`prometheus_client`'s own counters take 0.24 µs and more.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
+"""Label values to a number, read when somebody scrapes."""
+
+
+class Cell:
+    """One number of a Tally: `cell.count += 1` is all that a hot path does."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Tally(Collector):
+    """A counter for hot paths: keep the cell of a combination of labels, and add to it."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str]) -> None:
+        self._cells: dict[tuple[str, ...], Cell] = {}
+        self._family = (name, help, tuple(labels))
+        registry.register(self)
+
+    def cell(self, *labels: str) -> Cell:
+        """The cell of some label values; a new combination begins at 0."""
+        return self._cells.get(labels) or self._cells.setdefault(labels, Cell())
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        name, help, labels = self._family
+        family = CounterMetricFamily(name, help, labels=labels)
+        for values, cell in tuple(self._cells.items()):
+            family.add_metric(values, cell.count)
+        yield family
+
+
+class Buckets:
+    """The counts of one histogram."""
+
+    __slots__ = ("_bounds", "_counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = tuple(bounds)
+        self._counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float, count: int) -> None:
+        """Count `count` observations of a value."""
+        self._counts[bisect_left(self._bounds, value)] += count
+        self.sum += value * count
+
+    def cumulated(self) -> list[tuple[str, float]]:
+        """(bound, observations up to it), as Prometheus has them."""
+        return list(zip((*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts)), strict=True))
+
+
+class Durations(Collector):
+    """A histogram of seconds for hot paths, with one label."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, help: str, label: str) -> None:
+        self._family = (name, help, (label,))
+        self._buckets: dict[str, Buckets] = {}
+        registry.register(self)
+
+    def observe(self, label: str, seconds: float, count: int = 1) -> None:
+        """Count `count` requests that took `seconds` each."""
+        buckets = self._buckets.get(label)
+        if buckets is None:
+            buckets = self._buckets[label] = Buckets(BUCKETS)
+        buckets.observe(seconds, count)
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        name, help, labels = self._family
+        family = HistogramMetricFamily(name, help, labels=labels)
+        for label, buckets in tuple(self._buckets.items()):
+            family.add_metric((label,), buckets.cumulated(), buckets.sum)
+        yield family
+
+
+class Read(Collector):
+    """A gauge or counter whose values are read when somebody scrapes."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        family: Callable[[], GaugeMetricFamily | CounterMetricFamily],
+        read: Values,
+    ) -> None:
+        self._make = family
+        self._read = read
+        registry.register(self)
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        family = self._make()
+        for labels, value in self._read().items():
+            family.add_metric(labels, value)
+        yield family
+
+
+def render(registry: CollectorRegistry) -> bytes:
+    """All metrics in Prometheus' text format; run it in a worker thread."""
+    return generate_latest(registry)

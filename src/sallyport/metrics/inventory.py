@@ -1,0 +1,46 @@
+"""Devices, and the sessions that their accounting tells of."""
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily
+
+from sallyport.metrics.instruments import Read, Tally, Values
+
+
+class InventoryMetrics:
+    """Devices. domain: the domain's id."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self.registered = Counter(
+            "sallyport_devices_registered", "Devices seen for the first time.", ["domain"], registry=registry
+        )
+        self.reregistered = Counter(
+            "sallyport_devices_reregistered", "Devices seen again after their deletion.", ["domain"], registry=registry
+        )
+        self.deleted = Counter(
+            "sallyport_devices_deleted", "Devices deleted by an admin.", ["domain"], registry=registry
+        )
+
+    def watch(self, read: Values) -> None:
+        """Read the number of devices of each domain when somebody scrapes."""
+        Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_devices", "Devices in the inventory.", labels=("domain",)),
+            read,
+        )
+
+
+class SessionMetrics:
+    """Accounting. status: of Acct-Status-Type (RFC 2866), of a closed set. domain: the domain's id."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self.records = Tally(registry, "sallyport_accounting_records", "Accounting records kept.", ("status",))
+
+    def watch(self, read: Values) -> None:
+        """Read the number of live sessions of each domain when somebody scrapes."""
+        Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_sessions_live", "Sessions that go on.", labels=("domain",)),
+            read,
+        )

@@ -1,0 +1,41 @@
+"""What was decided about logins, and who is locked out."""
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily
+
+from sallyport.metrics.instruments import Read, Tally, Values
+
+
+class LoginMetrics:
+    """What was decided."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.decisions = Tally(
+            registry, "sallyport_mfa_decisions", "Decisions on logins.", ("domain", "mode", "decision")
+        )
+        self.purged = Tally(
+            registry,
+            "sallyport_events_purged",
+            "Events deleted: their time or their room was over.",
+            ("table", "reason"),
+        )
+
+
+class LockoutMetrics:
+    """Users and stations that are locked out. kind: user or station."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._lockouts = Counter("sallyport_lockouts", "Lock-outs after failures.", ["kind"], registry=registry)
+
+    def locked(self, kind: str) -> None:
+        """One was locked out."""
+        self._lockouts.labels(kind).inc()
+
+    def watch(self, read: Values) -> None:
+        """Read how many are locked out when somebody scrapes."""
+        Read(
+            self._registry,
+            lambda: GaugeMetricFamily("sallyport_locked_out", "Locked out now.", labels=("kind",)),
+            read,
+        )
