@@ -10,8 +10,6 @@ from typing import cast
 
 import click
 import pytest
-from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import Metric
 from pydantic import ValidationError
 
 from sallyport import metrics
@@ -55,6 +53,7 @@ from sallyport.mfa.service import Providers
 from sallyport.passwords import api as policies_api
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
+from tests.metrics.everything import collected, exposed
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 NOTHING = object()
@@ -186,35 +185,6 @@ def test_every_list_has_json(words: str) -> None:
     assert "--json" in {option for parameter in COMMAND_BY_WORDS[words].params for option in parameter.opts}
 
 
-def collected() -> Iterator[Metric]:
-    """Every metric that the service registers, labels and all."""
-    registry = CollectorRegistry()
-    radius = metrics.RadiusMetrics(registry)
-    radius.watch_listeners(dict, dict)
-    radius.watch_radsec(dict)
-    metrics.LoginMetrics(registry)
-    metrics.LockoutMetrics(registry).watch(dict)
-    metrics.MfaMetrics(registry)
-    metrics.UpstreamMetrics(registry)
-    metrics.InventoryMetrics(registry).watch(dict)
-    metrics.SessionMetrics(registry).watch(dict)
-    metrics.DynamicMetrics(registry)
-    metrics.DomainMetrics(registry).watch(dict)
-    store = metrics.StoreMetrics(registry)
-    store.watch_queue(lambda: 0)
-    store.watch_files(Path("no such file"))
-    metrics.HttpMetrics(registry)
-    metrics.ProcessMetrics(registry, "0")
-    yield from registry.collect()
-
-
-def exposed(metric: Metric) -> str:
-    """A metric's name as Prometheus sees it, without what all begin with."""
-    name = metric.name + ("_total" if metric.type == "counter" else "")
-    assert name.startswith("sallyport_")
-    return name.removeprefix("sallyport_")
-
-
 def test_every_metric_has_a_line() -> None:
     """A metric that the service exposes is in the README's table, and each name in the table is exposed."""
     told = [name for row in rows("### Metrics") for name in quoted(row[0])]
@@ -223,7 +193,7 @@ def test_every_metric_has_a_line() -> None:
 
 
 def test_every_class_of_metrics_is_looked_at() -> None:
-    """`collected` makes every class of metrics that there is; a new one has to be added there."""
+    """`tests.metrics.everything` makes every class of metrics that there is; a new one has to be added there."""
     made = {
         "RadiusMetrics",
         "LoginMetrics",

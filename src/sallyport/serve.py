@@ -48,7 +48,7 @@ from sallyport.web.server import Listener, Tls, serve_http
 
 DRAIN_S = 5.0
 LAST_WORDS_S = 1.0
-LAG_S = 1.0
+LAG_S = 0.25
 
 log = structlog.get_logger()
 
@@ -329,4 +329,4 @@ async def _measure_lag(app: App) -> None:
     while True:
         due = time.monotonic() + LAG_S
         await trio.sleep(LAG_S)
-        app.process_metrics.loop_lag.set(max(0.0, time.monotonic() - due))
+        app.process_metrics.lag(max(0.0, time.monotonic() - due))

@@ -233,7 +233,9 @@ class Domains:
 
     def _modes(self) -> dict[tuple[str, ...], float]:
         return {
-            (domain.label, mode): float(domain.mode is mode) for domain in self.table.by_id.values() for mode in Mode
+            (domain.label, mode): float(domain.mode is mode)
+            for domain in tuple(self.table.by_id.values())
+            for mode in Mode
         }
 
 

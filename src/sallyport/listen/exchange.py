@@ -124,6 +124,7 @@ class Exchange:
         self._request_cells = {code: metrics.requests.cell(self._label, name) for code, name in CODE_NAMES.items()}
         self._response_cells = {code: metrics.responses.cell(self._label, name) for code, name in CODE_NAMES.items()}
         self._round_cell = metrics.rounds.cell(self._label)
+        metrics.listen(self._label)
         self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")
         self._client_cells: dict[tuple[str, int], Cell] = {}
         self._decision_cells: dict[tuple[int, Decision], Cell] = {}
@@ -152,14 +153,17 @@ class Exchange:
             request = self._decode(datagram, client.secret)
             self._admit(request, client, source, at, now)
         except PacketError as error:
-            self._discard(error.reason, source, at)
+            self._discard(error.reason, source, at, client)
         except Exception:
-            self._discard("internal_error", source, at)
+            self._discard("internal_error", source, at, client)
             log.exception("a datagram was dropped by an error of ours", client=client.name)
         return None
 
-    def _discard(self, reason: str, source: Source, at: int) -> None:
-        self._services.radius_metrics.discards.cell(self._label, reason).count += 1
+    def _discard(self, reason: str, source: Source, at: int, client: Client | None = None) -> None:
+        metrics = self._services.radius_metrics
+        metrics.discards.cell(self._label, reason).count += 1
+        if client is not None:
+            metrics.clients.cell(client.name, reason).count += 1
         self._services.senders.note(source[0], reason, at)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
@@ -277,7 +281,8 @@ class Exchange:
 
     def _fail(self, login: Login, error: Exception) -> None:
         self._drop(login)
-        self._discard(error.reason if isinstance(error, PacketError) else "internal_error", login.source, login.at)
+        reason = error.reason if isinstance(error, PacketError) else "internal_error"
+        self._discard(reason, login.source, login.at, login.client)
         if not isinstance(error, PacketError):
             log.error("a login gets no answer", client=login.client.name, exc_info=error)
 
@@ -376,7 +381,7 @@ class Exchange:
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
-        self._discard("internal_error", entry.source, entry.at)
+        self._discard("internal_error", entry.source, entry.at, entry.client)
 
     def _done(self, request: Request, client: Client) -> None:
         self.in_flight -= 1
@@ -394,7 +399,7 @@ class Exchange:
         cell = self._client_cells.get((client.name, code))
         if cell is None:
             metrics = self._services.radius_metrics
-            cell = metrics.clients.cell(metrics.client_label(client.name), CODE_NAMES[code])
+            cell = metrics.clients.cell(client.name, CODE_NAMES[code])
             self._client_cells[client.name, code] = cell
         cell.count += 1
 

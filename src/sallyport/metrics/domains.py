@@ -1,7 +1,6 @@
 """Domains and their modes."""
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
 
 from sallyport.metrics.instruments import Read, Values
 
@@ -16,8 +15,8 @@ class DomainMetrics:
         """Read each domain's mode when somebody scrapes: 1 for the one in force."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily(
-                "sallyport_enforcement_mode", "Mode of a domain: 1 for the one in force.", labels=("domain", "mode")
-            ),
+            "sallyport_enforcement_mode",
+            "Mode of a domain: 1 for the one in force.",
+            ("domain", "mode"),
             read,
         )

@@ -17,6 +17,11 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
+OPEN = frozenset({"client", "domain"})
+"""Labels whose values admins make. They come first, and past the first thousand values the rest is `other`."""
+MAX_NAMES = 1000
+OTHER = "other"
+
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
 """Label values to a number, read when somebody scrapes."""
 
@@ -30,17 +35,35 @@ class Cell:
         self.count = 0
 
 
+class Names:
+    """The values of a metric's first label, of which an open one keeps a thousand: `other` stands for the rest."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._is_open = bool(labels) and labels[0] in OPEN
+        self._known: set[str] = set()
+
+    def bound(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        """Label values as they are shown."""
+        if not self._is_open or values[0] in self._known:
+            return values
+        if len(self._known) < MAX_NAMES:
+            self._known.add(values[0])
+            return values
+        return (OTHER, *values[1:])
+
+
 class Tally(Collector):
     """A counter for hot paths: keep the cell of a combination of labels, and add to it."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str]) -> None:
         self._cells: dict[tuple[str, ...], Cell] = {}
+        self._names = Names(labels)
         self._family = (name, help, tuple(labels))
         registry.register(self)
 
     def cell(self, *labels: str) -> Cell:
         """The cell of some label values; a new combination begins at 0."""
-        return self._cells.get(labels) or self._cells.setdefault(labels, Cell())
+        return self._cells.get(labels) or self._cells.setdefault(self._names.bound(labels), Cell())
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         name, help, labels = self._family
@@ -94,23 +117,34 @@ class Durations(Collector):
 
 
 class Read(Collector):
-    """A gauge or counter whose values are read when somebody scrapes."""
+    """A gauge whose values are read when somebody scrapes, in another thread than the one that changes them."""
 
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        family: Callable[[], GaugeMetricFamily | CounterMetricFamily],
-        read: Values,
-    ) -> None:
-        self._make = family
+    def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
+        self._names = Names(labels)
+        self._family = (name, help, tuple(labels))
         self._read = read
         registry.register(self)
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        family = self._make()
-        for labels, value in self._read().items():
-            family.add_metric(labels, value)
+        name, help, labels = self._family
+        family = self._make(name, help, labels)
+        values: dict[tuple[str, ...], float] = {}
+        for each, value in tuple(self._read().items()):
+            shown = self._names.bound(each)
+            values[shown] = values.get(shown, 0.0) + value
+        for each, value in values.items():
+            family.add_metric(each, value)
         yield family
+
+    def _make(self, name: str, help: str, labels: Sequence[str]) -> GaugeMetricFamily | CounterMetricFamily:
+        return GaugeMetricFamily(name, help, labels=labels)
+
+
+class ReadCounter(Read):
+    """A counter whose values are read when somebody scrapes."""
+
+    def _make(self, name: str, help: str, labels: Sequence[str]) -> GaugeMetricFamily | CounterMetricFamily:
+        return CounterMetricFamily(name, help, labels=labels)
 
 
 def render(registry: CollectorRegistry) -> bytes:

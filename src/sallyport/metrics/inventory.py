@@ -1,7 +1,6 @@
 """Devices, and the sessions that their accounting tells of."""
 
-from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry
 
 from sallyport.metrics.instruments import Read, Tally, Values
 
@@ -11,21 +10,21 @@ class InventoryMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self.registered = Counter(
-            "sallyport_devices_registered", "Devices seen for the first time.", ["domain"], registry=registry
+        self.registered = Tally(
+            registry, "sallyport_devices_registered", "Devices seen for the first time.", ("domain",)
         )
-        self.reregistered = Counter(
-            "sallyport_devices_reregistered", "Devices seen again after their deletion.", ["domain"], registry=registry
+        self.reregistered = Tally(
+            registry, "sallyport_devices_reregistered", "Devices seen again after their deletion.", ("domain",)
         )
-        self.deleted = Counter(
-            "sallyport_devices_deleted", "Devices deleted by an admin.", ["domain"], registry=registry
-        )
+        self.deleted = Tally(registry, "sallyport_devices_deleted", "Devices deleted by an admin.", ("domain",))
 
     def watch(self, read: Values) -> None:
         """Read the number of devices of each domain when somebody scrapes."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily("sallyport_devices", "Devices in the inventory.", labels=("domain",)),
+            "sallyport_devices",
+            "Devices in the inventory.",
+            ("domain",),
             read,
         )
 
@@ -41,6 +40,8 @@ class SessionMetrics:
         """Read the number of live sessions of each domain when somebody scrapes."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily("sallyport_sessions_live", "Sessions that go on.", labels=("domain",)),
+            "sallyport_sessions_live",
+            "Sessions that go on.",
+            ("domain",),
             read,
         )

@@ -1,7 +1,6 @@
 """What was decided about logins, and who is locked out."""
 
 from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily
 
 from sallyport.metrics.instruments import Read, Tally, Values
 
@@ -36,6 +35,8 @@ class LockoutMetrics:
         """Read how many are locked out when somebody scrapes."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily("sallyport_locked_out", "Locked out now.", labels=("kind",)),
+            "sallyport_locked_out",
+            "Locked out now.",
+            ("kind",),
             read,
         )

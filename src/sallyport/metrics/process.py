@@ -1,17 +1,27 @@
 """The process itself."""
 
-from prometheus_client import CollectorRegistry, Gauge
+from collections import deque
+
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+
+LAG_SAMPLES = 240
 
 
 class ProcessMetrics:
-    """The process itself."""
+    """The process: its version, memory, descriptors and CPU time, and how the event loop keeps up."""
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
+        ProcessCollector(namespace="sallyport", registry=registry)
         Gauge("sallyport_build_info", "The running version.", ["version"], registry=registry).labels(version).set(1)
-        self.loop_lag = Gauge(
-            "sallyport_event_loop_lag_seconds", "How late the event loop wakes up.", registry=registry
-        )
+        self._lags: deque[float] = deque([0.0], maxlen=LAG_SAMPLES)
+        Gauge(
+            "sallyport_event_loop_lag_seconds", "How late the event loop woke up, at worst, lately.", registry=registry
+        ).set_function(lambda: max(tuple(self._lags)))
         self.reloaded = Gauge(
             "sallyport_config_last_reload_success_timestamp_seconds", "Last reload.", registry=registry
         )
         self.backed_up = Gauge("sallyport_backup_last_success_timestamp_seconds", "Last backup.", registry=registry)
+
+    def lag(self, seconds: float) -> None:
+        """The event loop woke up so much too late. Four times a second make the worst of the last minute."""
+        self._lags.append(seconds)

@@ -1,12 +1,16 @@
 """The RADIUS listeners."""
 
+from typing import Final
+
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from sallyport.metrics.instruments import Durations, Read, Tally, Values
+from sallyport.metrics.instruments import Durations, Read, ReadCounter, Tally, Values
 
-MAX_CLIENTS = 1000
-OTHER = "other"
+DISCARDS: Final = (
+    "bad_authenticator", "bad_message_authenticator", "duplicate", "internal_error", "malformed", "no_domain",
+    "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
+)  # fmt: skip
+"""Why a datagram gets no answer. RadSec has two more: `handshake` and `slow_reader`."""
 
 
 class RadiusMetrics:
@@ -28,29 +32,26 @@ class RadiusMetrics:
         self.clients = Tally(
             registry, "sallyport_client_requests", "Requests of each RADIUS client, by outcome.", ("client", "outcome")
         )
-        self._client_names: set[str] = set()
 
-    def client_label(self, name: str) -> str:
-        """The label of a RADIUS client: its name, or `other` past the first thousand."""
-        if name in self._client_names or len(self._client_names) < MAX_CLIENTS:
-            self._client_names.add(name)
-            return name
-        return OTHER
+    def listen(self, listener: str) -> None:
+        """Show a listener's discards from 0 on, so that the first of a kind is seen as an increase."""
+        for reason in DISCARDS:
+            self.discards.cell(listener, reason)
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
         """Read what waits, and what the kernel dropped for want of buffer, when somebody scrapes."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily(
-                "sallyport_radius_inflight_requests", "Requests that wait for their answer.", labels=("listener",)
-            ),
+            "sallyport_radius_inflight_requests",
+            "Requests that wait for their answer.",
+            ("listener",),
             in_flight,
         )
-        Read(
+        ReadCounter(
             self._registry,
-            lambda: CounterMetricFamily(
-                "sallyport_udp_receive_drops", "Datagrams dropped by the kernel.", labels=("listener",)
-            ),
+            "sallyport_udp_receive_drops",
+            "Datagrams dropped by the kernel.",
+            ("listener",),
             drops,
         )
 
@@ -58,6 +59,8 @@ class RadiusMetrics:
         """Read how many RadSec connections there are when somebody scrapes."""
         Read(
             self._registry,
-            lambda: GaugeMetricFamily("sallyport_radsec_connections", "RADIUS servers and devices connected over TLS."),
+            "sallyport_radsec_connections",
+            "RADIUS servers and devices connected over TLS.",
+            (),
             connections,
         )

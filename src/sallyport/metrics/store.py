@@ -1,5 +1,7 @@
 """The store: transactions, their queue, their errors, and what is on disk."""
 
+import math
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -43,6 +45,7 @@ class StoreMetrics:
         self.errors = Counter(
             "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
         )
+        self.errors.labels("commit")  # shown from 0 on, so that the first one is seen as an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
         """Read how many callers wait when somebody scrapes."""
@@ -51,12 +54,15 @@ class StoreMetrics:
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Read the sizes of the database and its log when somebody scrapes."""
+        """Read the sizes of the database and its log, and the room that is left, when somebody scrapes."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the database's log.", Path(f"{database}-wal")),
         ):
             Gauge(name, help, registry=self._registry).set_function(partial(_size, path))
+        Gauge(
+            "sallyport_store_free_bytes", "Room left on the database's file system.", registry=self._registry
+        ).set_function(partial(_free, database.parent))
 
 
 def _size(path: Path) -> float:
@@ -64,3 +70,10 @@ def _size(path: Path) -> float:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _free(directory: Path) -> float:
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return math.nan

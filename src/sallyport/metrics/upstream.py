@@ -1,7 +1,6 @@
 """The RADIUS servers that logins are passed on to."""
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
 
 from sallyport.metrics.instruments import Read, Tally
 
@@ -22,9 +21,9 @@ class UpstreamMetrics:
         self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
         Read(
             registry,
-            lambda: GaugeMetricFamily(
-                "sallyport_upstream_servers", "Home servers in each state.", labels=("domain", "state")
-            ),
+            "sallyport_upstream_servers",
+            "Home servers in each state.",
+            ("domain", "state"),
             lambda: dict(self.servers),
         )
 

@@ -129,7 +129,7 @@ class Devices:
         async with self._changing:  # a flush between the two would bring the deleted device back
             deleted = await self._store.write(work)
             self.sightings.forget(domain_id, deleted)
-        self._metrics.deleted.labels(str(domain_id)).inc(len(deleted))
+        self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
 
     async def flush(self) -> None:
@@ -148,7 +148,7 @@ class Devices:
         """Tell metrics and log about devices that got their row."""
         for each in registered:
             counter = self._metrics.reregistered if each.again else self._metrics.registered
-            counter.labels(str(each.device.domain_id)).inc()
+            counter.cell(str(each.device.domain_id)).count += 1
             log.info(
                 "device registered",
                 device=each.device.device_name,

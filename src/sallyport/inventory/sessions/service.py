@@ -101,7 +101,7 @@ class Sessions:
         self._metrics = metrics
         self._clock = clock
         self._live: dict[int, int] = {}
-        metrics.watch(lambda: {(str(domain_id),): float(count) for domain_id, count in self._live.items()})
+        metrics.watch(lambda: {(str(domain_id),): float(count) for domain_id, count in tuple(self._live.items())})
 
     async def page(self, query: SessionQuery) -> tuple[list[SessionRow], int]:
         """One page of a domain's sessions, newest first, and how many match in all."""

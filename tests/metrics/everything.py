@@ -1,0 +1,43 @@
+"""Every metric that the service registers, with its labels and before anything was counted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+
+from sallyport import metrics
+
+
+def registered() -> CollectorRegistry:
+    """A registry with one of each class of metrics."""
+    registry = CollectorRegistry()
+    radius = metrics.RadiusMetrics(registry)
+    radius.watch_listeners(dict, dict)
+    radius.watch_radsec(dict)
+    metrics.LoginMetrics(registry)
+    metrics.LockoutMetrics(registry).watch(dict)
+    metrics.MfaMetrics(registry)
+    metrics.UpstreamMetrics(registry)
+    metrics.InventoryMetrics(registry).watch(dict)
+    metrics.SessionMetrics(registry).watch(dict)
+    metrics.DynamicMetrics(registry)
+    metrics.DomainMetrics(registry).watch(dict)
+    store = metrics.StoreMetrics(registry)
+    store.watch_queue(lambda: 0)
+    store.watch_files(Path("no such file"))
+    metrics.HttpMetrics(registry)
+    metrics.ProcessMetrics(registry, "0")
+    return registry
+
+
+def collected() -> Iterator[Metric]:
+    """What a scrape finds."""
+    yield from registered().collect()
+
+
+def exposed(metric: Metric) -> str:
+    """A metric's name as Prometheus sees it, without what all begin with."""
+    name = metric.name + ("_total" if metric.type == "counter" else "")
+    assert name.startswith("sallyport_")
+    return name.removeprefix("sallyport_")

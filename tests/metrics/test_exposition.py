@@ -1,0 +1,47 @@
+"""What a scrape finds: names that begin alike, a help text for each, and nothing that promtool frowns at."""
+
+import re
+import shutil
+
+import pytest
+import trio
+
+from sallyport.metrics import render
+from tests.metrics.everything import collected, registered
+
+NAMES = [metric.name for metric in collected()]
+
+
+def test_names_are_unique_and_well_formed() -> None:
+    """sallyport_, small letters, and a unit at the end where there is one: Prometheus' own conventions."""
+    assert len(NAMES) == len(set(NAMES))
+    assert all(re.fullmatch(r"sallyport_[a-z][a-z_]*[a-z]", name) for name in NAMES)
+    assert not any(name.endswith(("_ms", "_milliseconds", "_kb", "_mb", "_percent")) for name in NAMES)
+
+
+def test_every_metric_has_a_sentence_of_help() -> None:
+    """It begins with a capital, ends with a full stop, fits a line, and is nobody else's."""
+    helps = [metric.documentation for metric in collected()]
+    assert len(helps) == len(set(helps))
+    assert not [text for text in helps if not re.fullmatch(r"[A-Z][^\n]{3,98}\.", text)]
+
+
+def test_no_created_series() -> None:
+    """The _created series of the client library would double the number of series, for nothing."""
+    assert b"_created" not in render(registered())
+
+
+@pytest.mark.peer
+async def test_promtool_has_no_objection() -> None:
+    """`promtool check metrics` reads the exposition and lints it."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool (Debian's prometheus) is not installed")
+    done = await trio.run_process(
+        [promtool, "check", "metrics"],
+        stdin=render(registered()),
+        capture_stdout=True,
+        capture_stderr=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
