@@ -1,0 +1,144 @@
+"""Distinguished names in text (RFC 4514).
+
+What RFC 4514 section 2 writes is read strictly; beside it, as its section 3 allows, what older programs write: `;`
+between parts, values in quotation marks, an `OID.` before a number, spaces around `,`, `=` and `+`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from sallyport.base.errors import Invalid
+
+LONGEST: Final = 8192
+"""Octets of UTF-8."""
+
+Pair = tuple[str, str]
+"""An attribute's type in lower case, and its value without escapes."""
+
+# RFC 4514 section 3, and what Active Directory and older certificates write in its place.
+_SHORT: Final = {
+    "2.5.4.3": "cn", "2.5.4.4": "sn", "2.5.4.6": "c", "2.5.4.7": "l", "2.5.4.8": "st", "2.5.4.9": "street",
+    "2.5.4.10": "o", "2.5.4.11": "ou", "0.9.2342.19200300.100.1.25": "dc", "0.9.2342.19200300.100.1.1": "uid",
+    "commonname": "cn", "surname": "sn", "countryname": "c", "localityname": "l", "stateorprovincename": "st",
+    "streetaddress": "street", "organizationname": "o", "organizationalunitname": "ou", "domaincomponent": "dc",
+    "userid": "uid",
+}  # fmt: skip
+_TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+) *= *")
+_HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
+_BLANK: Final = re.compile(r" *")
+_SEPARATORS: Final = ("", ",", ";", "+")
+_STRINGS: Final = frozenset({0x04, 0x0C, 0x13, 0x14, 0x16})  # X.690: octet, UTF-8, printable, teletex, IA5
+_ESCAPES: Final = re.compile(r"((?:\\[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
+_MAY_ESCAPE: Final = frozenset(' "#+,;<=>\\')
+_SPACES: Final = re.compile(r"\s+")
+_SPECIAL: Final = re.compile(r'[,;+"\\<>=]')
+
+
+def parsed(dn: str) -> list[list[Pair]]:
+    """The relative distinguished names of a name, the entry's own first; none for the empty name, the root.
+
+    Each is a list of pairs, of which most have one. Invalid: it is no distinguished name.
+    """
+    if len(dn.encode(errors="surrogatepass")) > LONGEST or any("\ud800" <= each <= "\udfff" for each in dn):
+        raise Invalid("not a distinguished name: too long, or not Unicode")
+    names: list[list[Pair]] = [[]]
+    at, end = 0, len(dn)
+    if not dn.strip():
+        return []
+    while True:
+        pair, at = _pull_pair(dn, at)
+        names[-1].append(pair)
+        if at == end:
+            return names
+        if dn[at] != "+":
+            names.append([])
+        at += 1
+
+
+def normalized(dn: str) -> str:
+    """One text for all names that mean the same entry: types in lower case, values case-folded, spaces that do not
+    count left out (RFC 4518 section 2.6), pairs of one part in order, one way to escape. Invalid: it is no name."""
+    return ",".join("+".join(sorted(f"{name}={_folded(value)}" for name, value in pairs)) for pairs in parsed(dn))
+
+
+def pairs_of(dn: str) -> Iterator[Pair]:
+    """All pairs of a name, the entry's own first; none where it is no distinguished name."""
+    try:
+        names = parsed(dn)
+    except Invalid:
+        return
+    for pairs in names:
+        yield from pairs
+
+
+def _pull_pair(dn: str, at: int) -> tuple[Pair, int]:
+    """The pair that begins at `at`, and where its separator, or the end, is."""
+    name = _TYPE.match(dn, at)
+    if name is None:
+        raise Invalid(f"not a distinguished name: no attribute type at character {at + 1}")
+    at = name.end()
+    form = {"#": _HEX, '"': _QUOTED}.get(dn[at : at + 1], _PLAIN)
+    found = form.match(dn, at)
+    behind = _BLANK.match(dn, found.end() if found is not None else at)
+    if found is None or behind is None or dn[behind.end() : behind.end() + 1] not in _SEPARATORS:
+        raise Invalid(f"not a distinguished name: the value at character {at + 1}")
+    kind = name[1].lower()
+    return (_SHORT.get(kind, kind), _value(found)), behind.end()
+
+
+def _value(found: re.Match[str]) -> str:
+    if found.re is _HEX:
+        return _octets(found[1])
+    text = found[1]
+    if found.re is _PLAIN:
+        kept = text.rstrip(" ")
+        # A space at the end counts where it is escaped.
+        text = kept + " " if _escapes_next(kept) and len(text) > len(kept) else kept
+    return _ESCAPES.sub(_unescaped, text)
+
+
+def _octets(digits: str) -> str:
+    """The text of a value that is written as its BER encoding: a short string of any kind."""
+    octets = bytes.fromhex(digits)
+    if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
+        raise Invalid("not a distinguished name: a value in hexadecimal that is no text")
+    return _utf8(octets[2:])
+
+
+def _escapes_next(text: str) -> bool:
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    octets, character = escape.groups()
+    if octets is None:
+        if character not in _MAY_ESCAPE:
+            raise Invalid("not a distinguished name: it escapes a character that needs none")
+        return str(character)
+    return _utf8(bytes.fromhex(octets.replace("\\", "")))
+
+
+def _utf8(octets: bytes) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise Invalid("not a distinguished name: its octets are not UTF-8") from None
+
+
+def _folded(value: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
+    return escaped(_SPACES.sub(" ", folded).strip())
+
+
+def escaped(value: str) -> str:
+    """A value as it stands in a distinguished name (RFC 4514 section 2.4)."""
+    text = _SPECIAL.sub(lambda found: f"\\{found[0]}", value).replace("\0", "\\00")
+    if text[:1] in ("#", " "):
+        text = f"\\{text}"
+    return f"{text[:-1]}\\ " if text.endswith(" ") and not _escapes_next(text[:-1]) else text

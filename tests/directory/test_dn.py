@@ -1,0 +1,113 @@
+"""Distinguished names: their parts, and one form for comparison."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.dn import LONGEST, escaped, normalized, pairs_of, parsed
+
+VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+TYPES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,8}|[0-9](\.[0-9]{1,3}){1,3}", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    ("dn", "names"),
+    [  # RFC 4514 section 4
+        ("UID=jsmith,DC=example,DC=net", [[("uid", "jsmith")], [("dc", "example")], [("dc", "net")]]),
+        (
+            "OU=Sales+CN=J.  Smith,DC=example,DC=net",
+            [[("ou", "Sales"), ("cn", "J.  Smith")], [("dc", "example")], [("dc", "net")]],
+        ),
+        (
+            r"CN=James \"Jim\" Smith\, III,DC=example,DC=net",
+            [[("cn", 'James "Jim" Smith, III')], [("dc", "example")], [("dc", "net")]],
+        ),
+        (r"CN=Before\0dAfter,DC=example,DC=net", [[("cn", "Before\rAfter")], [("dc", "example")], [("dc", "net")]]),
+        ("1.3.6.1.4.1.1466.0=#04024869", [[("1.3.6.1.4.1.1466.0", "Hi")]]),
+        (r"CN=Lu\C4\8Di\C4\87", [[("cn", "Lučić")]]),
+        ("", []),
+        (" ", []),
+        ("2.5.4.3=a,OID.2.5.4.11=b,commonName=c", [[("cn", "a")], [("ou", "b")], [("cn", "c")]]),
+        ('cn="Comma, the" ; dc = example', [[("cn", "Comma, the")], [("dc", "example")]]),
+        (r"cn=\ a\ ,dc=b", [[("cn", " a ")], [("dc", "b")]]),
+        (r"cn=a\\ ,dc=b", [[("cn", "a\\")], [("dc", "b")]]),
+        (r"cn=\#1,dc=b", [[("cn", "#1")], [("dc", "b")]]),
+        ("cn=a#b=c,dc=b", [[("cn", "a#b=c")], [("dc", "b")]]),
+        ("cn=,dc=b", [[("cn", "")], [("dc", "b")]]),
+        (r"CN=off\0ADEL:1f,CN=Deleted Objects", [[("cn", "off\nDEL:1f")], [("cn", "Deleted Objects")]]),
+    ],
+)
+def test_parts_are_those_of_the_rfc(dn: str, names: list[list[tuple[str, str]]]) -> None:
+    """The examples of RFC 4514, and what older programs write."""
+    assert parsed(dn) == names
+
+
+@pytest.mark.parametrize(
+    "dn",
+    [
+        "ann", ",", "cn=a,", ",cn=a", "cn=a,,dc=b", "cn", "=a", "1=a", "1..2=a", "c n=a", "cn=a\0b", "cn=a\\",
+        "cn=\\zz", "cn=#0", "cn=#zz", "cn=#", "cn=#05001234", "cn=#0402ffff", "cn=\\ff",
+        'cn="a', 'cn="a"b', "cn=a<b", "cn=\ud800", "cn=" + "a" * LONGEST, "cn=a+", "cn=é\\c3", "ü=a",
+    ],
+)  # fmt: skip
+def test_what_is_no_name_is_refused(dn: str) -> None:
+    """A name that is none is told by Invalid, and gives no pairs."""
+    with pytest.raises(Invalid):
+        parsed(dn)
+    with pytest.raises(Invalid):
+        normalized(dn)
+    assert list(pairs_of(dn)) == []
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ("CN=Ann  Lee,DC=Example", "cn=ann lee, dc=example", "2.5.4.3= Ann Lee ;dc=EXAMPLE", 'cn="ANN LEE",dc=example'),
+        ("ou=a+cn=b,dc=c", "CN=B+OU=A,DC=C"),
+        (r"cn=a\2cb", r"cn=a\,b", 'cn="a,b"'),
+        ("cn=Straße", "cn=STRASSE"),
+        ("cn=ﬁt", "cn=fit"),
+        ("cn=Jo\u0308rg", "cn=J\u00f6rg"),
+        (r"cn=\20a\20", "cn=a"),
+        ("cn=#0c026162", "cn=AB"),
+    ],
+)
+def test_names_of_one_entry_are_one(same: tuple[str, ...]) -> None:
+    """All ways to write the name of one entry are one normalized name."""
+    assert len({normalized(dn) for dn in same}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("cn=a,dc=b", "cn=a+dc=b"),
+        (r"cn=a\,dc=b", "cn=a,dc=b"),
+        ("cn=a\\+ou=b", "cn=a+ou=b"),
+        ("cn=a", "ou=a"),
+        ("cn=a b", "cn=ab"),
+        (r"cn=\#04024869", "cn=#04024869"),
+        (r"cn=a\\,dc=b", r"cn=a\\\,dc=b"),
+    ],
+)
+def test_names_of_two_entries_are_two(one: str, other: str) -> None:
+    """A separator inside a value never becomes one between parts."""
+    assert normalized(one) != normalized(other)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
+    """No text raises anything but Invalid; what is taken has a normal form that stays as it is."""
+    try:
+        once = normalized(dn)
+    except Invalid:
+        return
+    assert normalized(once) == once
+
+
+@given(st.lists(st.tuples(TYPES, VALUES), min_size=1, max_size=5))
+def test_any_value_can_be_written_and_read(pairs: list[tuple[str, str]]) -> None:
+    """Whatever a value holds, its escaped form is read back as it was."""
+    dn = ",".join(f"{name}={escaped(value)}" for name, value in pairs)
+    assert [value for _, value in pairs_of(dn)] == [value for _, value in pairs]
+    assert normalized(dn) == normalized(normalized(dn))

@@ -1,0 +1,240 @@
+"""What an entry means, whichever directory it comes from."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid
+from sallyport.directory.entry import (
+    LONGEST_VALUE,
+    MOST_ATTRIBUTES,
+    MOST_VALUES,
+    Group,
+    Person,
+    Raw,
+    Status,
+    Unit,
+    understand,
+    with_primary_group,
+)
+
+NOW = 1_767_225_600 * SECOND  # 2026-01-01
+BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns
+ID = "8b3f5d2e-5d0c-4b57-9f1a-0d6b1c2e3f40"
+AD_USER = ("top", "person", "organizationalPerson", "user")
+ANN = "CN=Ann Lee,OU=Staff,DC=corp,DC=example"
+Values = str | bytes | tuple[str | bytes, ...]
+
+
+def raw(dn: str, *kinds: str, **values: Values) -> Raw:
+    """An entry of some object classes; `_` in an attribute's name stands for a hyphen."""
+    given_values: Mapping[str, Values] = {"objectclass": kinds, **values}
+    return Raw(
+        dn,
+        {
+            name.replace("_", "-").lower(): tuple(
+                each.encode() if isinstance(each, str) else each
+                for each in (value if isinstance(value, tuple) else (value,))
+            )
+            for name, value in given_values.items()
+        },
+    )
+
+
+def person(dn: str, *kinds: str, **values: Values) -> Person:
+    """An entry that must be a person."""
+    found = understand(raw(dn, *kinds, **values), now=NOW)
+    assert isinstance(found, Person)
+    return found
+
+
+def group(dn: str, *kinds: str, **values: Values) -> Group:
+    """An entry that must be a group."""
+    found = understand(raw(dn, *kinds, **values), now=NOW)
+    assert isinstance(found, Group)
+    return found
+
+
+def sid(*parts: int) -> bytes:
+    """A security identifier's octets."""
+    return bytes((1, len(parts), 0, 0, 0, 0, 0, 5)) + b"".join(part.to_bytes(4, "little") for part in parts)
+
+
+def test_inet_org_person() -> None:
+    """An account of OpenLDAP: its uid is its name, its entryUUID names it for good."""
+    found = person(
+        "uid=ann,ou=people,dc=example", "inetOrgPerson",
+        uid=("ann.lee", "ann"), cn="Ann Lee", mail="ann@example.com", entryUUID=ID.upper(),
+        memberOf="cn=vpn,dc=example",
+    )  # fmt: skip
+    assert found == Person(
+        external_id=ID,
+        dn="uid=ann,ou=people,dc=example",
+        name="ann",
+        aliases=("ann.lee",),
+        status=Status.ACTIVE,
+        member_of=("cn=vpn,dc=example",),
+        attributes={
+            "cn": ("Ann Lee",),
+            "entryuuid": (ID.upper(),),
+            "mail": ("ann@example.com",),
+            "uid": ("ann.lee", "ann"),
+        },
+    )
+
+
+def test_active_directory_user() -> None:
+    """An account of Active Directory: sAMAccountName is its name, the UPN another, objectGUID names it for good."""
+    found = person(
+        ANN, *AD_USER,
+        sAMAccountName="ann", userPrincipalName="ann.lee@corp.example", cn="Ann Lee", objectGUID=UUID(ID).bytes_le,
+        objectSid=sid(21, 1, 2, 3, 1104), primaryGroupID="513", userAccountControl="512",
+    )  # fmt: skip
+    assert (found.external_id, found.name, found.aliases) == (ID, "ann", ("ann.lee@corp.example",))
+    assert found.primary_group == "S-1-5-21-1-2-3-513"
+    assert with_primary_group(found, {"S-1-5-21-1-2-3-513": "CN=Domain Users"}).member_of == ("CN=Domain Users",)
+    assert with_primary_group(found, {"S-1-5-21-9-2-3-513": "CN=Others"}) is found
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [
+        ({}, Status.ACTIVE),
+        ({"userAccountControl": "512"}, Status.ACTIVE),
+        ({"userAccountControl": "514"}, Status.DISABLED),
+        ({"accountExpires": BEFORE}, Status.EXPIRED),
+        ({"accountExpires": AFTER}, Status.ACTIVE),
+        ({"accountExpires": "0"}, Status.ACTIVE),
+        ({"accountExpires": "9223372036854775807"}, Status.ACTIVE),
+        ({"accountExpires": "rubbish"}, Status.ACTIVE),
+        ({"lockoutTime": BEFORE}, Status.LOCKED),
+        ({"lockoutTime": "0"}, Status.ACTIVE),
+        ({"lockoutTime": BEFORE, "msDS_User_Account_Control_Computed": "0"}, Status.ACTIVE),
+        ({"lockoutTime": BEFORE, "msDS_User_Account_Control_Computed": "16"}, Status.LOCKED),
+        ({"pwdAccountLockedTime": "20251231235959Z"}, Status.LOCKED),
+        ({"pwdAccountLockedTime": "000001010000Z"}, Status.DISABLED),
+        ({"nsAccountLock": "TRUE"}, Status.DISABLED),
+        ({"nsAccountLock": "false"}, Status.ACTIVE),
+        ({"shadowExpire": "1"}, Status.EXPIRED),
+        ({"shadowExpire": "-1"}, Status.ACTIVE),
+        ({"shadowExpire": "99999"}, Status.ACTIVE),
+        ({"userAccountControl": "514", "lockoutTime": BEFORE, "accountExpires": BEFORE}, Status.DISABLED),
+    ],
+)
+def test_status(values: Mapping[str, str], status: Status) -> None:
+    """What keeps an account from logging in is known, the most lasting reason first."""
+    assert person(ANN, "user", sAMAccountName="ann", **values).status is status
+
+
+@pytest.mark.parametrize(
+    ("kinds", "values"),
+    [
+        ((*AD_USER, "computer"), {"sAMAccountName": "PC1$"}),
+        (("top", "person", "contact"), {"cn": "A contact"}),
+        (AD_USER, {"sAMAccountName": "OTHER$", "userAccountControl": "2080"}),
+        (("organizationalRole", "simpleSecurityObject"), {"cn": "service"}),
+        (("domain",), {"dc": "example"}),
+        (("container",), {"cn": "Users"}),
+        ((), {"uid": "ann"}),
+    ],
+)
+def test_other_kinds_are_none(kinds: tuple[str, ...], values: Mapping[str, str]) -> None:
+    """Computers, contacts, trusts and what nobody logs in with are not taken for people."""
+    assert understand(raw("cn=a,dc=b", *kinds, **values), now=NOW) is None
+
+
+def test_groups() -> None:
+    """The three ways to write members, each once, and the name that has what tells it from an older one."""
+    names = group("cn=vpn,dc=b", "groupOfNames", cn="vpn", member=("uid=a,dc=b", "uid=a,dc=b", ""), entryUUID=ID)
+    assert (names.external_id, names.name, names.members) == (ID, "vpn", ("uid=a,dc=b",))
+    unique = group("cn=vpn,dc=b", "groupOfUniqueNames", cn="vpn", uniqueMember=("uid=a,dc=b#'0101'B", "uid=c,dc=b"))
+    assert unique.members == ("uid=a,dc=b", "uid=c,dc=b")
+    posix = group("cn=vpn,dc=b", "posixGroup", cn="vpn", memberUid=("ann", "bob"), gidNumber="100")
+    assert (posix.members, posix.key) == (("uid:ann", "uid:bob"), "gid:100")
+    assert person("uid=a,dc=b", "posixAccount", uid="a", gidNumber="100").primary_group == posix.key
+    active = group("CN=Staff,DC=b", "top", "group", sAMAccountName="staff", cn="Staff", objectSid=sid(21, 1, 2, 3, 513))
+    assert (active.name, active.key) == ("staff", "S-1-5-21-1-2-3-513")
+
+
+def test_units() -> None:
+    """An organizational unit has its ou as its name."""
+    assert understand(raw("OU=Staff,DC=b", "organizationalUnit", ou="Staff"), now=NOW) == Unit(
+        "dn:ou=staff,dc=b", "OU=Staff,DC=b", "Staff"
+    )
+
+
+@pytest.mark.parametrize("octets", [b"", b"\x01", b"short", b"\xff" * 17, b"\x01\x05" + b"\0" * 6])
+def test_identifiers_that_are_none(octets: bytes) -> None:
+    """A GUID, a UUID or a SID of another size counts for nothing: the name does."""
+    found = person(ANN, "user", sAMAccountName="ann", objectGUID=octets, entryUUID=octets, objectSid=octets)
+    assert (found.external_id, found.primary_group) == ("dn:cn=ann lee,ou=staff,dc=corp,dc=example", "")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "userPassword", "unicodePwd", "ntPwdHistory", "sambaNTPassword", "krbPrincipalKey", "ms-Mcs-AdmPwd",
+        "userPKCS12", "msLAPS-Password", "supplementalCredentials", "dBCSPwd", "msDS-ManagedPassword", "authPassword",
+        "ipaNTHash", "msFVE-RecoveryPassword", "ipatokenOTPkey", "radiusTunnelPassword", "pwdHistory", "userPrivateKey",
+    ],
+)  # fmt: skip
+def test_no_secret_is_kept(secret: str) -> None:
+    """Passwords, their hashes and keys are never among the attributes, whoever may read them."""
+    found = person("uid=ann,dc=b", "person", uid="ann", **{secret: "s3cret"})
+    assert "s3cret" not in repr(found)
+
+
+def test_attributes_are_bounded() -> None:
+    """Text alone is kept, and so much of it as may be kept for a hundred thousand people."""
+    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
+    assert len(person("uid=ann,dc=b", "person", uid="ann", **many).attributes) == MOST_ATTRIBUTES
+    found = person(
+        "uid=ann,dc=b", "person", uid="ann", photo=b"\xff\xd8\xff", odd="a\0b", postal="Main St\r\n1",
+        long="x" * (LONGEST_VALUE + 1), numbers=tuple(map(str, range(2 * MOST_VALUES))),
+    )  # fmt: skip
+    assert set(found.attributes) == {"uid", "postal", "numbers"}
+    assert len(found.attributes["numbers"]) == MOST_VALUES
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        raw("rubbish", "person", uid="ann"),
+        raw("", "person", uid="ann"),
+        raw("uid=ann,dc=b", "person"),
+        raw("uid=ann,dc=b", "person", uid=("", " ", "a\nb", "x" * 256, b"\xff")),
+        raw("cn=g,dc=b", "groupOfNames"),
+        raw("ou=u,dc=b", "organizationalUnit"),
+    ],
+)
+def test_what_cannot_be_used_is_told(entry: Raw) -> None:
+    """A person, group or unit without a name of its own is told by Invalid, which does not repeat its values."""
+    with pytest.raises(Invalid) as error:
+        understand(entry, now=NOW)
+    assert "rubbish" not in str(error.value)
+
+
+KINDS = st.sampled_from(["person", "user", "group", "posixGroup", "groupOfUniqueNames", "organizationalUnit", "x"])
+NAMES = st.sampled_from(
+    ["uid", "cn", "ou", "member", "uniquemember", "memberuid", "memberof", "objectguid", "objectsid", "entryuuid",
+     "useraccountcontrol", "accountexpires", "lockouttime", "primarygroupid", "gidnumber", "shadowexpire", "mail"]
+)  # fmt: skip
+
+
+@given(
+    st.one_of(st.text(max_size=30), st.just("uid=ann,dc=b")),
+    st.sets(KINDS),
+    st.dictionaries(NAMES, st.lists(st.one_of(st.binary(max_size=30), st.just(b"5"), st.just(b"ann"))).map(tuple)),
+)
+def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: dict[str, tuple[bytes, ...]]) -> None:
+    """No entry raises anything but Invalid, and whoever is found has a name and an identifier."""
+    entry = Raw(dn, {**values, "objectclass": tuple(kind.encode() for kind in kinds)})
+    try:
+        found = understand(entry, now=NOW)
+    except Invalid:
+        return
+    assert found is None or (found.name and found.external_id and found.dn)
