@@ -10,6 +10,7 @@
     ├── StoreError             the store did not do it; nobody is answered
     │   ├── StoreFull          no space is left on the disk of the store
     │   └── SchemaError        the database is newer than the program, or no database
+    ├── WireError              a message between service and agent that is none; the message names the field
     ├── SecretError            a sealed value that does not open: wrong key, or altered
     └── Refused                the caller's mistake; `status` is the HTTP status it is told with
         ├── Invalid            400, with the fields that are wrong
@@ -70,6 +71,10 @@ class StoreFull(StoreError):
 
 class SchemaError(StoreError):
     """The database is newer than this program, or is none of ours."""
+
+
+class WireError(SallyportError):
+    """A message between the service and an agent that is not what it should be; names the field, without the value."""
 
 
 class SecretError(SallyportError):

@@ -1,0 +1,39 @@
+"""The types that the messages' fields have, their bounds, and where the messages go."""
+
+from typing import Annotated, Final
+
+from sallyport.base.wire import LATEST, Text, Whole
+
+STATE: Final = "/api/v1/agent/desiredState"
+REPORT: Final = "/api/v1/agent/report"
+ROTATION: Final = "/api/v1/agent/rotation"
+PRIVILEGES: Final = "/api/v1/agent/privilegeStatus"
+
+MAX_STATE: Final = 4 * 1024 * 1024
+"""Octets of an envelope."""
+MAX_REPORT: Final = 900_000
+"""Octets of what an agent sends: below the service's limit for bodies."""
+MAX_USERS: Final = 1000
+MAX_FOUND: Final = 2000
+"""Accounts or groups of one discovery."""
+MAX_WAIT_S: Final = 60
+
+NAME: Final = r"[a-z_][a-z0-9_-]{0,31}"
+"""Names of users and groups that an agent makes; useradd(8) takes more, such as ../x."""
+PATH: Final = r"(?!.*/\.\.?(?:/|$))(?:/[A-Za-z0-9._-]+)+"
+"""An absolute path without `.`, `..`, blanks and colons."""
+HASH: Final = r"\$(?:y|gy|7|6|5|2[aby])\$[./A-Za-z0-9$=,+-]{8,500}"
+"""crypt(5): yescrypt, gost-yescrypt, scrypt, SHA-512, SHA-256, bcrypt."""
+NO_PASSWORD: Final = "*"  # noqa: S105  what shadow(5) has where no password opens the account
+LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
+
+Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
+HostName = Annotated[str, Text(64)]
+"""A name as a host has it, which nobody checked."""
+Path = Annotated[str, Text(512, f"(?:{PATH})?", "an absolute path")]
+Moment = Annotated[int, Whole(0, LATEST)]
+"""UTC, microseconds."""
+Id = Annotated[int, Whole(LOWEST_ID, HIGHEST_ID)]
+AnyId = Annotated[int, Whole(0, 2**32 - 1)]
+Number = Annotated[int, Whole(0, 2**63 - 1)]
+Line = Annotated[str, Text(500)]

@@ -1,0 +1,138 @@
+"""What should be on an instance, and what its agent is to do now."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Final
+
+from sallyport.base.agentwire.fields import HASH, MAX_USERS, Id, Moment, Name, Number, Path
+from sallyport.base.wire import Many, Text, Whole
+
+FORMAT: Final = 1
+"""Another number is another protocol; what is only added needs none."""
+_KEY: Final = (
+    r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
+    r" [A-Za-z0-9+/]{32,16384}={0,3}(?: .*)?"
+)
+
+
+class Removal(StrEnum):
+    """What becomes of an account that the agent made and that is wanted no more. One that was there before it is
+    locked."""
+
+    DELETE = "delete"
+    LOCK = "lock"
+
+
+class TriggerKind(StrEnum):
+    """What an agent is told to do now."""
+
+    SYNC = "sync"
+    DISCOVER = "discover"
+    ROTATE = "rotate"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredUser:
+    """An account that should be there.
+
+    uid: None lets the host choose. groups: beside its own. home, shell: empty is the host's default. ssh_keys: OpenSSH
+    public keys without options. password_hash: as shadow(5) has it; NO_PASSWORD closes it to passwords; empty leaves
+    the password alone. expires: from then on the account is locked, even while the service is away; None never.
+    """
+
+    name: Name
+    uid: Id | None = None
+    groups: Annotated[tuple[Name, ...], Many(64)] = ()
+    privileged: bool = False
+    home: Path = ""
+    shell: Path = ""
+    ssh_keys: Annotated[tuple[Annotated[str, Text(20_000, _KEY, "an OpenSSH public key")], ...], Many(100)] = ()
+    password_hash: Annotated[str, Text(512, rf"(?:{HASH}|\*)?", "a hash of crypt(5)")] = field(default="", repr=False)
+    expires: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredGroup:
+    """A group that should be there. gid: None lets the host choose."""
+
+    name: Name
+    gid: Id | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Parameters of libpwquality, as in passwords.engine.Quality."""
+
+    minlen: Annotated[int, Whole(0, 1024)] | None = None
+    dcredit: Annotated[int, Whole(-1024, 1024)] = 0
+    ucredit: Annotated[int, Whole(-1024, 1024)] = 0
+    lcredit: Annotated[int, Whole(-1024, 1024)] = 0
+    ocredit: Annotated[int, Whole(-1024, 1024)] = 0
+    minclass: Annotated[int, Whole(0, 4)] = 0
+    maxrepeat: Annotated[int, Whole(0, 1024)] = 0
+    maxclassrepeat: Annotated[int, Whole(0, 1024)] = 0
+    maxsequence: Annotated[int, Whole(0, 1024)] = 0
+    usercheck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A password policy of the instance, as in passwords.engine.Rules. All policies apply to a password that an agent
+    makes. first: uppercase, lowercase, digit, or empty."""
+
+    min_length: Annotated[int, Whole(0, 1024)] | None = None
+    max_length: Annotated[int, Whole(1, 1024)] | None = None
+    first: Annotated[str, Text(9, "(?:uppercase|lowercase|digit)?", "uppercase, lowercase or digit")] = ""
+    both_cases: bool = True
+    special: bool = True
+    digits: bool = True
+    quality: Quality | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an agent behaves.
+
+    put_back_privileges: rights that a managed account has and should not have are taken from it. remove_unknown_keys:
+    keys of managed accounts that are not in the state are removed. remove_homes: with the account; else the home
+    directory is handed to root. sudo_without_password: for privileged users. end_sessions: of accounts that are locked
+    or deleted. privilege_s, discover_s: how often, in seconds.
+    """
+
+    put_back_privileges: bool = False
+    remove_unknown_keys: bool = False
+    removal: Removal = Removal.DELETE
+    remove_homes: bool = False
+    sudo_without_password: bool = False
+    end_sessions: bool = True
+    privilege_s: Annotated[int, Whole(10, 604_800)] = 900
+    discover_s: Annotated[int, Whole(60, 2_592_000)] = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """An order to act now, which stands in the state until a report has its outcome. users: whom to rotate."""
+
+    id: Number
+    kind: TriggerKind
+    users: Annotated[tuple[Name, ...], Many(MAX_USERS)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What should be on an instance. takeover: accounts that were there before and may be managed."""
+
+    instance: Number
+    version: Number
+    issued: Moment
+    users: Annotated[tuple[DesiredUser, ...], Many(MAX_USERS)] = ()
+    groups: Annotated[tuple[DesiredGroup, ...], Many(MAX_USERS)] = ()
+    takeover: Annotated[tuple[Name, ...], Many(MAX_USERS)] = ()
+    policies: Annotated[tuple[Policy, ...], Many(100)] = ()
+    settings: Settings = Settings()
+    triggers: Annotated[tuple[Trigger, ...], Many(100)] = ()
+    format: Annotated[int, Whole(FORMAT, FORMAT)] = FORMAT
+
+    def user(self, name: str) -> DesiredUser | None:
+        """The user of that name."""
+        return next((user for user in self.users if user.name == name), None)

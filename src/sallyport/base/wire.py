@@ -1,0 +1,197 @@
+"""JSON to frozen dataclasses and back, strictly and within bounds, on the standard library alone.
+
+A message is a dataclass whose annotations say what its fields take:
+
+    @dataclass(frozen=True, slots=True)
+    class Greeting:
+        name: Annotated[str, Text(32, pattern=r"[a-z]+")]
+        friends: Annotated[tuple[Greeting, ...], Many(10)] = ()
+        since: Annotated[int, Whole(0, LATEST)] | None = None
+
+A field's name on the wire is its name in camelCase. A field with a default may be absent; `null` stands for an absent
+one. Fields that a message does not know are ignored, so that a newer sender can say more to an older receiver. Errors
+name the field and never repeat its value.
+"""
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from sallyport.base.errors import WireError
+
+LATEST: Final = 253_402_300_799_999_999
+"""The last microsecond of the year 9999."""
+
+MessageT = TypeVar("MessageT")
+_Reader = Callable[[object, str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Printable text of at most `longest` characters that matches `pattern` as a whole; `means` tells a person what
+    that is."""
+
+    longest: int
+    pattern: str = ""
+    means: str = "printable text"
+
+    def __call__(self, value: object, path: str) -> str:
+        if not isinstance(value, str):
+            raise WireError(f"{path}: not text")
+        if len(value) > self.longest:
+            raise WireError(f"{path}: longer than {self.longest} characters")
+        if not value.isprintable() or (self.pattern and not re.fullmatch(self.pattern, value, re.ASCII)):
+            raise WireError(f"{path}: not {self.means}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __call__(self, value: object, path: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
+            raise WireError(f"{path}: not a whole number from {self.low} to {self.high}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """At most `most` entries."""
+
+    most: int
+
+
+def loads(octets: bytes, *, most: int) -> object:
+    """The JSON value of a message of at most `most` octets. WireError: too long, no JSON, a name twice in an object."""
+    if len(octets) > most:
+        raise WireError(f"longer than {most} octets")
+    try:
+        value: object = json.loads(octets, object_pairs_hook=_object, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise WireError("not JSON") from None
+    return value
+
+
+def dumps(message: object) -> bytes:
+    """A message as canonical JSON: names sorted, no blanks, ASCII; the same message always gives the same octets."""
+    return json.dumps(encode(message), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
+    """The message of that kind in a JSON value. WireError names the field by its path, such as users[3].name."""
+    if not isinstance(value, dict):
+        raise WireError(f"{path or 'message'}: not an object")
+    found: dict[str, object] = {}
+    for name, key, required, read in _plan(cast(Hashable, kind)):
+        sent = value.get(key)
+        here = f"{path}.{key}" if path else key
+        if sent is not None:
+            found[name] = read(sent, here)
+        elif required:
+            raise WireError(f"{here}: missing")
+    return kind(**found)
+
+
+def encode(value: object) -> object:
+    """A message in JSON's types; fields that are None are left out."""
+    if is_dataclass(value):
+        each = ((field.name, getattr(value, field.name)) for field in fields(value))
+        return {camel(name): encode(item) for name, item in each if item is not None}
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    return value
+
+
+def camel(name: str) -> str:
+    """snake_case as camelCase."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+@cache
+def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
+    """(name, name on the wire, whether it must be there, reader) of each field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(
+        (
+            field.name,
+            camel(field.name),
+            field.default is MISSING and field.default_factory is MISSING and not _takes_none(hints[field.name]),
+            _reader(hints[field.name]),
+        )
+        for field in fields(cast("type[_Dataclass]", kind))
+    )
+
+
+@dataclass
+class _Dataclass:
+    """What `fields` takes, to the type checker."""
+
+
+def _takes_none(hint: object) -> bool:
+    return get_origin(hint) in {Union, UnionType} and NoneType in get_args(hint)
+
+
+def _reader(hint: object) -> _Reader:
+    if _takes_none(hint):
+        return _reader(next(each for each in get_args(hint) if each is not NoneType))
+    if get_origin(hint) is Annotated:
+        kind, check = get_args(hint)
+        return _many(_reader(get_args(kind)[0]), check.most) if isinstance(check, Many) else cast(_Reader, check)
+    if hint is bool:
+        return _flag
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _choice(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return lambda value, path: decode(hint, value, path)
+    raise TypeError(f"{hint!r} says no bounds")
+
+
+def _flag(value: object, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise WireError(f"{path}: not true or false")
+    return value
+
+
+def _choice(kind: type[StrEnum]) -> _Reader:
+    choices = {str(each): each for each in kind}
+
+    def read(value: object, path: str) -> object:
+        if not isinstance(value, str) or value not in choices:
+            raise WireError(f"{path}: not one of {', '.join(choices)}")
+        return choices[value]
+
+    return read
+
+
+def _many(read: _Reader, most: int) -> _Reader:
+    def read_all(value: object, path: str) -> object:
+        if not isinstance(value, list):
+            raise WireError(f"{path}: not an array")
+        if len(value) > most:
+            raise WireError(f"{path}: more than {most} entries")
+        return tuple(read(item, f"{path}[{index}]") for index, item in enumerate(value))
+
+    return read_all
+
+
+def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError("a name twice in an object")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")

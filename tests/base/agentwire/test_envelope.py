@@ -1,0 +1,88 @@
+"""A state's signature, versions and replay: `sallyport.base.agentwire.envelope`."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from sallyport.base.agentwire.envelope import UNCHANGED, Position, believe, content, envelope, follow, open_envelope
+from sallyport.base.agentwire.state import DesiredUser, State, Trigger, TriggerKind
+from sallyport.base.errors import WireError
+
+KEY = Ed25519PrivateKey.generate()
+ANN = DesiredUser("ann", groups=("staff",), privileged=True, expires=1_700_000_000_000_000)
+WANTED = State(instance=7, version=5, issued=100, users=(ANN,), triggers=(Trigger(1, TriggerKind.SYNC),))
+
+
+def verify(signature: bytes, octets: bytes) -> bool:
+    try:
+        KEY.public_key().verify(signature, octets)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def sent(state: State, key: Ed25519PrivateKey = KEY) -> bytes:
+    return json.dumps(envelope(key.sign, state)).encode()
+
+
+def received(octets: bytes) -> State:
+    signed = open_envelope(octets)
+    assert signed is not None
+    return believe(signed, verify)
+
+
+def test_a_signed_state_comes_back_as_it_was() -> None:
+    """What the service signs, the agent believes."""
+    assert received(sent(WANTED)) == WANTED
+
+
+def test_a_poll_without_news() -> None:
+    """UNCHANGED is no state and no error."""
+    assert open_envelope(json.dumps(UNCHANGED).encode()) is None
+
+
+def test_another_key_or_another_payload_is_not_believed() -> None:
+    """A signature holds for its key and its octets alone."""
+    ours, theirs = json.loads(sent(WANTED)), json.loads(sent(replace(WANTED, version=6)))
+    for octets in (sent(WANTED, Ed25519PrivateKey.generate()), json.dumps(ours | {"payload": theirs["payload"]})):
+        with pytest.raises(WireError, match="signature: wrong"):
+            received(octets if isinstance(octets, bytes) else octets.encode())
+
+
+@pytest.mark.parametrize(
+    "octets", [b"[]", b"{}", b'{"unchanged":false}', b'{"payload":"!","signature":""}', b"<html>", b'{"payload":1}']
+)
+def test_rubbish_is_refused(octets: bytes) -> None:
+    """An answer that is neither a state nor UNCHANGED is a WireError."""
+    with pytest.raises(WireError):
+        received(octets)
+
+
+def test_only_forward() -> None:
+    """A newer state and the same once more are followed; older, changed and foreign ones are refused."""
+    at = follow(Position(), WANTED, instance=7)
+    assert at == Position(5, content(WANTED))
+    assert follow(at, replace(WANTED, issued=200), instance=7) == at
+    assert follow(at, replace(WANTED, version=9, users=()), instance=7).version == 9
+    for state, reason in (
+        (replace(WANTED, version=4), "older"),
+        (replace(WANTED, users=()), "something else"),
+        (replace(WANTED, instance=8, version=9), "another's"),
+    ):
+        with pytest.raises(WireError, match=reason):
+            follow(at, state, instance=7)
+
+
+def test_content_is_what_is_said() -> None:
+    """A digest changes with what a state says, and with nothing else."""
+    assert content(WANTED) == content(replace(WANTED, version=6, issued=9))
+    assert content(WANTED) != content(replace(WANTED, triggers=()))
+
+
+def test_names_stand_once() -> None:
+    """Two users of one name are no state."""
+    with pytest.raises(WireError, match="users: one of them twice"):
+        received(sent(replace(WANTED, users=(ANN, ANN))))

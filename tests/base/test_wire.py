@@ -1,0 +1,85 @@
+"""JSON to messages and back: `sallyport.base.wire`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import WireError
+from sallyport.base.wire import Many, Text, Whole, decode, dumps, loads
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    full_name: Annotated[str, Text(5, "[a-z]*", "lowercase letters")]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    leaves: Annotated[tuple[Leaf, ...], Many(2)] = ()
+    height: Annotated[int, Whole(0, 9)] | None = None
+    colour: Colour = Colour.RED
+    alive: bool = True
+
+
+def test_a_message_comes_back_as_it_was() -> None:
+    """What is written in canonical JSON is read as the same message."""
+    tree = Tree((Leaf("ann"), Leaf("bob")), 3, Colour.RED, False)
+    octets = dumps(tree)
+    assert octets == b'{"alive":false,"colour":"red","height":3,"leaves":[{"fullName":"ann"},{"fullName":"bob"}]}'
+    assert decode(Tree, loads(octets, most=1000)) == tree
+
+
+def test_absent_null_and_unknown() -> None:
+    """What has a default may be absent or null, and what a message does not know is ignored."""
+    assert decode(Tree, {"height": None, "newer": [1]}) == Tree()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "message: not an object"),
+        ({"leaves": {}}, "leaves: not an array"),
+        ({"leaves": [{}, {}, {}]}, "leaves: more than 2 entries"),
+        ({"leaves": [{}]}, "leaves[0].fullName: missing"),
+        ({"leaves": [{"fullName": "a"}, {"fullName": 1}]}, "leaves[1].fullName: not text"),
+        ({"leaves": [{"fullName": "secret"}]}, "leaves[0].fullName: longer than 5 characters"),
+        ({"leaves": [{"fullName": "a\n"}]}, "leaves[0].fullName: not lowercase letters"),
+        ({"leaves": [{"fullName": "\ud800"}]}, "leaves[0].fullName: not lowercase letters"),
+        ({"height": True}, "height: not a whole number from 0 to 9"),
+        ({"height": 1.0}, "height: not a whole number from 0 to 9"),
+        ({"height": 10}, "height: not a whole number from 0 to 9"),
+        ({"colour": "blue"}, "colour: not one of red"),
+        ({"colour": ["red"]}, "colour: not one of red"),
+        ({"alive": 1}, "alive: not true or false"),
+    ],
+)
+def test_what_is_no_message_is_named(value: object, message: str) -> None:
+    """The error names the field and what it takes, and never the value."""
+    with pytest.raises(WireError, match="^" + message.replace("[", r"\[") + "$"):
+        decode(Tree, value)
+
+
+@pytest.mark.parametrize(
+    "octets", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"NaN", b"[" * 100_000, b"1" * 5000, b'"' + b"a" * 9999 + b'"']
+)
+def test_what_is_no_json_is_refused(octets: bytes) -> None:
+    """Broken, ambiguous, deep or long texts are a WireError."""
+    with pytest.raises(WireError):
+        loads(octets, most=200_000 if octets[:1] in b"[1" else 9999)
+
+
+@given(st.binary(max_size=300) | st.text(alphabet='{}[]:,"01eheightlavsfulNmn ', max_size=60).map(str.encode))
+def test_no_octets_raise_anything_else(octets: bytes) -> None:
+    """Octets from the network are a message or a WireError."""
+    try:
+        assert isinstance(decode(Tree, loads(octets, most=1000)), Tree)
+    except WireError as error:
+        assert str(error)
