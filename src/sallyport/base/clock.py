@@ -23,6 +23,11 @@ def iso(at: int) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def iso_seconds(at: int) -> str:
+    """Microseconds as ISO 8601 UTC without their fraction, such as 2026-01-31T08:00:00Z."""
+    return iso(at - at % SECOND).replace(".000000", "")
+
+
 def from_iso(text: str) -> int:
     """ISO 8601 text (no zone means UTC) as microseconds. ValueError when it is none."""
     moment = datetime.fromisoformat(text)

@@ -14,6 +14,7 @@
     ├── SecretError            a sealed value that does not open: wrong key, or altered
     └── Refused                the caller's mistake; `status` is the HTTP status it is told with
         ├── Invalid            400, with the fields that are wrong
+        │   └── CredentialError  a DID, a key, a credential or a presentation that does not hold
         ├── Unauthenticated    401
         ├── Forbidden          403
         ├── NotFound           404
@@ -102,6 +103,16 @@ class Invalid(Refused):
     def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
         super().__init__(message)
         self.fields = fields
+
+
+class CredentialError(Invalid):
+    """A DID, a key, a credential or a presentation that does not hold. `reason` is a label of a metric, and one of
+    `malformed`, `signature`, `issuer`, `holder`, `claims`, `expired`, `not_yet_valid`, `revoked`, `status`, `nonce`,
+    `audience`, `unresolved`."""
+
+    def __init__(self, message: str, reason: str = "malformed") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Unauthenticated(Refused):

@@ -1,0 +1,195 @@
+"""DIDs and their documents (W3C DID Core 1.0): which key may do what in whose name.
+
+did:key and did:jwk are the key itself and are read here alone; did:web is a document at an address, which who resolves
+fetches and gives to `parse`. A relative or foreign method id is no way around: a document speaks for its own DID only.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+from urllib.parse import unquote
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto.encoding import from_base64url, read_object, to_base64url
+from sallyport.did.crypto.jcs import canonical
+from sallyport.did.crypto.keys import CURVES, PublicKey, from_jwk, from_multikey
+
+AUTHENTICATION: Final = "authentication"
+ASSERTION: Final = "assertionMethod"
+PURPOSES: Final = (AUTHENTICATION, ASSERTION, "capabilityDelegation", "capabilityInvocation")
+CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
+JWK_CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"]
+LONGEST: Final = 2048
+MAX_METHODS: Final = 64
+_DID: Final = re.compile(
+    r"did:([a-z0-9]+):((?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+(?::(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+)*)"
+)
+_HOST: Final = re.compile(
+    r"(?=.{1,253}(?::|$))[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::[0-9]{1,5})?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A verification method. id: the DID's, with a fragment. purposes: of PURPOSES."""
+
+    id: str
+    key: PublicKey
+    purposes: frozenset[str] = frozenset(PURPOSES)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A DID's document. content: as it is published."""
+
+    did: str
+    methods: tuple[Method, ...]
+    content: dict[str, JSON] = field(compare=False)
+
+    def key(self, method_id: str, purpose: str) -> PublicKey:
+        """The key of a method, if it may be used so. CredentialError `issuer`: it may not, or the DID has none."""
+        for method in self.methods:
+            if method.id == method_id and purpose in method.purposes:
+                return method.key
+        raise CredentialError(f"the DID has no such key for {purpose}", "issuer")
+
+
+def split(did: str) -> tuple[str, str]:
+    """The method and what it identifies. CredentialError: no DID, or a DID URL."""
+    found = _DID.fullmatch(did) if len(did) <= LONGEST else None
+    if found is None:
+        raise CredentialError("not a DID")
+    return found[1], found[2]
+
+
+def did_of(method_id: str) -> str:
+    """The DID whose method an id names. CredentialError: it names none."""
+    did, hash_, fragment = method_id.partition("#")
+    if not hash_ or not fragment:
+        raise CredentialError("a verification method is a DID with a fragment")
+    split(did)
+    return did
+
+
+def key_did(key: PublicKey) -> str:
+    """did:key of a key (did:key section 3.1.2)."""
+    return f"did:key:{key.multikey}"
+
+
+def jwk_did(key: PublicKey) -> str:
+    """did:jwk of a key."""
+    return f"did:jwk:{to_base64url(canonical(key.jwk))}"
+
+
+@lru_cache(maxsize=4096)
+def resolve(did: str) -> Document:
+    """The document of a did:key or did:jwk. CredentialError: it holds no key that is known here; `unresolved`: another
+    method. Documents are shared: nobody changes their content."""
+    method, identifier = split(did)
+    if method == "key":
+        key = from_multikey(identifier)
+        return of_methods(did, [Method(f"{did}#{identifier}", key)])
+    if method == "jwk":
+        return _of_jwk(did, read_object(from_base64url(identifier)))
+    raise CredentialError("the DID's method is not known here", "unresolved")
+
+
+def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
+    """The given JWK stands in the document as it is; one that is for encryption alone proves nothing."""
+    key, method_id = from_jwk(jwk), f"{did}#0"
+    purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
+    method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
+    content: dict[str, JSON] = {"@context": JWK_CONTEXT, "id": did, "verificationMethod": [method]}
+    content |= {purpose: [method_id] for purpose in purposes}
+    return Document(did, (Method(method_id, key, frozenset(purposes)),), content)
+
+
+def of_methods(did: str, methods: Sequence[Method]) -> Document:
+    """The document of a DID with these methods, as Multikey."""
+    listed: list[JSON] = [
+        {"id": each.id, "type": "Multikey", "controller": did, "publicKeyMultibase": each.key.multikey}
+        for each in methods
+    ]
+    content: dict[str, JSON] = {"@context": CONTEXT, "id": did, "verificationMethod": listed}
+    content |= {purpose: [each.id for each in methods if purpose in each.purposes] for purpose in PURPOSES}
+    return Document(did, tuple(methods), content)
+
+
+def web_did(base: str, *path: str) -> str:
+    """did:web of a place under a URL such as `https://host:8443/did`. path: of letters, digits, `-`, `_` and `.`."""
+    _, _, rest = base.partition("://")
+    host, *folders = rest.rstrip("/").split("/")
+    return ":".join(["did:web", host.replace(":", "%3A"), *folders, *path])
+
+
+def web_address(did: str) -> str:
+    """Where a did:web's document is (did:web section 3.2). CredentialError: it names no place."""
+    method, identifier = split(did)
+    host, *path = map(unquote, identifier.split(":"))
+    if method != "web" or not _HOST.fullmatch(host):
+        raise CredentialError("not a did:web with a host")
+    if any(not re.fullmatch(r"[A-Za-z0-9._-]+", part) or set(part) == {"."} for part in path):
+        raise CredentialError("not a did:web with a path")
+    return f"https://{host}/{'/'.join(path or ['.well-known'])}/did.json"
+
+
+def parse(did: str, octets: bytes) -> Document:
+    """A document that was fetched. Methods of curves that are not known here are passed over. CredentialError: it is
+    not that DID's, or malformed."""
+    content = read_object(octets)
+    if content.get("id") != did:
+        raise CredentialError("the document is of another DID")
+    keys: dict[str, PublicKey] = {}
+    allowed: dict[str, set[str]] = {}
+    for each in _items(content.get("verificationMethod")):
+        _take(did, each, keys)
+    for purpose in PURPOSES:
+        for each in _items(content.get(purpose)):
+            method_id = _absolute(did, each) if isinstance(each, str) else _take(did, each, keys)
+            allowed.setdefault(method_id, set()).add(purpose)
+    methods = [Method(each, key, frozenset(allowed.get(each, ()))) for each, key in keys.items()]
+    return Document(did, tuple(methods), content)
+
+
+def _items(value: JSON) -> list[JSON]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > MAX_METHODS:
+        raise CredentialError("the document's methods are no list, or too many")
+    return value
+
+
+def _take(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
+    """Keep the key of a method that is written out; its id."""
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+        raise CredentialError("a verification method has an id")
+    method_id = _absolute(did, str(value["id"]))
+    if method_id in keys:
+        raise CredentialError("a verification method stands twice")
+    key = _key(value) if value.get("controller", did) == did else None
+    if key is not None:
+        keys[method_id] = key
+    return method_id
+
+
+def _key(method: dict[str, JSON]) -> PublicKey | None:
+    multikey, jwk = method.get("publicKeyMultibase"), method.get("publicKeyJwk")
+    if isinstance(jwk, dict):
+        return from_jwk(jwk) if jwk.get("crv") in CURVES else None
+    if isinstance(multikey, str):
+        try:
+            return from_multikey(multikey)
+        except CredentialError:
+            return None
+    return None
+
+
+def _absolute(did: str, method_id: str) -> str:
+    """A method's whole id. CredentialError: it belongs to another DID."""
+    whole = did + method_id if method_id.startswith("#") else method_id
+    if did_of(whole) != did:
+        raise CredentialError("a verification method is of another DID")
+    return whole

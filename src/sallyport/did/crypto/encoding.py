@@ -1,0 +1,103 @@
+"""base64url, base58btc, and JSON, each strictly: one octet string has one text, and the other way round."""
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Final
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+
+_BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
+_BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
+MAX_BASE58: Final = 512
+"""Characters: decoding takes time with their square, and no key or signature is longer."""
+
+
+def to_base64url(octets: bytes) -> str:
+    """RFC 7515 section 2: without padding."""
+    return urlsafe_b64encode(octets).rstrip(b"=").decode()
+
+
+def from_base64url(text: str) -> bytes:
+    """CredentialError: padding, another letter, or bits behind the last octet."""
+    if not _BASE64URL.fullmatch(text):
+        raise CredentialError("not base64url")
+    try:
+        octets = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error:
+        raise CredentialError("not base64url") from None
+    if to_base64url(octets) != text:
+        raise CredentialError("not base64url")
+    return octets
+
+
+def to_base58(octets: bytes) -> str:
+    """The Bitcoin alphabet; each leading zero octet is a `1`."""
+    number, letters = int.from_bytes(octets, "big"), []
+    while number:
+        number, value = divmod(number, 58)
+        letters.append(_BASE58[value])
+    zeros = len(octets) - len(octets.lstrip(b"\0"))
+    return "1" * zeros + "".join(reversed(letters))
+
+
+def from_base58(text: str) -> bytes:
+    """CredentialError: another letter, or too many."""
+    if len(text) > MAX_BASE58:
+        raise CredentialError("base58 text is too long")
+    number = 0
+    for letter in text:
+        value = _VALUES.get(letter)
+        if value is None:
+            raise CredentialError("not base58")
+        number = number * 58 + value
+    zeros = len(text) - len(text.lstrip("1"))
+    return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def read_json(text: str | bytes) -> JSON:
+    """JSON (RFC 8259) in which no object has a name twice (RFC 7515 section 4). CredentialError: it is none, a number
+    that no double holds, half a surrogate pair, or too deep."""
+    try:
+        value: JSON = json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_float, parse_int=_int
+        )
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise CredentialError("not JSON, or a name stands twice") from None
+    return value
+
+
+def read_object(text: str | bytes) -> dict[str, JSON]:
+    """`read_json` for an object. CredentialError."""
+    value = read_json(text)
+    if not isinstance(value, dict):
+        raise CredentialError("not a JSON object")
+    return value
+
+
+def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _no_number(_: str) -> JSON:
+    raise ValueError("not a number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in {float("inf"), float("-inf")}:
+        raise ValueError("too large")
+    return value
+
+
+def _int(text: str) -> int | float:
+    """A number beyond what a double holds exactly is what JSON's readers make of it (RFC 8785 section 3.2.2.3)."""
+    value = int(text)
+    return value if abs(value) < 1 << 53 else _float(text)

@@ -1,0 +1,73 @@
+"""Signed compact tokens (JSON Web Signature, RFC 7515): a header and a payload, both JSON objects, and a signature.
+
+The algorithm is the key's own, never the header's choice: `none` and the keyed hashes are unknown here.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto.encoding import from_base64url, read_object, to_base64url
+from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey
+
+LONGEST: Final = 256 << 10
+"""Characters."""
+ALGORITHMS: Final = frozenset(name for curve in CURVES.values() for name in curve.algorithms)
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key and the verification method that names it."""
+
+    method_id: str
+    key: PrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that was read, and is not verified by that. key_id: the verification method of its header."""
+
+    algorithm: str
+    key_id: str
+    header: dict[str, JSON]
+    payload: dict[str, JSON]
+    signed: bytes
+    signature: bytes
+
+    def verify(self, key: PublicKey) -> None:
+        """CredentialError `signature`: this key has not signed it, or the header names another algorithm."""
+        if self.algorithm not in key.curve.algorithms or not key.verify(self.signature, self.signed):
+            raise CredentialError("the signature does not hold", "signature")
+
+
+def sign(payload: dict[str, JSON], signer: Signer) -> str:
+    """A token of a payload that JSON can carry."""
+    header: dict[str, JSON] = {"alg": signer.key.curve.algorithm, "kid": signer.method_id, "typ": "JWT"}
+    signed = f"{to_base64url(_octets(header))}.{to_base64url(_octets(payload))}"
+    return f"{signed}.{to_base64url(signer.key.sign(signed.encode()))}"
+
+
+def parse(text: str) -> Token:
+    """Read a token. CredentialError: too long, not three parts, no JSON object, a name twice, another algorithm, a
+    critical extension (RFC 7515 section 4.1.11), no `kid`."""
+    parts = text.split(".") if len(text) <= LONGEST else []
+    if len(parts) != 3 or not text.isascii():
+        raise CredentialError("not a compact token")
+    header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))
+    algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
+    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+        raise CredentialError("the token's algorithm is not taken", "signature")
+    if "crit" in header or "b64" in header:
+        raise CredentialError("the token has an extension that is not known here")
+    if not isinstance(kind, str) or kind.upper() != "JWT":
+        raise CredentialError("the token is of another type")
+    if not isinstance(key_id, str):
+        raise CredentialError("the token names no key")
+    signed = f"{parts[0]}.{parts[1]}".encode()
+    return Token(algorithm, key_id, header, payload, signed, from_base64url(parts[2]))
+
+
+def _octets(value: dict[str, JSON]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,144 @@
+"""Documents with a proof in them (W3C Data Integrity 1.0) of the cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019, which
+sign the canonical JSON: every member counts, whatever a context says of it, and nothing is looked up anywhere.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from sallyport.base.clock import from_iso, iso_seconds
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto.documents import Document
+from sallyport.did.crypto.encoding import from_base58, to_base58
+from sallyport.did.crypto.jcs import canonical
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.crypto.keys import ED25519, P256, Curve
+from sallyport.did.crypto.vc import LEEWAY
+
+SUITES: Final = {"eddsa-jcs-2022": ED25519, "ecdsa-jcs-2019": P256}
+KIND: Final = "DataIntegrityProof"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a proof says of itself. domain: the verifier it is for, challenge: what that asked for; both may be empty.
+    created_at: microseconds, None where it does not say."""
+
+    method_id: str
+    purpose: str
+    challenge: str
+    domain: str
+    created_at: int | None
+
+
+def suite_of(curve: Curve) -> str | None:
+    """The cryptosuite of a curve; None: secp256k1 has none."""
+    return next((name for name, each in SUITES.items() if each is curve), None)
+
+
+def sign(
+    document: dict[str, JSON],
+    signer: Signer,
+    *,
+    purpose: str,
+    at: int,
+    challenge: str = "",
+    domain: str = "",
+    extra: dict[str, JSON] | None = None,
+) -> dict[str, JSON]:
+    """The document with a proof. at: microseconds. extra: further members of the proof, which it covers too.
+    CredentialError: the key's curve has no cryptosuite."""
+    suite = suite_of(signer.key.curve)
+    if suite is None:
+        raise CredentialError("the key's curve has no cryptosuite")
+    proof: dict[str, JSON] = {
+        "type": KIND,
+        "cryptosuite": suite,
+        "created": iso_seconds(at),
+        "verificationMethod": signer.method_id,
+        "proofPurpose": purpose,
+    }
+    proof |= {name: value for name, value in (("challenge", challenge), ("domain", domain)) if value}
+    proof |= extra or {}
+    if "@context" in document:
+        proof["@context"] = document["@context"]
+    value = "z" + to_base58(signer.key.sign(_digest(document, proof)))
+    return {**document, "proof": {**proof, "proofValue": value}}
+
+
+def read(secured: dict[str, JSON]) -> Proof:
+    """What the proof of a document says, before it is verified. CredentialError: no proof, several, or another kind."""
+    proof = _proof(secured)
+    created = proof.get("created")
+    try:
+        created_at = None if created is None else from_iso(str(created))
+    except (ValueError, OverflowError):
+        raise CredentialError("the proof's time is none") from None
+    names = ("verificationMethod", "proofPurpose", "challenge", "domain")
+    method_id, purpose, challenge, domain = (_text(proof.get(name, "")) for name in names)
+    return Proof(method_id, purpose, challenge, domain, created_at)
+
+
+def verify(
+    secured: dict[str, JSON], signer: Document, *, purpose: str, now: int, challenge: str = "", domain: str = ""
+) -> dict[str, JSON]:
+    """The document without its proof, which the signer's DID has made for this purpose, challenge and domain. now:
+    microseconds.
+
+    CredentialError: `issuer`: the key is not that DID's, or not for this; `nonce`, `audience`: another challenge, or
+    domain; `signature`; `not_yet_valid`, `expired`.
+    """
+    proof, said = _proof(secured), read(secured)
+    if said.purpose != purpose:
+        raise CredentialError("the proof is for another purpose", "issuer")
+    key = signer.key(said.method_id, purpose)
+    if said.challenge != challenge:
+        raise CredentialError("the proof answers another challenge", "nonce")
+    if said.domain != domain:
+        raise CredentialError("the proof is for another domain", "audience")
+    if said.created_at is not None and said.created_at > now + LEEWAY:
+        raise CredentialError("not valid yet", "not_yet_valid")
+    if "expires" in proof and _expired(proof["expires"], now):
+        raise CredentialError("expired", "expired")
+    document = {name: value for name, value in secured.items() if name != "proof"}
+    context = _list(proof.get("@context", []))
+    if context != _list(document.get("@context", []))[: len(context)]:
+        raise CredentialError("the proof is of another context", "signature")
+    if "@context" in proof:
+        document["@context"] = proof["@context"]
+    value = _text(proof.get("proofValue"))
+    signature = from_base58(value[1:]) if value.startswith("z") else b""
+    if SUITES[str(proof["cryptosuite"])] is not key.curve or not key.verify(signature, _digest(document, proof)):
+        raise CredentialError("the signature does not hold", "signature")
+    return document
+
+
+def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
+    proof = secured.get("proof")
+    if not isinstance(proof, dict) or proof.get("type") != KIND or proof.get("cryptosuite") not in SUITES:
+        raise CredentialError(f"the document has one proof, of type {KIND} and one of {', '.join(SUITES)}")
+    return proof
+
+
+def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
+    """What is signed: the hash of the proof's other members, then the document's (eddsa-jcs-2022 section 3.3.4)."""
+    options = {name: value for name, value in proof.items() if name != "proofValue"}
+    return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
+
+
+def _expired(moment: JSON, now: int) -> bool:
+    try:
+        return from_iso(str(moment)) <= now
+    except (ValueError, OverflowError):
+        raise CredentialError("the proof's time is none") from None
+
+
+def _text(value: JSON) -> str:
+    if not isinstance(value, str):
+        raise CredentialError("a member of the proof is no text")
+    return value
+
+
+def _list(value: JSON) -> list[JSON]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,178 @@
+"""Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
+
+A token carries the whole document as `vc` beside the claims made of it, and both must say the same: a verifier that
+looks at one of them and a verifier that looks at the other would otherwise see different credentials.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.clock import SECOND, from_iso
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto import jws
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Document, did_of
+from sallyport.did.crypto.jws import Signer, Token
+
+CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
+CREDENTIAL: Final = "VerifiableCredential"
+PRESENTATION: Final = "VerifiablePresentation"
+LEEWAY: Final = 60 * SECOND
+"""What a wallet's clock may be ahead."""
+LIFETIME: Final = 300 * SECOND
+"""Of a presentation made here."""
+MAX_CREDENTIALS: Final = 16
+"""In a presentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A credential whose signature, issuer, claims and times hold. expires_at: microseconds, None for never."""
+
+    id: str
+    issuer: str
+    subject: str
+    expires_at: int | None
+    document: dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """A presentation that its holder has signed for this audience and nonce. credentials: tokens, not verified yet."""
+
+    id: str
+    holder: str
+    credentials: tuple[str, ...]
+
+
+def sign(document: dict[str, JSON], signer: Signer) -> str:
+    """The token of a credential document. Its dates have whole seconds."""
+    subject = document["credentialSubject"]
+    payload: dict[str, JSON] = {"iss": document["issuer"], "jti": document["id"], "vc": document}
+    if isinstance(subject, dict) and "id" in subject:
+        payload["sub"] = subject["id"]
+    for claim, member in (("nbf", "issuanceDate"), ("exp", "expirationDate")):
+        if member in document:
+            payload[claim] = _seconds(document[member])
+    return jws.sign(payload, signer)
+
+
+def issuer_of(token: Token) -> str:
+    """The DID to resolve before `verify`. CredentialError: the token's key is nobody's."""
+    return did_of(token.key_id)
+
+
+def verify(token: Token, issuer: Document, now: int) -> Credential:
+    """Check a credential's token. now: microseconds.
+
+    CredentialError: `signature`; `issuer`: key, `iss` and `vc.issuer` are not all that DID's; `claims`: another claim
+    is not what `vc` says; `not_yet_valid`, `expired`.
+    """
+    token.verify(issuer.key(token.key_id, ASSERTION))
+    payload, document = token.payload, token.payload.get("vc")
+    if not isinstance(document, dict) or CREDENTIAL not in _list(document.get("type")):
+        raise CredentialError("the token carries no credential")
+    stated = document.get("issuer", payload.get("iss"))
+    if not payload.get("iss") == issuer.did == (stated.get("id") if isinstance(stated, dict) else stated):
+        raise CredentialError("the credential is of another issuer", "issuer")
+    subject = document.get("credentialSubject")
+    if not isinstance(subject, dict):
+        raise CredentialError("a credential has one subject")
+    for claim, said in (("sub", subject.get("id")), ("jti", document.get("id"))):
+        if said is not None and payload.get(claim) != said:
+            raise CredentialError(f"{claim} is not what the credential says", "claims")
+    valid_from = _moment(payload, "nbf", document.get("issuanceDate"))
+    expires_at = _moment(payload, "exp", document.get("expirationDate"))
+    if valid_from is None:
+        raise CredentialError("the credential does not say from when it holds", "claims")
+    _in_time(valid_from, expires_at, now)
+    return Credential(str(payload.get("jti", "")), issuer.did, str(payload.get("sub", "")), expires_at, {**document})
+
+
+def present(
+    credentials: Sequence[str],
+    signer: Signer,
+    *,
+    audience: str,
+    nonce: str,
+    id: str,
+    now: int,
+    lifetime: int = LIFETIME,
+) -> str:
+    """The token of a presentation by the DID of the signer's key. audience: the verifier's DID."""
+    held: dict[str, JSON] = {
+        "@context": [CONTEXT],
+        "type": [PRESENTATION],
+        "verifiableCredential": list[JSON](credentials),
+    }
+    seconds = now // SECOND
+    return jws.sign(
+        {
+            "iss": did_of(signer.method_id),
+            "aud": audience,
+            "nonce": nonce,
+            "jti": id,
+            "nbf": seconds,
+            "exp": seconds + lifetime // SECOND,
+            "vp": held,
+        },
+        signer,
+    )
+
+
+def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> Presentation:
+    """Check a presentation's token, not the credentials in it. now: microseconds.
+
+    CredentialError: `signature`; `holder`: key, `iss` and `vp.holder` are not all that DID's; `audience`; `nonce`;
+    `not_yet_valid`, `expired`.
+    """
+    token.verify(holder.key(token.key_id, AUTHENTICATION))
+    payload, held = token.payload, token.payload.get("vp")
+    if not isinstance(held, dict) or PRESENTATION not in _list(held.get("type")):
+        raise CredentialError("the token carries no presentation")
+    if not payload.get("iss") == holder.did == held.get("holder", holder.did):
+        raise CredentialError("the presentation is of another holder", "holder")
+    if audience not in _list(payload.get("aud")):
+        raise CredentialError("the presentation is for another verifier", "audience")
+    if payload.get("nonce") != nonce:
+        raise CredentialError("the presentation answers another request", "nonce")
+    expires_at = _moment(payload, "exp", None)
+    if expires_at is None:
+        raise CredentialError("the presentation does not say until when it holds", "claims")
+    _in_time((_moment(payload, "nbf", None) or 0) - LEEWAY, expires_at, now)
+    credentials = _list(held.get("verifiableCredential"))
+    tokens = [each for each in credentials if isinstance(each, str)]
+    if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
+        raise CredentialError("a presentation has between one and sixteen tokens of credentials")
+    return Presentation(str(payload.get("jti", "")), holder.did, tuple(tokens))
+
+
+def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
+    """A time claim in microseconds, which must be the document's where that has one. CredentialError `claims`."""
+    value = payload.get(claim)
+    if value is None and stated is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 1 << 40:
+        raise CredentialError(f"{claim} is no time", "claims")
+    if stated is not None and _seconds(stated) != value:
+        raise CredentialError(f"{claim} is not what the credential says", "claims")
+    return int(value * SECOND)
+
+
+def _seconds(moment: JSON) -> int:
+    try:
+        return from_iso(str(moment)) // SECOND
+    except (ValueError, OverflowError):
+        raise CredentialError("a date of the credential is no ISO 8601 time", "claims") from None
+
+
+def _in_time(valid_from: int, expires_at: int | None, now: int) -> None:
+    if now < valid_from:
+        raise CredentialError("not valid yet", "not_yet_valid")
+    if expires_at is not None and now >= expires_at:
+        raise CredentialError("expired", "expired")
+
+
+def _list(value: JSON) -> list[JSON]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,148 @@
+"""Keys of the three curves."""
+
+import pytest
+from joserfc.jwk import ECKey, OKPKey
+
+from sallyport.base.errors import CredentialError
+from sallyport.base.secret import Secret
+from sallyport.did.crypto.encoding import from_base64url, to_base58
+from sallyport.did.crypto.keys import (
+    CURVES,
+    ED25519,
+    P256,
+    SECP256K1,
+    Curve,
+    PrivateKey,
+    from_jwk,
+    from_multikey,
+    public_key,
+)
+
+# did:key's test vectors: ed25519-x25519.json, secp256k1.json (seed in hex), nist-curves.json (`d` of the JWK).
+VECTORS = [
+    (ED25519, "00" * 32, "z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"),
+    (ED25519, "00" * 31 + "01", "z6MkjchhfUsD6mmvni8mCdXHw216Xrm9bQe2mBH1P5RDjVJG"),
+    (ED25519, "00" * 31 + "02", "z6MknGc3ocHs3zdPiJbnaaqDi58NGb4pk1Sp9WxWufuXSdxf"),
+    (ED25519, "00" * 31 + "03", "z6MkvqoYXQfDDJRv8L4wKzxYeuKyVZBfi9Qo6Ro8MiLH3kDQ"),
+    (ED25519, "00" * 31 + "04", "z6MkwW6aqMnjgrhJXFUko3NnZPGzVpkNzhYK7yEhnsibmLwL"),
+    (
+        SECP256K1,
+        "9085d2bef69286a6cbb51623c8fa258629945cd55ca705cc4e66700396894e0c",
+        "zQ3shokFTS3brHcDQrn82RUDfCZESWL1ZdCEJwekUDPQiYBme",
+    ),
+    (
+        SECP256K1,
+        "f0f4df55a2b3ff13051ea814a8f24ad00f2e469af73c363ac7e9fb999a9072ed",
+        "zQ3shtxV1FrJfhqE1dvxYRcCknWNjHc3c5X1y3ZSoPDi2aur2",
+    ),
+    (
+        SECP256K1,
+        "6b0b91287ae3348f8c2f2552d766f30e3604867e34adc37ccbb74a8e6b893e02",
+        "zQ3shZc2QzApp2oymGvQbzP8eKheVshBHbU4ZYjeXqwSKEn6N",
+    ),
+    (
+        P256,
+        from_base64url("gPh-VvVS8MbvKQ9LSVVmfnxnKjHn4Tqj0bmbpehRlpc").hex(),
+        "zDnaerx9CtbPJ1q36T5Ln5wYt3MQYeGRG5ehnPAmxcf5mDZpv",
+    ),
+    (
+        P256,
+        from_base64url("YjRs6vNvw4sYrzVVY8ipkEpDAD9PFqw1sUnvPRMA-WI").hex(),
+        "zDnaerDaTF5BXEavCrfRZEk316dpbLsfPDZ3WJ5hRTPFU2169",
+    ),
+]
+
+
+@pytest.mark.parametrize(("curve", "seed", "multikey"), VECTORS)
+def test_official_vectors(curve: Curve, seed: str, multikey: str) -> None:
+    """A private key has the multikey of the vectors, and that is read as the same public key."""
+    public = PrivateKey(curve, Secret(bytes.fromhex(seed))).public
+    assert public.multikey == multikey
+    assert from_multikey(multikey) == public == from_jwk(public.jwk)
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+def test_signatures(curve: Curve) -> None:
+    """A signature has 64 octets and holds for its key and octets alone."""
+    key, other = PrivateKey.new(curve), PrivateKey.new(curve)
+    signature = key.sign(b"octets")
+    assert len(signature) == 64
+    assert key.public.verify(signature, b"octets")
+    assert not key.public.verify(signature, b"others")
+    assert not other.public.verify(signature, b"octets")
+    for wrong in (b"", signature[:-1], signature + b"\0", bytes(64), b"\xff" * 64):
+        assert not key.public.verify(wrong, b"octets")
+
+
+def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
+    """Verifiers that take no other s take ours."""
+    key = PrivateKey.new(SECP256K1)
+    found = [int.from_bytes(key.sign(bytes((each,)))[32:], "big") for each in range(16)]
+    assert max(found) <= SECP256K1.order // 2
+
+
+def test_a_jwk_is_what_others_read() -> None:
+    """joserfc takes our public keys."""
+    assert OKPKey.import_key(PrivateKey.new(ED25519).public.jwk).curve_name == "Ed25519"  # type: ignore[arg-type]
+    for curve in (P256, SECP256K1):
+        assert ECKey.import_key(PrivateKey.new(curve).public.jwk).curve_name == curve.name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"\xed\x01" + bytes(31),
+        b"\xed\x01" + bytes(33),
+        b"\xed\x01" + b"\x02" + bytes(31),  # no x belongs to this y
+        b"\xed\x01" + b"\xff" * 32,
+        b"\x80\x24\x02" + b"\xff" * 32,
+        b"\x80\x24\x05" + bytes(32),
+        b"\xe7\x01\x04" + bytes(64),
+        b"\xec\x01" + bytes(32),  # X25519
+        b"\x81\x24\x02" + bytes(48),  # P-384
+        b"",
+    ],
+)
+def test_what_is_no_key(octets: bytes) -> None:
+    """Wrong lengths, unknown prefixes and points off the curve are refused."""
+    with pytest.raises(CredentialError):
+        from_multikey("z" + to_base58(octets))
+
+
+def test_another_multibase_is_refused() -> None:
+    """A multikey is base58btc."""
+    with pytest.raises(CredentialError):
+        from_multikey("f" + "00" * 34)
+
+
+def test_jwks_that_are_refused() -> None:
+    """Private members, another curve, and a y that does not belong to x are refused, without the value."""
+    jwk = PrivateKey(P256, Secret(bytes(31) + b"\7")).public.jwk
+    other = PrivateKey(P256, Secret(bytes(31) + b"\x08")).public.jwk
+    for wrong in (
+        {**jwk, "d": "AAAA"},
+        {**jwk, "crv": "P-384"},
+        {**jwk, "kty": "OKP"},
+        {**jwk, "y": other["y"]},
+        {**jwk, "x": "AAAA"},
+        {"kty": "oct", "k": "AAAA"},
+        [],
+    ):
+        with pytest.raises(CredentialError) as refused:
+            from_jwk(wrong)
+        assert "AAAA" not in str(refused.value)
+
+
+@pytest.mark.parametrize("curve", [P256, SECP256K1], ids=["P-256", "secp256k1"])
+def test_scalars_outside_the_group(curve: Curve) -> None:
+    """Zero and the order are no private keys."""
+    for scalar in (0, curve.order, curve.order + 1):
+        with pytest.raises(CredentialError):
+            PrivateKey(curve, Secret(scalar.to_bytes(32, "big")))
+
+
+def test_a_key_shows_nothing() -> None:
+    """The text of a private key is its curve."""
+    assert repr(PrivateKey.new(ED25519)) == "PrivateKey(Ed25519)"
+    with pytest.raises(CredentialError):
+        public_key(ED25519, bytes(33))

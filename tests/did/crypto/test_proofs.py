@@ -1,0 +1,190 @@
+"""Documents with a proof in them: the official vectors, and each way in which a proof does not hold."""
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.base.secret import Secret
+from sallyport.did.crypto import proofs
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Document, Method, of_methods, resolve
+from sallyport.did.crypto.encoding import from_base58
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.crypto.keys import ED25519, PrivateKey, from_multikey
+from sallyport.did.crypto.vc import LEEWAY
+from tests.did.crypto.signers import HOLDER, ISSUERS, NOW, credential, did, signer
+
+ALUMNI: dict[str, JSON] = {
+    "@context": ["https://www.w3.org/ns/credentials/v2", "https://www.w3.org/ns/credentials/examples/v2"],
+    "id": "urn:uuid:58172aac-d8ba-11ed-83dd-0b3aef56cc33",
+    "type": ["VerifiableCredential", "AlumniCredential"],
+    "name": "Alumni Credential",
+    "description": "A minimum viable example of an Alumni Credential.",
+    "issuer": "https://vc.example/issuers/5678",
+    "validFrom": "2023-01-01T00:00:00Z",
+    "credentialSubject": {"id": "did:example:abcdefgh", "alumniOf": "The School of Examples"},
+}
+CREATED = 1_677_281_798 * SECOND
+EDDSA_METHOD = "https://vc.example/issuers/5678#z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"
+ECDSA_DID = "did:key:zDnaepBuvsQ8cpsWrVKw8fbpGpvPeNSjVPTWoq6cRqaYzBKVP"
+
+
+def test_the_vector_of_eddsa_jcs_2022() -> None:
+    """The example of the specification is made byte for byte with its private key, and verified with its public one."""
+    private = from_base58("3u2en7t5LR2WtQH5PfFqMqwVHBeXouLzo6haApm8XHqvjxq")
+    assert private[:2] == b"\x80\x26"
+    signed = proofs.sign(
+        ALUMNI, Signer(EDDSA_METHOD, PrivateKey(ED25519, Secret(private[2:]))), purpose=ASSERTION, at=CREATED
+    )
+    assert signed["proof"] == {
+        "type": "DataIntegrityProof",
+        "cryptosuite": "eddsa-jcs-2022",
+        "created": "2023-02-24T23:36:38Z",
+        "verificationMethod": EDDSA_METHOD,
+        "proofPurpose": "assertionMethod",
+        "@context": ALUMNI["@context"],
+        "proofValue": "z63t83Y53KfzJ5ZosfKTnqfMcKB2dmTrfjSaQjeNNjAD5srBowQfmWqeRb8rRjmeEuCBEsddF9LsVogtuTsijJKh4",
+    }
+    method = Method(EDDSA_METHOD, from_multikey(EDDSA_METHOD.partition("#")[2]))
+    assert proofs.verify(signed, Document("", (method,), {}), purpose=ASSERTION, now=NOW) == ALUMNI
+
+
+def test_the_vector_of_ecdsa_jcs_2019() -> None:
+    """The example of the specification with P-256 is verified."""
+    proof: dict[str, JSON] = {
+        "type": "DataIntegrityProof",
+        "cryptosuite": "ecdsa-jcs-2019",
+        "created": "2023-02-24T23:36:38Z",
+        "verificationMethod": f"{ECDSA_DID}#{ECDSA_DID.removeprefix('did:key:')}",
+        "proofPurpose": "assertionMethod",
+        "proofValue": "zq6PrUMCtqY5obCSsrQxuFJdGffCDxvFuopdZiBPUBRTFEs1VVsBZi8YiEwVWgHYrXxoV93gBHqGDBtQLPFxpZxz",
+    }
+    assert proofs.verify({**ALUMNI, "proof": proof}, resolve(ECDSA_DID), purpose=ASSERTION, now=NOW) == ALUMNI
+
+
+def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
+    """A credential with a proof of who holds it, for verifier.test and challenge c-1; members of the proof changed
+    after it was signed."""
+    secured = proofs.sign(
+        credential(ISSUERS["Ed25519"]), by, purpose=AUTHENTICATION, at=NOW, challenge="c-1", domain="verifier.test"
+    )
+    proof = secured["proof"]
+    assert isinstance(proof, dict)
+    return {**secured, "proof": {**proof, **changes}}
+
+
+def check(secured: dict[str, JSON], *, challenge: str = "c-1", domain: str = "verifier.test", now: int = NOW) -> None:
+    """Verify as the holder's proof."""
+    proofs.verify(secured, resolve(did(HOLDER)), purpose=AUTHENTICATION, now=now, challenge=challenge, domain=domain)
+
+
+@pytest.mark.parametrize("name", ["Ed25519", "P-256"])
+def test_what_was_proved_holds(name: str) -> None:
+    """A proof of each suite holds, over members that are its own too."""
+    document = credential(ISSUERS[name])
+    secured = proofs.sign(document, ISSUERS[name], purpose=ASSERTION, at=NOW, extra={"jws": "a.b.c"})
+    assert proofs.verify(secured, resolve(did(ISSUERS[name])), purpose=ASSERTION, now=NOW) == document
+    proof = secured["proof"]
+    assert isinstance(proof, dict)
+    with pytest.raises(CredentialError):
+        proofs.verify(
+            {**secured, "proof": {**proof, "jws": "a.b.d"}}, resolve(did(ISSUERS[name])), purpose=ASSERTION, now=NOW
+        )
+
+
+def test_secp256k1_has_no_suite() -> None:
+    """It is refused rather than made up."""
+    with pytest.raises(CredentialError):
+        proofs.sign({}, ISSUERS["secp256k1"], purpose=ASSERTION, at=NOW)
+
+
+def test_every_member_counts() -> None:
+    """A claim that was added or changed, at any depth, breaks the proof."""
+    secured = proved()
+    check(secured)
+    subject = secured["credentialSubject"]
+    assert isinstance(subject, dict)
+    for changed in (
+        {**secured, "credentialSubject": {**subject, "epmUsername": "root"}},
+        {**secured, "credentialSubject": {**subject, "undefined term": 1}},
+        {**secured, "more": None},
+        {**secured, "@context": []},
+        {name: value for name, value in secured.items() if name != "expirationDate"},
+    ):
+        with pytest.raises(CredentialError) as error:
+            check(changed)
+        assert error.value.reason == "signature"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"challenge": "c-0"}, "nonce"),
+        ({"domain": "other.test"}, "audience"),
+        ({"proofPurpose": "assertionMethod"}, "issuer"),
+        ({"verificationMethod": ISSUERS["Ed25519"].method_id}, "issuer"),
+        ({"proofValue": "z"}, "signature"),
+        ({"proofValue": "u" + "A" * 86}, "signature"),
+        ({"cryptosuite": "ecdsa-jcs-2019"}, "signature"),
+        ({"cryptosuite": "eddsa-rdfc-2022"}, "malformed"),
+        ({"type": "Ed25519Signature2018"}, "malformed"),
+        ({"created": "2026-01-01T00:00:01Z"}, "signature"),
+        ({"created": "2026-01-02T00:00:00Z"}, "not_yet_valid"),
+        ({"created": "once"}, "malformed"),
+        ({"expires": "2025-01-01T00:00:00Z"}, "expired"),
+        ({"expires": "2027-01-01T00:00:00Z"}, "signature"),
+        ({"nonce": "x"}, "signature"),
+        ({"proofPurpose": 7}, "malformed"),
+        ({"proofValue": None}, "malformed"),
+    ],
+)
+def test_proofs_that_do_not_hold(changes: dict[str, JSON], reason: str) -> None:
+    """Each member of a proof counts, and is refused for its reason."""
+    with pytest.raises(CredentialError) as error:
+        check(proved(**changes))
+    assert error.value.reason == reason
+
+
+def test_a_proof_of_another_request() -> None:
+    """A proof that was made for one challenge and domain does not hold for another: it cannot be replayed."""
+    for wrong in ({"challenge": "c-2"}, {"challenge": ""}, {"domain": "elsewhere.test"}, {"domain": ""}):
+        with pytest.raises(CredentialError):
+            check(proved(), **wrong)  # type: ignore[arg-type]
+
+
+def test_another_holder() -> None:
+    """Somebody else's proof over the same credential names a key that the holder does not have."""
+    with pytest.raises(CredentialError) as error:
+        check(proved(signer(9)))
+    assert error.value.reason == "issuer"
+
+
+def test_the_issuers_proof_is_not_the_holders() -> None:
+    """An assertion proves that a credential was issued, not who shows it."""
+    secured = proofs.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"], purpose=ASSERTION, at=NOW)
+    with pytest.raises(CredentialError):
+        check(secured)
+
+
+def test_no_proof_and_several() -> None:
+    """A document has one proof."""
+    secured = proved()
+    for wrong in (None, [], [secured["proof"]], [secured["proof"]] * 2, "text"):
+        with pytest.raises(CredentialError):
+            check({**secured, "proof": wrong})
+
+
+def test_a_clock_that_is_a_little_ahead() -> None:
+    """A wallet's clock may be a minute ahead of ours."""
+    check(proved(), now=NOW - LEEWAY)
+    with pytest.raises(CredentialError):
+        check(proved(), now=NOW - LEEWAY - SECOND)
+
+
+def test_a_document_of_methods() -> None:
+    """A proof holds by a did:web's document as well."""
+    web = "did:web:a.test"
+    by = Signer(f"{web}#1", HOLDER.key)
+    secured = proofs.sign({"id": "x"}, by, purpose=ASSERTION, at=NOW)
+    document = of_methods(web, [Method(by.method_id, HOLDER.key.public)])
+    assert proofs.verify(secured, document, purpose=ASSERTION, now=NOW) == {"id": "x"}
