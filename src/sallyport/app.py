@@ -82,10 +82,10 @@ from sallyport.metrics import (
     StoreMetrics,
     UpstreamMetrics,
 )
-from sallyport.mfa.http import HttpFactory
 from sallyport.mfa.model import Host
 from sallyport.mfa.providers import available
 from sallyport.mfa.service import Providers
+from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords import commands as policy_commands
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies

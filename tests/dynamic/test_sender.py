@@ -9,7 +9,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, Outcome, Sender
-from sallyport.mfa.egress import Egress
+from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import Kind

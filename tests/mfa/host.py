@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.mfa.http import HttpFactory
 from sallyport.mfa.model import Host, Question
+from sallyport.outgoing.http import HttpFactory
 
 USER = "ann.o'neill+x@corp.example"
 """A user whose name has to be quoted in every way."""

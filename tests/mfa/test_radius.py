@@ -5,8 +5,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from sallyport.mfa.http import HttpFactory
 from sallyport.mfa.model import Answer, Code, Outcome, ProviderError
+from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.password import chap_response
 from tests.mfa.benches import RadiusBench, radius_bench

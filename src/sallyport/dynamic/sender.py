@@ -18,7 +18,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
-from sallyport.mfa.egress import Egress
+from sallyport.outgoing.egress import Egress
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import Kind, decode, encode
 from sallyport.radius.packet import MAX_LENGTH

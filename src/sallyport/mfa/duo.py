@@ -17,10 +17,10 @@ from urllib.parse import quote, urlencode
 import trio
 
 from sallyport.base.clock import SECOND
-from sallyport.mfa.fields import Authority, Key, SecretKey, origin
-from sallyport.mfa.http import exchange, json_object, member, text_at
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.mfa.once import Once
+from sallyport.outgoing.fields import Authority, Key, SecretKey, origin
+from sallyport.outgoing.http import exchange, json_object, member, text_at
 
 _CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
 _PLAIN_TEXT: Final = "A passcode can only be checked with PAP."

@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from sallyport.base.errors import SallyportError
+from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PLC0414  what a provider raises
 from sallyport.radius.password import chap_holds
 
 if TYPE_CHECKING:
     from sallyport.base.clock import Clock
-    from sallyport.mfa.http import HttpFactory
-
-
-class ProviderError(SallyportError):
-    """The provider cannot be asked, or what it says makes no sense. The message is for an admin, without secrets.
-
-    retry_after_s: the provider asks to be left alone for so long (HTTP 429).
-    """
-
-    def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+    from sallyport.outgoing.http import HttpFactory
 
 
 class Outcome(StrEnum):

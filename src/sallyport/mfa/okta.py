@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import httpx
 
-from sallyport.mfa.fields import Authority, SecretKey, origin
-from sallyport.mfa.http import exchange, json_array, json_object, text_at
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.mfa.once import Once
+from sallyport.outgoing.fields import Authority, SecretKey, origin
+from sallyport.outgoing.http import exchange, json_array, json_object, text_at
 
 _PUSH: Final = "push"
 _TOTP: Final = "token:software:totp"

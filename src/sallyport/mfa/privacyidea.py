@@ -23,10 +23,10 @@ from urllib.parse import quote
 from pydantic import AfterValidator, Field, SecretStr
 
 from sallyport.base.validation import unfit
-from sallyport.mfa.fields import Key, ServerUrl
-from sallyport.mfa.http import exchange, json_object, member, text_at
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.mfa.once import Once
+from sallyport.outgoing.fields import Key, ServerUrl
+from sallyport.outgoing.http import exchange, json_object, member, text_at
 
 _REMEMBERED: Final = 10_000
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."

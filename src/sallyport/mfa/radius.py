@@ -16,8 +16,8 @@ import trio
 from pydantic import Field
 
 from sallyport.base.errors import PacketError
-from sallyport.mfa.fields import HostName, SharedKey
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
     CHAP_PASSWORD,

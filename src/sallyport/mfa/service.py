@@ -15,9 +15,9 @@ from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Secre
 from sallyport.base.validation import refusal
 from sallyport.mfa import repo
 from sallyport.mfa.circuit import Guarded, Meter
-from sallyport.mfa.fields import revealed, shown
 from sallyport.mfa.model import Fields, Host, Provider
 from sallyport.mfa.repo import ProviderRow
+from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration

@@ -23,9 +23,9 @@ from typing import ClassVar, Final
 import httpx
 
 from sallyport.base.clock import SECOND, iso
-from sallyport.mfa.fields import ServerUrl, SharedKey
-from sallyport.mfa.http import exchange, json_object, text_at
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.outgoing.fields import ServerUrl, SharedKey
+from sallyport.outgoing.http import exchange, json_object, text_at
 
 _MAX_URL: Final = 2048
 _FINAL: Final = {"approved": Outcome.APPROVED, "denied": Outcome.DENIED}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sallyport.login.first.winbind.helpers import Helpers
     from sallyport.login.model import Login, Reason
     from sallyport.metrics import UpstreamMetrics
-    from sallyport.mfa.egress import Egress
+    from sallyport.outgoing.egress import Egress
 
 
 Tell: TypeAlias = Callable[[str], None]

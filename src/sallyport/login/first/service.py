@@ -17,7 +17,7 @@ from sallyport.login.first import repo
 from sallyport.login.first.model import AtOnce, Checker, Fields, Host, Tell, silent
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.model import Login, Reason
-from sallyport.mfa.fields import revealed, shown
+from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration

@@ -18,7 +18,7 @@ from sallyport.login.first.model import Host
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.model import Found, Reason
 from sallyport.metrics import UpstreamMetrics
-from sallyport.mfa.egress import Egress
+from sallyport.outgoing.egress import Egress
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 

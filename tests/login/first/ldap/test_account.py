@@ -3,8 +3,8 @@
 import pytest
 
 from sallyport.base.clock import SECOND
+from sallyport.directory.reading.connection import Entry, Policy, Refusal
 from sallyport.login.first.ldap.account import found, must_change, why_refused
-from sallyport.login.first.ldap.connection import Entry, Policy, Refusal
 from sallyport.login.model import Reason
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.directory.reading.filters import escaped
 from sallyport.login.eap.examiners import Binds
-from sallyport.login.first.ldap.checker import escaped
 from sallyport.login.model import Method, Reason
 from sallyport.radius.attributes import USER_PASSWORD
 from tests.areas import SetClock
+from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.conftest import Desk
 from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
-from tests.login.first.ldap.fake_directory import Manner, Person, directory
 from tests.packets import chap, pap
 
 pytestmark = needs_bonsai

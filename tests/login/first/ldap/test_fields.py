@@ -5,8 +5,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from sallyport.login.first.ldap.fields import DEFAULT_FILTER, LdapFields, split_url
-from sallyport.mfa.fields import revealed, shown
+from sallyport.directory.reading.fields import split_url
+from sallyport.login.first.ldap.fields import DEFAULT_FILTER, LdapFields
+from sallyport.outgoing.fields import revealed, shown
 from tests.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
 

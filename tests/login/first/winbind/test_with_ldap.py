@@ -6,8 +6,8 @@ import pytest
 
 from sallyport.login.model import Reason
 from sallyport.radius.mschap import MsChap1
+from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.first.ldap.checkers import asking, host, needs_bonsai
-from tests.login.first.ldap.fake_directory import Manner, Person, directory
 from tests.login.first.winbind.conftest import KEY, Program, Running, question
 
 pytestmark = needs_bonsai

@@ -7,10 +7,10 @@ OpenLDAP in the password policy control; both in attributes, as far as the servi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
-from sallyport.login.first.ldap.connection import (
+from sallyport.directory.dn import pairs_of
+from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
     Entry,
@@ -46,9 +46,6 @@ _ACCOUNT_DISABLE: Final = 0x2  # MS-ADTS section 2.2.16
 _NEVER: Final = (0, 2**63 - 1)
 _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
-_PAIR: Final = re.compile(r'\s*([^=,+]+?)\s*=\s*((?:[^,+\\"]|\\.|"(?:[^"\\]|\\.)*")*)\s*(?:[,+;]|$)', re.DOTALL)
-_ESCAPE: Final = re.compile(r"((?:\\[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
-
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
     """Why a bind with the user's password was refused. now: microseconds. NONE: for none of the user's reasons."""
@@ -81,22 +78,11 @@ def must_change(entry: Entry) -> bool:
 
 def found(entry: Entry) -> Found:
     """The groups of which the entry is a member itself, by their names, and the units that it lies in."""
-    groups = [next(_pairs(dn), ("", ""))[1] for dn in entry.of("memberOf")]
-    units = [value for name, value in _pairs(entry.dn) if name == "ou"]
+    groups = [next(pairs_of(dn), ("", ""))[1] for dn in entry.of("memberOf")]
+    units = [value for name, value in pairs_of(entry.dn) if name == "ou"]
     return Found(groups=frozenset(filter(None, groups)), ous=frozenset(units))
 
 
 def _number(entry: Entry, attribute: str) -> int:
     value = next(iter(entry.of(attribute)), "")
     return int(value) if re.fullmatch(r"-?[0-9]{1,20}", value) else 0
-
-
-def _pairs(dn: str) -> Iterator[tuple[str, str]]:
-    """The (attribute in lower case, value) pairs of a distinguished name, the entry's own first (RFC 4514)."""
-    for name, value in _PAIR.findall(dn):
-        yield name.lower(), _ESCAPE.sub(_unescaped, value.strip('"'))
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    octets, character = escape.groups()
-    return bytes.fromhex(octets.replace("\\", "")).decode(errors="replace") if octets else character

@@ -10,12 +10,13 @@ from typing import ClassVar, Final, TypeVar
 import structlog
 import trio
 
+from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
+from sallyport.directory.reading.filters import escaped
+from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.login.first.ldap import account
-from sallyport.login.first.ldap.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
 from sallyport.login.first.ldap.directory import Directory, ServiceRefused
 from sallyport.login.first.ldap.fields import ASSERTION, USER, LdapFields, principal_pattern
 from sallyport.login.first.ldap.memory import Memory
-from sallyport.login.first.ldap.server import Server, Unreachable
 from sallyport.login.first.model import Fields, Host, Tell
 from sallyport.login.first.mschap import attempt_of, let_in
 from sallyport.login.first.password import given_password, split_digits
@@ -247,8 +248,3 @@ async def _must_change(connection: Connection, entry: Entry) -> bool:
     except Refusal as refusal:
         return refusal.code == INSUFFICIENT_ACCESS and "restricted" in str(refusal)
     return False
-
-
-def escaped(value: str) -> str:
-    """A value as it stands in a filter (RFC 4515 section 3)."""
-    return "".join(f"\\{ord(each):02x}" if each in "\\*()\0" else each for each in value)

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.login.first.ldap.connection import (
+from sallyport.directory.reading.connection import (
     BUSY,
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
@@ -24,9 +24,9 @@ from sallyport.login.first.ldap.connection import (
     Refusal,
     bind,
 )
-from sallyport.login.first.ldap.server import Server, Unreachable
+from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.login.first.model import Tell
-from sallyport.mfa.egress import Egress
+from sallyport.outgoing.egress import Egress
 
 REST_S: Final = 30.0
 WRONG_ACCOUNT_REST_S: Final = 300.0

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-import ssl
-from importlib.util import find_spec
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.validation import unfit
+from sallyport.directory.reading.fields import (
+    WITHOUT_LDAP,
+    Certificates,
+    LdapUrl,
+    Line,
+    Name,
+    has_ldap,
+    in_clear,
+)
 from sallyport.login.first.model import Fields
-from sallyport.mfa.fields import HostName, SharedKey, is_loopback
+from sallyport.outgoing.fields import SharedKey
 from sallyport.web.scope import Flag
 
 USER: Final = "{user}"
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
 """The parts of a filter that hold the user's name: an attribute, and what its value must be (RFC 4515 section 3)."""
-_DN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*\s*=[^\x00-\x1f]+")
-_HOST: Final = TypeAdapter[str](HostName)
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
@@ -28,42 +32,6 @@ def principal_pattern(pattern: str) -> re.Pattern[str]:
     before, _, behind = pattern.partition(USER)
     behind = "(?P=user)".join(map(re.escape, behind.split(USER)))
     return re.compile(f"{re.escape(before)}(?P<user>.+){behind}", re.IGNORECASE | re.DOTALL)
-
-
-def split_url(url: str) -> tuple[str, str, int]:
-    """An LDAP URL as (scheme, host without brackets, port). ValueError: it has no such form."""
-    parts = urlsplit(url)  # which takes some control characters out
-    if (
-        not url.isprintable()
-        or parts.scheme not in ("ldap", "ldaps")
-        or parts.path.strip("/")
-        or parts.query
-        or parts.fragment
-        or "@" in url
-    ):
-        raise ValueError("not the URL of a directory server")
-    default = 636 if parts.scheme == "ldaps" else 389
-    return parts.scheme, _HOST.validate_python(parts.hostname or ""), parts.port or default
-
-
-def _url(value: str) -> str:
-    try:
-        split_url(value.strip())
-    except ValueError:
-        raise unfit("a URL such as ldaps://dc1.example.com or ldap://dc1.example.com:389") from None
-    return value.strip()
-
-
-def _dn(value: str) -> str:
-    if not _DN.fullmatch(value.strip()):
-        raise unfit("a distinguished name such as dc=example,dc=com")
-    return value.strip()
-
-
-def _line(value: str) -> str:
-    if not value.isprintable():
-        raise unfit("text without control characters")
-    return value.strip()
 
 
 def _filter(value: str) -> str:
@@ -83,17 +51,6 @@ def _filter(value: str) -> str:
     return value
 
 
-def _certificates(value: str) -> str:
-    try:
-        ssl.create_default_context(cadata=value)
-    except (ssl.SSLError, ValueError):
-        raise unfit("certificates in PEM") from None
-    return value
-
-
-_Url = Annotated[str, Field(max_length=512), AfterValidator(_url)]
-
-
 class LdapFields(Fields):
     """A directory. servers: asked in this order. bindDN, bindPassword: the service account that looks for users;
     without them that search is anonymous. userFilter: finds a user, whose name takes the place of {user}; an entry's
@@ -101,13 +58,13 @@ class LdapFields(Fields):
     caCertificate: PEM, trusted in place of the system's store. cacheSeconds: how long a right password is remembered.
     winbind: MS-CHAP is checked through winbind. winbindDomain: the domain's name there; empty: the host's own."""
 
-    servers: Annotated[tuple[_Url, ...], Field(min_length=1, max_length=8)]
-    baseDN: Annotated[str, Field(max_length=1024), AfterValidator(_dn)]  # noqa: N815
-    bindDN: Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line)] | None = None  # noqa: N815
+    servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)]
+    baseDN: Name  # noqa: N815
+    bindDN: Line | None = None  # noqa: N815
     bindPassword: SharedKey | None = None  # noqa: N815
     userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = DEFAULT_FILTER  # noqa: N815
     startTls: Flag = False  # noqa: N815
-    caCertificate: Annotated[str, Field(max_length=65_536), AfterValidator(_certificates)] | None = None  # noqa: N815
+    caCertificate: Certificates | None = None  # noqa: N815
     cacheSeconds: Annotated[int, Field(ge=0, le=300)] = 0  # noqa: N815
     winbind: Flag = False
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = ""  # noqa: N815
@@ -117,13 +74,8 @@ class LdapFields(Fields):
     def _together(self) -> LdapFields:
         if (self.bindDN is None) != (self.bindPassword is None):
             raise unfit("bindDN and bindPassword belong together")
-        if not self.startTls and any(_in_clear(url) for url in self.servers):
+        if not self.startTls and any(in_clear(url) for url in self.servers):
             raise unfit("ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only")
-        if find_spec("bonsai") is None:
-            raise unfit("the service was installed without LDAP: pip install 'sallyport[ldap]'")
+        if not has_ldap():
+            raise unfit(WITHOUT_LDAP)
         return self
-
-
-def _in_clear(url: str) -> bool:
-    scheme, host, _ = split_url(url)
-    return scheme == "ldap" and not is_loopback(host)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from sallyport.login.first.model import Fields
-from sallyport.mfa.fields import HostName, SharedKey
+from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.web.scope import Flag
 
 

@@ -18,7 +18,7 @@ from sallyport.base.errors import PacketError
 from sallyport.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, State
 from sallyport.login.first.upstream.home import Ask, HomeServer
 from sallyport.login.first.upstream.talks import Talks
-from sallyport.mfa.model import ProviderError
+from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sallyport.login.first.upstream.lanes import Lane
     from sallyport.login.first.upstream.rewrite import Forward
     from sallyport.metrics import UpstreamMetrics
-    from sallyport.mfa.egress import Egress
+    from sallyport.outgoing.egress import Egress
 
 LIMIT_S: Final = 30.0
 """So long a login is tried at one server after the other, as FreeRADIUS's max_request_time has it."""

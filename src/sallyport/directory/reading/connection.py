@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import trio
 
-from sallyport.login.first.ldap.server import Unreachable
+from sallyport.directory.reading.server import Unreachable
 
 if TYPE_CHECKING:
     import bonsai

@@ -27,8 +27,8 @@ import httpx
 import trio
 
 from sallyport.base.config import Network
-from sallyport.mfa.egress import Egress
-from sallyport.mfa.model import ProviderError
+from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.errors import ProviderError
 
 MAX_BODY: Final = 256 * 1024
 USER_AGENT: Final = f"Sallyport/{version('sallyport')}"

@@ -10,8 +10,8 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.login.first.ldap.server import Server, Unreachable
-from sallyport.mfa.egress import Egress
+from sallyport.directory.reading.server import Server, Unreachable
+from sallyport.outgoing.egress import Egress
 
 AGREED = bytes.fromhex("300c02010178070a010004000400")
 REFUSED = bytes.fromhex("300c02010178070a013404000400")

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from sallyport.login.first.ldap.fields import split_url
-from sallyport.mfa.model import ProviderError
+from sallyport.directory.reading.fields import split_url
+from sallyport.outgoing.errors import ProviderError
 
 if TYPE_CHECKING:
-    from sallyport.login.first.model import Tell
-    from sallyport.mfa.egress import Egress
+    from collections.abc import Callable
+
+    from sallyport.outgoing.egress import Egress
+
+    Tell = Callable[[str], None]
 
 # An ExtendedRequest for StartTLS, message 1, and its answer (RFC 4511 sections 4.12 and 4.14) as far as they are fixed.
 _OID: Final = b"1.3.6.1.4.1.1466.20037"

@@ -5,10 +5,10 @@ from pydantic import ValidationError
 
 from sallyport.base.validation import refusal
 from sallyport.mfa.duo import DuoFields
-from sallyport.mfa.fields import origin
 from sallyport.mfa.okta import OktaFields
 from sallyport.mfa.radius import RadiusFields
 from sallyport.mfa.webhook import WebhookFields
+from sallyport.outgoing.fields import origin
 
 
 @pytest.mark.parametrize(

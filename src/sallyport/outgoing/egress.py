@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from sallyport.base.config import Network
-from sallyport.mfa.model import ProviderError
+from sallyport.outgoing.errors import ProviderError
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.

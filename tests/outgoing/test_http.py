@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
-from sallyport.mfa.http import MAX_BODY, HttpFactory, exchange, json_array, json_object, member, text_at
-from sallyport.mfa.model import ProviderError
+from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.http import MAX_BODY, HttpFactory, exchange, json_array, json_object, member, text_at
 from tests.mfa.certificates import self_signed
 from tests.mfa.web import Call, Reply, WebServer, serving
 

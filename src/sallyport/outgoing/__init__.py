@@ -1,0 +1,7 @@
+"""Connections that the service makes: to second factors, directories, upstream servers.
+
+egress  which addresses may be connected to
+http    HTTP clients that obey it, and one exchange with its limits
+fields  the types of what an admin configures: hosts, URLs, secrets
+errors  what went wrong at the other end
+"""
