@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from tests.cli import TENANT, Service, add_domain
 from tests.service import PROGRAM, RunningService
 
 LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain", "default"))
-HEAVY = ("trio", "fastapi", "sqlite_utils", "hypercorn", "cryptography", "sqlite3")
+HEAVY = ("trio", "fastapi", "starlette", "sqlite_utils", "hypercorn", "httpx", "cryptography", "pyrad", "sqlite3")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -46,18 +45,6 @@ def test_a_running_service_is_asked_without_ado(service: Service, words: tuple[s
         [sys.executable, "-c", code, *words], env=service.environ, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "heavy: []"
-
-
-def test_a_command_is_quick(service: Service) -> None:
-    """`token list` with a running service costs less than 300 ms of processor time."""
-    service.ok("token", "list")
-    used = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([PROGRAM, "token", "list"], env=service.environ, capture_output=True, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(used) < 0.3
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("token", "nonsense"), ("token", "list", "--nonsense"), ("--x",)])
