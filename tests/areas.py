@@ -39,6 +39,7 @@ from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
+from sallyport.login.bypass.service import Bypass
 from sallyport.login.eap.service import Eap
 from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Host as FirstHost
@@ -196,8 +197,17 @@ class Areas:
         self.lockouts = Lockouts(store, LockoutMetrics(self.registry), limit=lockout_failures, minutes=15, clock=clock)
         self.credentials: Credentials | None = None
         eap = Eap(self.users, self.first, self.second, self.lockouts, lambda: self.credentials, now=trio.current_time)
+        self.bypass = Bypass(self.configuration, clock, revocations=self.revocations)
         self.pipeline = Pipeline(
-            self.domains, self.users, self.devices.sightings, self.rules, self.first, self.second, self.lockouts, eap
+            self.domains,
+            self.users,
+            self.devices.sightings,
+            self.rules,
+            self.first,
+            self.second,
+            self.lockouts,
+            eap,
+            self.bypass,
         )
         self.sessions = Sessions(store, SessionMetrics(self.registry), clock)
         self.journal = Journal(

@@ -39,6 +39,8 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.sessions import api as sessions_api
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.login import api as logins_api
+from sallyport.login.bypass import api as bypass_api
+from sallyport.login.bypass.service import Bypass
 from sallyport.login.first import api as first_factors_api
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
@@ -223,6 +225,7 @@ def operations() -> Iterator[str]:
         providers_api.operations(cast(Providers, NOTHING), gate),
         first_factors_api.operations(cast(FirstFactors, NOTHING), cast(Trials, NOTHING), cast(Domains, NOTHING), gate),
         rules_api.operations(cast(LoginRules, NOTHING), gate),
+        bypass_api.operations(cast(Bypass, NOTHING), gate),
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
         groups_api.operations(cast(Groups, NOTHING), gate),

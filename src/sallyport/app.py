@@ -49,6 +49,8 @@ from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen import commands as listen_commands
 from sallyport.listen.senders import Senders
 from sallyport.login import commands as login_commands
+from sallyport.login.bypass import commands as bypass_commands
+from sallyport.login.bypass.service import Bypass
 from sallyport.login.eap.service import Eap
 from sallyport.login.first import commands as first_commands
 from sallyport.login.first.kinds import KINDS
@@ -208,6 +210,7 @@ class App:
             minutes=settings.lockout_minutes,
             clock=now_us,
         )
+        self.bypass = Bypass(self.configuration, now_us, revocations=self.revocations)
         self.pipeline = Pipeline(
             self.domains,
             self.users,
@@ -217,6 +220,7 @@ class App:
             self.second,
             self.lockouts,
             Eap(self.users, self.first, self.second, self.lockouts, self.certificates.server, now=trio.current_time),
+            self.bypass,
         )
         self.trials = Trials(self.domains, self.users, self.first, self.second.has_codes, now_us)
         self.journal = Journal(
@@ -255,6 +259,7 @@ class App:
             ),
             first_commands.commands(self.first, self.trials, self.domains),
             policy_commands.commands(self.policies, self.tenancy),
+            bypass_commands.commands(self.bypass, lambda name: self.domains.anywhere(name).id),
             rule_commands.commands(self.rules, lambda name: self.domains.anywhere(name).id),
             login_commands.commands(self.events, self.domains.anywhere, now_us),
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),

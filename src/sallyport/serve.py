@@ -35,6 +35,7 @@ from sallyport.listen.control import serve_control
 from sallyport.listen.exchange import Exchange, Kind, Services
 from sallyport.listen.waiting import Waiting
 from sallyport.login import api as logins_api
+from sallyport.login.bypass import api as bypass_api
 from sallyport.login.first import api as first_factors_api
 from sallyport.login.lockout import api as lockouts_api
 from sallyport.login.preview import api as previews_api
@@ -287,6 +288,7 @@ async def _serve_http(
             providers_api.operations(app.providers, gate),
             first_factors_api.operations(app.first, app.trials, app.domains, gate),
             rules_api.operations(app.rules, gate),
+            bypass_api.operations(app.bypass, gate),
             policies_api.operations(app.policies, gate),
             logins_api.operations(app.events, app.domains, gate),
             lockouts_api.operations(app.lockouts, gate),

@@ -37,6 +37,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
     plain = add(tenant)
     full = add(
         tenant, "Night", "MFA_required", priority="5", enabled="yes", users="Bob", groups=["Staff"], ous=["OU=x,DC=y"],
+        kinds="machine",
         clients=["vpn", "192.0.2.0/24"], products=["Cisco ISE"], media=["19"], stations=["AA-BB-CC-DD-EE-FF"],
         serviceTypes=["Framed", 1], vlan=20, replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
         time={"days": ["Mon"], "from": "22:00", "until": "6:00", "timezone": "Europe/Berlin"},
@@ -44,12 +45,14 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
     assert listed(tenant) == [
         {
             "ruleId": plain, "domainId": tenant.domain, "position": 2, "name": "r", "action": "block", "priority": 100,
-            "enabled": True, "users": [], "groups": [], "ous": [], "clients": [], "products": [], "media": [],
+            "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
+            "media": [],
             "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "encoded": "",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
             "priority": 5, "enabled": True, "users": ["Bob"], "groups": ["Staff"], "ous": ["OU=x,DC=y"],
+            "kinds": ["machine"],
             "clients": ["vpn", "192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",

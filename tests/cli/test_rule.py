@@ -35,7 +35,7 @@ def test_every_option_is_kept(service: Service, corp: str) -> None:
     """Each scope may be repeated; a time is days, from and until, and a zone."""
     service.ok(
         "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
-        "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--client", "192.0.2.0/24",
+        "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
         "--product", "Cisco ISE", "--medium", "wireless", "--station", "AA-BB-CC-DD-EE-FF", "--service-type", "Login",
         "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
     )  # fmt: skip
@@ -43,7 +43,8 @@ def test_every_option_is_kept(service: Service, corp: str) -> None:
     del kept["id"]
     assert kept == {
         "name": "all", "action": "mfa_required", "priority": 7, "enabled": False, "users": ["a", "b"], "groups": ["g"],
-        "ous": ["OU=x"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
+        "ous": ["OU=x"], "kinds": ["machine"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"],
+        "media": ["Wireless"],
         "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],

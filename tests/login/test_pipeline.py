@@ -6,8 +6,8 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.model import FirstFactor, Mode
 from sallyport.endpoints.bodies import Action as AssignmentAction
 from sallyport.endpoints.groups.model import NewGroup
+from sallyport.login.identity import default_domain, split_realm
 from sallyport.login.model import Reason, Verdict
-from sallyport.login.pipeline import default_domain, split_realm
 from sallyport.login.rules.model import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
 from tests.login.conftest import Desk

@@ -30,6 +30,7 @@ COMMANDS = {
     "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
     "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
     "instance": ("sallyport.endpoints.instances.cli:instance", "Instances: the machines that users are assigned to."),
+    "bypass": ("sallyport.login.bypass.cli:bypass", "MAC authentication bypass: stations let in by address."),
     "rule": ("sallyport.login.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
     "serve": ("sallyport.cli.serve:serve", "Run the service."),
     "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),

@@ -23,9 +23,10 @@ from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.listen.senders import Senders
 from sallyport.listen.waiting import Waiting
+from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
-from sallyport.login.pipeline import ROUND, Pipeline, default_domain
+from sallyport.login.pipeline import ROUND, Pipeline
 from sallyport.login.refusal import refusal
 from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME

@@ -94,8 +94,10 @@ class Method:
     MSCHAP: Final = "mschap"
     MSCHAP2: Final = "mschapv2"
     EAP: Final = "eap"  # events name its methods too: eap-peap-mschapv2
+    EAP_TLS: Final = "eap-tls"
     PEAP_GTC: Final = "eap-peap-gtc"
     TTLS_GTC: Final = "eap-ttls-eap-gtc"
+    MAB: Final = "mab"  # the station's own address, and no password
     NONE: Final = "none"
 
 

@@ -10,17 +10,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
-from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.sightings import Sightings
+from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import decide
 from sallyport.login.eap.service import Caller, Eap, Second
 from sallyport.login.first.password import check_password, ends_in_code, known, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
+from sallyport.login.identity import kind, method_of, principal, who
 from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import NOTHING, Decision, Login, Method, Reason, Verdict
 from sallyport.login.rules.match import Facts
@@ -32,102 +33,21 @@ from sallyport.login.second.session import Asked, Session
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
-    CHAP_PASSWORD,
     EAP_MESSAGE,
     SESSION_TIMEOUT,
     STATE,
-    USER_NAME,
-    USER_PASSWORD,
-    VENDOR_SPECIFIC,
     combine,
     push_attribute,
 )
-from sallyport.radius.mschap import (
-    MICROSOFT,
-    MS_CHAP2_CPW,
-    MS_CHAP2_RESPONSE,
-    MS_CHAP_CPW_1,
-    MS_CHAP_CPW_2,
-    MS_CHAP_RESPONSE,
-)
-from sallyport.radius.packet import Request, as_text
+from sallyport.radius.packet import as_text
 from sallyport.vendors import medium
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
 one that was refused before, `login.found.refuse`."""
+BY_ADDRESS: Final = "mac"
+"""The factor of a login by MAC authentication bypass."""
 _OURS: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
-
-
-def default_domain(client: Client, domains: DomainTable) -> Domain | None:
-    """The domain of a client's devices, and of names without a realm: its first, or its tenant's first."""
-    if client.domain_ids:
-        return domains.by_id.get(client.domain_ids[0])
-    own = domains.by_tenant.get(client.tenant_id)
-    return own[0] if own else None
-
-
-def split_realm(name: str) -> tuple[str, str]:
-    r"""A User-Name with a separator as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts."""
-    if "\\" in name:
-        realm, _, user = name.partition("\\")
-    else:
-        user, _, realm = name.rpartition("@")
-    return user, realm
-
-
-def who(login: Login, domains: DomainTable) -> Reason:
-    """Find a login's domain and principal. A realm chooses among the client's domains and is taken off the name."""
-    octets = login.request.first.get(USER_NAME)
-    login.home = login.domain = default_domain(login.client, domains)
-    if login.home is None:
-        return Reason.NO_DOMAIN
-    if not octets:
-        return Reason.NO_USER_NAME
-    login.user = as_text(octets)
-    if b"@" not in octets and b"\\" not in octets:
-        return Reason.NONE
-    user, realm = split_realm(login.user)
-    domain = domains.by_realm(login.client.tenant_id, realm)
-    if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
-        return Reason.UNKNOWN_REALM
-    login.domain, login.user = domain, user
-    return Reason.NONE if user else Reason.NO_USER_NAME
-
-
-def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, certified: bool) -> str:
-    """A name that came inside EAP without its realm; empty where the realm is none of the login's domain.
-
-    certified: a certificate has it. All domains trust the same authorities, so where there are several, a name without
-    a realm would be that of somebody in each.
-    """
-    name = as_text(octets)
-    if "@" not in name and "\\" not in name:
-        return "" if certified and len(domains.by_id) > 1 else name
-    user, realm = split_realm(name)
-    found = domains.by_realm(login.client.tenant_id, realm)
-    return user if found is not None and found.id == domain.id else ""
-
-
-def method_of(request: Request) -> str:
-    """How the password came."""
-    first = request.first
-    if USER_PASSWORD in first:
-        return Method.PAP
-    if CHAP_PASSWORD in first:
-        return Method.CHAP
-    if EAP_MESSAGE in first:
-        return Method.EAP
-    return _microsoft(request) if VENDOR_SPECIFIC in first else Method.NONE
-
-
-def _microsoft(request: Request) -> str:
-    values = request.vendor_values()
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW)):
-        return Method.MSCHAP2
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2)):
-        return Method.MSCHAP
-    return Method.NONE
 
 
 class Pipeline:
@@ -143,6 +63,7 @@ class Pipeline:
         second: SecondFactor,
         lockouts: Lockouts,
         eap: Eap,
+        bypass: Bypass,
     ) -> None:
         self._domains = domains
         self._users = users
@@ -152,6 +73,7 @@ class Pipeline:
         self._second = second
         self._lockouts = lockouts
         self._eap = eap
+        self._bypass = bypass
 
     def begin(self, login: Login) -> Decision | None:
         """Decide without waiting; None: `check` has to go on. PacketError: a malformed password."""
@@ -161,26 +83,39 @@ class Pipeline:
         if domain is None:
             return refuse(reason)
         login.factor = domain.factor
+        if reason is Reason.NONE and self._bypass.admits(login, domain.id):
+            return self._let_by(login, domain)
         watched = self._lockouts.some
         if watched and reason is Reason.NONE and self._lockouts.refuses(login, domain):
             reason = Reason.LOCKED_OUT
         if reason is not Reason.NONE:
             return refuse(reason, domain)
-        if self._names_challenge(login) is not None:
-            return None
-        if domain.first_factor is FirstFactor.LOCAL:
-            user = self._users.cached(domain.id, login.user)
-            if user is Missing.MISSING or login.method == Method.EAP:
-                return None
-            first = self._check_password(login, domain, user)
-        elif domain.first_factor is FirstFactor.NONE:
-            first = check_vouched(login)
-        else:
+        first = None if self._names_challenge(login) is not None else self._check_at_once(login, domain)
+        if first is None:
             return None
         decision = self._judge(login, domain, first)
         if (watched or not login.proven) and decision is not None:
             self._lockouts.note(login, domain, decision)
         return decision
+
+    def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
+        """The first factor's word, where it is known without waiting."""
+        if domain.first_factor is FirstFactor.LOCAL:
+            user = self._users.cached(domain.id, login.user)
+            if user is Missing.MISSING or login.method == Method.EAP:
+                return None
+            return self._check_password(login, domain, user)
+        return check_vouched(login) if domain.first_factor is FirstFactor.NONE else None
+
+    def _let_by(self, login: Login, domain: Domain) -> Decision:
+        """A station that is let in by its address, unless a rule blocks it. Nobody is there to be asked for a second
+        factor, and no lock-out holds or ends: it has tried no password."""
+        login.method, login.factor = Method.MAB, BY_ADDRESS
+        login.proven = True
+        self.note(login)
+        action = self._apply_rules(login, domain)
+        action = Action.BLOCK if action is Action.BLOCK else Action.ALLOW
+        return decide(Reason.NONE, action, Reason.NONE, domain.mode, domain.fallback)
 
     async def check(self, login: Login) -> Decision | None:
         """Decide a login that `begin` could not. None: the second factor must be asked. ROUND: the first factor goes
@@ -420,6 +355,7 @@ def _facts(login: Login) -> Facts:
     device = login.device
     return Facts(
         user=login.user,
+        kind=kind(login),
         groups=login.found.groups,
         ous=login.found.ous,
         client=login.client.name,

@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND
 from sallyport.login.preview.periods import MOST_COMPARED, Span, spans_of
 from sallyport.login.preview.service import DAY, parts_of
 from sallyport.login.rules.match import DomainRules, Facts
-from sallyport.login.rules.model import DAYS, Action, Definition, Rule, Window
+from sallyport.login.rules.model import DAYS, Action, Definition, Kind, Rule, Window
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "no/such")
@@ -41,7 +41,7 @@ windows = st.builds(
 def holds(window: Window, at: int) -> bool:
     """Whether the matcher finds a time to hold, or not to be judged."""
     matcher = DomainRules([rule(1, window)])
-    return matcher.match(Facts("", None, None, "", "", "", "", "", "", "", None, at)) is not None
+    return matcher.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
 
 
 @given(

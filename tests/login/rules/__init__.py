@@ -9,6 +9,7 @@ from sallyport.login.rules.model import Action, Definition, Rule
 NOON = from_iso("2026-01-07T12:00:00Z")  # a Wednesday
 KNOWN: Mapping[str, object] = {
     "user": "ann",
+    "kind": "user",
     "groups": frozenset({"Staff"}),
     "ous": frozenset({"OU=Sales,DC=corp"}),
     "client": "vpn",

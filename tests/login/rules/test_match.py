@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.clock import from_iso
-from sallyport.login.rules.match import DomainRules, station_key
+from sallyport.login.rules.match import DomainRules, kind_of, station_key
 from sallyport.login.rules.model import Action
 from tests.login.rules import facts, matched, rule
 
@@ -190,3 +190,21 @@ DAY = {"days": ["mon", "fri"], "from": "08:00", "until": "24:00", "timezone": "E
 def test_times_of_day(time: dict[str, object], at: str, within: bool) -> None:
     """From its first minute up to its last, in its zone, summer and winter; a night belongs to the day it begins on."""
     assert matched(facts(at=from_iso(at)), rule(1, "allow", time=time)) == int(within)
+
+
+@pytest.mark.parametrize(
+    ("user", "kind"),
+    [
+        ("ann", "user"),
+        ("host/pc1.corp.example", "machine"),
+        ("HOST/pc1", "machine"),
+        ("PC1$", "machine"),
+        ("$x", "user"),
+    ],
+)
+def test_people_and_computers(user: str, kind: str) -> None:
+    """A Windows computer is known by its name, and a rule of `kinds` holds for no other."""
+    machines = rule(1, kinds=["machine"])
+    assert kind_of(user) == kind
+    assert matched(facts(user=user, kind=kind_of(user)), machines) == (1 if kind == "machine" else 0)
+    assert matched(facts(kind="station"), rule(2, kinds=["user", "machine"]), rule(3, kinds=["station"])) == 3

@@ -41,7 +41,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
     """Whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
     if user is None:
         return Reason.UNKNOWN_USER
-    value, challenge = _chap(login)
+    value, challenge = chap_response(login)
     right = len(value) == 17 and any(chap_holds(value, password, challenge) for password in user.passwords)
     return Reason.NONE if right else Reason.WRONG_PASSWORD
 
@@ -73,7 +73,7 @@ def typed_code(login: Login) -> Code:
     """What was typed instead of a password, in answer to a challenge. PacketError: the field is malformed."""
     if login.method == Method.PAP:
         return Code(as_text(given_password(login)))
-    return Code(None, *_chap(login)) if login.method == Method.CHAP else Code("")
+    return Code(None, *chap_response(login)) if login.method == Method.CHAP else Code("")
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
@@ -100,6 +100,7 @@ def _split_code(login: Login, given: bytes, user: User) -> Reason:
     return Reason.WRONG_PASSWORD
 
 
-def _chap(login: Login) -> tuple[bytes, bytes]:
+def chap_response(login: Login) -> tuple[bytes, bytes]:
+    """The CHAP-Password of a login, identifier and response, and the challenge that it answers."""
     first = login.request.first
     return first[CHAP_PASSWORD], first.get(CHAP_CHALLENGE, login.request.authenticator)

@@ -15,7 +15,7 @@ from typing import Final
 
 from sallyport.base.clock import SECOND
 from sallyport.login.rules.match import DomainRules, Facts
-from sallyport.login.rules.model import Action, Definition, Rule, Window, minutes
+from sallyport.login.rules.model import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
 """Above so many different times of day each piece is a period of its own: to compare them would cost more."""
@@ -88,4 +88,4 @@ def _clock(window: Window) -> DomainRules:
 
 
 def _holds(clock: DomainRules, at: int) -> bool:
-    return clock.match(Facts("", None, None, "", "", "", "", "", "", "", None, at)) is not None
+    return clock.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None

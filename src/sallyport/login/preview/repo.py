@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from sallyport.inventory.devices import posture
-from sallyport.login.model import Reason
+from sallyport.login.model import Method, Reason
 from sallyport.login.preview.periods import Span
 from sallyport.login.repo import COUNTER
 from sallyport.store import counters
@@ -76,6 +76,7 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> lis
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
         f"{station} as station, {service_type} as service_type, period, count(*) as logins, max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
+        f"and method <> '{Method.MAB}' "  # nobody is there to be asked for a second factor
         f"group by user_name, device_id, {'station, ' if looked.stations else ''}"
         f"{'service_type, ' if looked.service_types else ''}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "

@@ -18,7 +18,7 @@ from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.periods import Span, spans_of
 from sallyport.login.preview.repo import Group, Looked, Seen
 from sallyport.login.preview.tally import SEVERITY, Breath, Worst
-from sallyport.login.rules.match import Facts
+from sallyport.login.rules.match import Facts, kind_of
 from sallyport.login.rules.model import UNMATCHED, Action
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.forecast import Standing
@@ -152,6 +152,7 @@ class Preview:
         """What the live path would tell the rules of this login (pipeline)."""
         return Facts(
             user=group.user_name,
+            kind=kind_of(group.user_name),
             groups=frozenset(),
             ous=frozenset(),
             client=self._client_name(domain, group.ip_address),

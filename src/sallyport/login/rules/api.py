@@ -69,6 +69,7 @@ def _entry(service: LoginRules, rule: Rule, position: int) -> RuleEntry:
         users=list(kept.users),
         groups=list(kept.groups),
         ous=list(kept.ous),
+        kinds=list(kept.kinds),
         clients=list(kept.clients),
         products=list(kept.products),
         media=list(kept.media),

@@ -78,6 +78,7 @@ def _row(service: LoginRules, rule: Rule) -> Row:
         "users": list[JSON](kept.users),
         "groups": list[JSON](kept.groups),
         "ous": list[JSON](kept.ous),
+        "kinds": list[JSON](kept.kinds),
         "clients": list[JSON](kept.clients),
         "products": list[JSON](kept.products),
         "media": list[JSON](kept.media),

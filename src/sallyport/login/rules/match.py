@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from sallyport.base.clock import SECOND
-from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Rule, Window, minutes
+from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
 __all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of", "station_key"]
@@ -36,13 +36,15 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 class Facts:
     """What rules look at in a login that passed its first factor.
 
-    user: without its realm. groups, ous: of the user; None where they could not be read. client: the RADIUS client's
-    name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the source. product, nas_product:
-    of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise. station: Calling-Station-Id,
-    empty where it is absent. service_type: None where it is absent. at: microseconds since 1970, UTC.
+    user: without its realm; kind: whose name it is. groups, ous: of the user; None where they could not be read.
+    client: the RADIUS client's name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the
+    source. product, nas_product: of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise.
+    station: Calling-Station-Id, empty where it is absent. service_type: None where it is absent. at: microseconds since
+    1970, UTC.
     """
 
     user: str
+    kind: Kind
     groups: frozenset[str] | None
     ous: frozenset[str] | None
     client: str
@@ -78,6 +80,11 @@ class DomainRules:
             return _first(self._all, facts)
         own = self._of_user.get(facts.user.casefold())
         return _first((*own, *self._others) if own else self._others, facts)
+
+
+def kind_of(user: str) -> Kind:
+    """Whose name this is: a Windows computer logs in as `host/NAME.DOMAIN` or by its account `NAME$`."""
+    return Kind.MACHINE if user.endswith("$") or user[:5].casefold() == "host/" else Kind.USER
 
 
 def station_key(station: str) -> str:
@@ -130,6 +137,9 @@ def _first(rules: Sequence[_Prepared], facts: Facts) -> Rule | None:
 def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
     if users:
         yield lambda facts: facts.user.casefold() in users if facts.user else None
+    if kept.kinds:
+        kinds = frozenset(kept.kinds)
+        yield lambda facts: facts.kind in kinds
     if kept.serviceTypes:
         yield _service_type(frozenset(kept.serviceTypes))
     if kept.media:

@@ -32,6 +32,14 @@ class Action(StrEnum):
     MFA_REQUIRED = "mfa_required"
 
 
+class Kind(StrEnum):
+    """Who logs in: a person, a computer by its own account or certificate, or a station by its MAC address."""
+
+    USER = "user"
+    MACHINE = "machine"
+    STATION = "station"
+
+
 UNMATCHED: Final = Action.MFA_REQUIRED
 """What holds for a login that no rule matches, in a domain with an MFA provider."""
 
@@ -80,6 +88,7 @@ class Definition(BaseModel):
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     ous: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
     clients: tuple[str, ...] = ()
     products: tuple[str, ...] = ()
     media: tuple[str, ...] = ()
@@ -160,6 +169,7 @@ def _cleared(value: object) -> object:
 
 Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
 Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
+Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], BeforeValidator(_entries)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Field(ge=0, le=1_000_000)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -204,6 +214,7 @@ class RuleFields(BaseModel):
     users: Entries | None = None
     groups: Entries | None = None
     ous: Entries | None = None
+    kinds: Kinds | None = None
     clients: Entries | None = None
     products: Entries | None = None
     media: Entries | None = None
@@ -277,6 +288,7 @@ class RuleEntry(BaseModel):
     users: list[str]
     groups: list[str]
     ous: list[str]
+    kinds: list[Kind]
     clients: list[str]
     products: list[str]
     media: list[str]

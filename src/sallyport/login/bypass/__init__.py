@@ -1,0 +1,14 @@
+"""MAC authentication bypass: printers, cameras and telephones that have no supplicant, let in by their address.
+
+    model    what the interface says of it
+    match    which requests ask for it: no I/O
+    service  the lists of all domains in memory, replaced as a whole after each change
+    repo     SQL
+
+A MAC address is no secret, so this is never what happens by default: a station is let in where an admin has put it on
+the list of its domain, and only where the request is one that a NAS makes in its name (`match`). Such a login goes
+through the login rules, which give it its VLAN or block it, and is asked for no second factor: nobody is there.
+Whoever is not on the list logs in like anybody else, with a name and a password.
+
+EAP-MD5 with a MAC address as name, another way in which some switches ask, is not taken.
+"""

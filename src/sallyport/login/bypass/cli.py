@@ -1,0 +1,78 @@
+"""`sallyport bypass`: the stations that MAC authentication bypass lets in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TextIO
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row
+
+COLUMNS: Final = ("station", "name", "addedAt")
+BATCH: Final = 1000
+"""Stations in one call."""
+
+_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+
+
+@click.group()
+def bypass() -> None:
+    """MAC authentication bypass: stations that are let in by their address."""
+
+
+@bypass.command()
+@click.argument("stations", nargs=-1)
+@_domain
+@click.option("--name", default="", help="What they are, such as `printers, 2nd floor`.")
+@click.option("--file", type=click.File(encoding="utf-8"), help="Lines of `ADDRESS` or `ADDRESS,NAME`; `-` is stdin.")
+@click.pass_obj
+def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, file: TextIO | None) -> None:
+    """Let stations in, by MAC addresses written in any way. One that is there already gets the new name."""
+    wanted = {name: list(stations)} if stations else {}
+    for address, own in _lines(file):
+        wanted.setdefault(own or name, []).append(address)
+    if not wanted:
+        raise click.UsageError("no station is named")
+    added = sum(_each(line, "bypass.add", domain, wanted))
+    line.note(f"{added} station(s) are let in by their address in {domain}")
+
+
+@bypass.command()
+@click.argument("stations", nargs=-1, required=True)
+@_domain
+@click.pass_obj
+def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
+    """Take stations off the list, all or none."""
+    removed = line.call("bypass.remove", domain=domain, stations=list(stations))
+    line.note(f"{removed} station(s) removed")
+
+
+@bypass.command("list")
+@_domain
+@click.option("--search", default="", help="A part of the address or of the name.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+    """List the stations of a domain that are let in."""
+    line.print_rows(_pages(line, domain, search), COLUMNS, form)
+
+
+def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
+    """The addresses of a file, each with its name; empty lines and those of `#` are left out."""
+    for text in file or ():
+        address, _, name = text.partition(",")
+        if address.strip() and not address.startswith("#"):
+            yield address.strip(), name.strip()
+
+
+def _each(line: CommandLine, command: str, domain: str, wanted: Mapping[str, Sequence[str]]) -> Iterator[int]:
+    for name, stations in wanted.items():
+        for at in range(0, len(stations), BATCH):
+            part: list[JSON] = list(stations[at : at + BATCH])
+            yield int(str(line.call(command, domain=domain, stations=part, name=name)))
+
+
+def _pages(line: CommandLine, domain: str, search: str) -> Iterator[Row]:
+    seen = 0
+    while page := line.rows("bypass.list", domain=domain, search=search, offset=seen):
+        yield from page
+        seen += len(page)

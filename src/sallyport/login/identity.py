@@ -1,0 +1,102 @@
+"""Who logs in, and how: the domain and the principal that a request names, and the kind of its password."""
+
+from sallyport.domains.model import Domain, DomainTable
+from sallyport.inventory.clients.model import Client
+from sallyport.login.model import Login, Method, Reason
+from sallyport.login.rules.match import kind_of
+from sallyport.login.rules.model import Kind
+from sallyport.radius.attributes import (
+    CHAP_PASSWORD,
+    EAP_MESSAGE,
+    USER_NAME,
+    USER_PASSWORD,
+    VENDOR_SPECIFIC,
+)
+from sallyport.radius.mschap import (
+    MICROSOFT,
+    MS_CHAP2_CPW,
+    MS_CHAP2_RESPONSE,
+    MS_CHAP_CPW_1,
+    MS_CHAP_CPW_2,
+    MS_CHAP_RESPONSE,
+)
+from sallyport.radius.packet import Request, as_text
+
+
+def default_domain(client: Client, domains: DomainTable) -> Domain | None:
+    """The domain of a client's devices, and of names without a realm: its first, or its tenant's first."""
+    if client.domain_ids:
+        return domains.by_id.get(client.domain_ids[0])
+    own = domains.by_tenant.get(client.tenant_id)
+    return own[0] if own else None
+
+
+def split_realm(name: str) -> tuple[str, str]:
+    r"""A User-Name with a separator as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts."""
+    if "\\" in name:
+        realm, _, user = name.partition("\\")
+    else:
+        user, _, realm = name.rpartition("@")
+    return user, realm
+
+
+def who(login: Login, domains: DomainTable) -> Reason:
+    """Find a login's domain and principal. A realm chooses among the client's domains and is taken off the name."""
+    octets = login.request.first.get(USER_NAME)
+    login.home = login.domain = default_domain(login.client, domains)
+    if login.home is None:
+        return Reason.NO_DOMAIN
+    if not octets:
+        return Reason.NO_USER_NAME
+    login.user = as_text(octets)
+    if b"@" not in octets and b"\\" not in octets:
+        return Reason.NONE
+    user, realm = split_realm(login.user)
+    domain = domains.by_realm(login.client.tenant_id, realm)
+    if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
+        return Reason.UNKNOWN_REALM
+    login.domain, login.user = domain, user
+    return Reason.NONE if user else Reason.NO_USER_NAME
+
+
+def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, certified: bool) -> str:
+    """A name that came inside EAP without its realm; empty where the realm is none of the login's domain.
+
+    certified: a certificate has it. All domains trust the same authorities, so where there are several, a name without
+    a realm would be that of somebody in each.
+    """
+    name = as_text(octets)
+    if "@" not in name and "\\" not in name:
+        return "" if certified and len(domains.by_id) > 1 else name
+    user, realm = split_realm(name)
+    found = domains.by_realm(login.client.tenant_id, realm)
+    return user if found is not None and found.id == domain.id else ""
+
+
+def method_of(request: Request) -> str:
+    """How the password came."""
+    first = request.first
+    if USER_PASSWORD in first:
+        return Method.PAP
+    if CHAP_PASSWORD in first:
+        return Method.CHAP
+    if EAP_MESSAGE in first:
+        return Method.EAP
+    return _microsoft(request) if VENDOR_SPECIFIC in first else Method.NONE
+
+
+def _microsoft(request: Request) -> str:
+    values = request.vendor_values()
+    if any((MICROSOFT, kind) in values for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW)):
+        return Method.MSCHAP2
+    if any((MICROSOFT, kind) in values for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2)):
+        return Method.MSCHAP
+    return Method.NONE
+
+
+def kind(login: Login) -> Kind:
+    """Who logs in. A certificate of a host has its bare name, where the computer calls itself `host/NAME`."""
+    if login.method == Method.MAB:
+        return Kind.STATION
+    named = login.method == Method.EAP_TLS and as_text(login.request.first[USER_NAME]).casefold()
+    return Kind.MACHINE if named == f"host/{login.user.casefold()}" else kind_of(login.user)
