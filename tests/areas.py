@@ -76,6 +76,7 @@ from sallyport.store.directory import Reserve
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
+from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 
 SECRET = b"a secret of the tests"
@@ -160,6 +161,7 @@ class Areas:
         self.revocations = Revocations(store, self.dynamic, self.domains, self.rules, clock)
         self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
         self.instances = Instances(store, clock, deleted=forget_instance)
+        self.keys = Keys(store, clock, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(store, self.instances, clock, deleted=forget_policy)
         self.groups = Groups(store, self.users, self.policies, clock)
         self.accounts = Users(store, self.vault, self.users, self.policies, NoCredentials(), clock)

@@ -17,7 +17,7 @@ from sallyport.audit import api as audit_api
 from sallyport.audit.service import Audit
 from sallyport.base.clock import now_us
 from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
-from sallyport.cli.main import COMMANDS, root
+from sallyport.cli.main import root
 from sallyport.domains import api as domains_api
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.impact import Foresight
@@ -54,6 +54,8 @@ from sallyport.mfa import api as providers_api
 from sallyport.mfa.service import Providers
 from sallyport.passwords import api as policies_api
 from sallyport.passwords.service import PasswordPolicies
+from sallyport.tenancy.keys import api as keys_api
+from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
 from tests.metrics.everything import collected, exposed
 
@@ -130,16 +132,16 @@ def test_a_setting_has_its_range(name: str, low: int, high: int) -> None:
             Settings.model_validate({name: outside})
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    """Every command with the words that call it: `client import`."""
-    context = click.Context(root)
-    for name in COMMANDS:
-        command = root.get_command(context, name)
+def commands(group: click.Group = root, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with the words that call it: `client import`, `agent key create`."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
+            yield from commands(command, f"{before}{name} ")
         else:
-            yield name, command
+            yield f"{before}{name}", command
 
 
 COMMAND_BY_WORDS = dict(commands())
@@ -158,10 +160,11 @@ def test_every_command_has_a_line(words: str) -> None:
 
 def test_every_command_of_the_readme_exists() -> None:
     """What the README calls as `sallyport ...`, in text or in an example, is a command."""
-    called = re.findall(r"(?:`|bin/)sallyport ([a-z]+)(?: ([a-z-]+))?", README)
+    called = re.findall(r"(?:`|bin/)sallyport ([a-z]+)(?: ([a-z-]+))?(?: ([a-z-]+))?", README)
     assert called
-    for first, second in called:
-        assert first in COMMAND_BY_WORDS or f"{first} {second}" in COMMAND_BY_WORDS, f"{first} {second}"
+    for words in called:
+        beginnings = {" ".join(words[:count]) for count in (1, 2, 3)}
+        assert beginnings & COMMAND_BY_WORDS.keys(), words
 
 
 @pytest.mark.parametrize("words", COMMAND_BY_WORDS)
@@ -234,6 +237,7 @@ def operations() -> Iterator[str]:
         logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
         lockouts_api.operations(cast(Lockouts, NOTHING), gate),
         audit_api.operations(cast(Audit, NOTHING), gate),
+        keys_api.operations(cast(Keys, NOTHING), gate),
     ):
         for operation in slice_operations.all:
             yield from operation.paths

@@ -102,6 +102,10 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_key
 from sallyport.tenancy import commands as token_commands
+from sallyport.tenancy.authentication import Authentication
+from sallyport.tenancy.keys import commands as key_commands
+from sallyport.tenancy.keys.repo import forget_instance as forget_keys
+from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 
 FIRST_DOMAIN = "default"
@@ -153,6 +157,7 @@ class App:
         self._wire_logins(vault)
         self.commands = Commands(self._commands())
         self.configuration.on_foreign_change(self.tenancy.forget)
+        self.configuration.on_foreign_change(self.keys.forget)
         self.configuration.on_foreign_change(self.users.forget)
         self.configuration.on_replaced(self.devices.sightings.forget_all)
         self.configuration.on_replaced(self.second.forget)
@@ -167,7 +172,8 @@ class App:
             deleted=credentials.user_deleted,
             revocations=self.revocations,
         )
-        self.instances = Instances(self.store, deleted=forget_instance)
+        self.instances = Instances(self.store, deleted=_instance_deleted)
+        self.keys = Keys(self.store, now_us, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
         self.groups = Groups(self.store, self.users, self.policies)
         self.accounts = Users(self.store, vault, self.users, self.policies, credentials)
@@ -239,6 +245,15 @@ class App:
         )
         return [
             token_commands.commands(self.tenancy, now_us),
+            key_commands.commands(
+                self.keys,
+                self.tenancy,
+                now_us,
+                tenant_domain=lambda tenant_id, name: self.domains.named(tenant_id, name).id,
+                find_domain=lambda name: self.domains.anywhere(name).id,
+                find_instance=self.instances.find,
+                base_url=lambda: self.settings.link_base(self.http_address),
+            ),
             audit_commands.commands(self.audit, self.tenancy, lambda name: self.domains.anywhere(name).id),
             domain_commands.commands(self.domains, self.enforcement, self.tenancy),
             preview_commands.commands(self.preview, lambda name: self.domains.anywhere(name).id),
@@ -315,6 +330,11 @@ class App:
         name = self.domains.table.by_id[domain_id].name
         return Host(domain_id=domain_id, domain=name, http=self._http, seeds=self.seeds, clock=now_us)
 
+    @property
+    def authentication(self) -> Authentication:
+        """Whom tokens and keys speak for."""
+        return Authentication(self.tenancy, self.keys)
+
     def enrolment_link(self, secret: str) -> str:
         """The whole address of an enrolment's link."""
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
@@ -340,6 +360,11 @@ class App:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
         await self.reverts.take_back()
         await self.lockouts.load()
+
+
+def _instance_deleted(tx: Tx, instance_id: int) -> None:
+    forget_instance(tx, instance_id)
+    forget_keys(tx, instance_id)
 
 
 def _write_private(path: Path, text: str) -> None:

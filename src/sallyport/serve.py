@@ -43,6 +43,7 @@ from sallyport.login.rules import api as rules_api
 from sallyport.metrics import render
 from sallyport.mfa import api as providers_api
 from sallyport.passwords import api as policies_api
+from sallyport.tenancy.keys import api as keys_api
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.scope import Gate
 from sallyport.web.server import Listener, Tls, serve_http
@@ -268,7 +269,7 @@ async def _serve_http(
     app: App, stop: trio.Event, *, task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED
 ) -> None:
     settings = app.settings
-    gate = Gate(app.tenancy, app.domains)
+    gate = Gate(app.authentication, app.domains)
     observe = app.http_metrics.observe
 
     def metrics() -> bytes:
@@ -293,6 +294,7 @@ async def _serve_http(
             logins_api.operations(app.events, app.domains, gate),
             lockouts_api.operations(app.lockouts, gate),
             audit_api.operations(app.audit, gate),
+            keys_api.operations(app.keys, gate),
             instances_api.operations(app.instances, gate),
             groups_api.operations(app.groups, gate),
             users_api.operations(app.accounts, gate),

@@ -6,6 +6,8 @@ A new operation needs its line here, and a test of its own in this folder; `test
 from dataclasses import dataclass, field
 from typing import Any
 
+NOBODY = frozenset[str]()
+"""For agents, by their keys."""
 ADMIN = frozenset({"admin"})
 OPERATOR = ADMIN | {"operator"}
 READER = OPERATOR | {"auditor"}
@@ -13,13 +15,15 @@ READER = OPERATOR | {"auditor"}
 
 @dataclass(frozen=True)
 class Operation:
-    """path, the roles that may call it, the body beside orgId and tenantId. in_domain: it takes a domainId."""
+    """path, the roles that may call it, the body beside orgId and tenantId. in_domain: it takes a domainId. by_key: an
+    agent may call it too, by its API key."""
 
     path: str
     roles: frozenset[str]
     body: dict[str, Any] = field(default_factory=dict)
     in_domain: bool = True
     method: str = "POST"
+    by_key: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -64,6 +68,11 @@ OPERATIONS = (
     Operation("/ad/GetFirstFactor", READER),
     Operation("/ad/SetFirstFactor", ADMIN, {"firstFactor": "local"}),
     Operation("/ad/CheckFirstFactor", ADMIN, {"userName": "ann", "password": "hello"}),
+    Operation("/api/v1/agent/createKey", ADMIN),
+    Operation("/api/v1/agent/listKeys", READER),
+    Operation("/api/v1/agent/revokeKey", ADMIN, {"keyId": 1}),
+    Operation("/api/v1/agent/exchangeKey", NOBODY, {"keyHash": "0" * 64}, in_domain=False, by_key=True),
+    Operation("/api/v1/agent/renewKey", NOBODY, {"keyHash": "0" * 64}, in_domain=False, by_key=True),
     Operation("/api/v1/instances/list", READER),
     Operation("/api/v1/instances/addInstance", OPERATOR, {"instanceName": "i"}),
     Operation("/api/v1/instances/updateAuthType", OPERATOR, {"instanceId": 1, "authType": "SSH"}, method="PUT"),

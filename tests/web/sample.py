@@ -20,6 +20,7 @@ LIST = "/network_device/List"
 RENAME = "/api/v1/sample/rename"
 REMOVE = "/api/v1/sample/remove"
 FAIL = "/api/v1/sample/fail"
+KEYED = "/api/v1/sample/keyed"
 BIG = "/api/v1/sample/big"
 SCOPE = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN}
 
@@ -30,7 +31,7 @@ class SampleTokens:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def authenticate(self, token: str) -> Caller:
+    async def authenticate(self, token: str, source: str = "") -> Caller:
         self.asked += 1
         prefix, _, role = token.partition("_")
         if prefix != "sp" or role not in set(Role):
@@ -81,6 +82,15 @@ class Renamed(BaseModel):
     Message: str
 
 
+class Keyed(Body):
+    """A body that may carry a key."""
+
+    key: str | None = None
+
+    def claimed_key(self) -> str | None:
+        return self.key
+
+
 class Fail(Body):
     """What to fail with."""
 
@@ -108,6 +118,12 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
         page = body.page()
         worked.append(f"{caller.name} {page.offset} {page.size}")
         return Things(network_devices=[body.search], totalCount=1)
+
+    @operations.post(KEYED, roles=OPERATORS | {Role.ENROLMENT})
+    async def keyed(body: Keyed, caller: Caller) -> str:
+        """Do something by a key in the body."""
+        worked.append(caller.name)
+        return caller.name
 
     @operations.post(RENAME, "/api/v1/sample/Rename2", roles=OPERATORS)
     @operations.put(RENAME, roles=OPERATORS)

@@ -3,10 +3,11 @@
 import httpx
 import pytest
 
-from sallyport.web.operation import BODY_LIMIT, Operations
+from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, Operations
 from sallyport.web.scope import READERS, Body, Caller, Gate, Id
 from tests.web.sample import (
     FOREIGN_DOMAIN,
+    KEYED,
     LIST,
     OTHER_DOMAIN,
     REMOVE,
@@ -66,6 +67,33 @@ async def test_the_token_is_checked_before_the_body_is_read() -> None:
     """A request without a valid token is answered without a look at its endless body."""
     asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_nobody"}, b"x" * 65536)
     assert (asked.status, asked.pulled) == (401, 0)
+
+
+@pytest.mark.parametrize(
+    ("token", "content", "status", "told"),
+    [
+        ("", '{"key": "sp_enrolment"}', 200, "enrolment"),
+        ("sp_admin", '{"key": "sp_enrolment"}', 200, "enrolment"),
+        ("sp_admin", '{"key": null}', 200, "admin"),
+        ("sp_nobody", '{"key": "sp_enrolment"}', 401, "invalid token"),
+        ("sp_admin", '{"key": "sp_nobody"}', 401, "invalid token"),
+        ("sp_admin", '{"key": "sp_auditor"}', 403, "role not allowed"),
+        ("", '{"key": "sp_nobody"}', 401, "invalid token"),
+        ("", '{"key": ""}', 401, "missing token"),
+        ("", "{", 401, "missing token"),
+        ("", '{"key": ["sp_enrolment"]}', 401, "missing token"),
+        ("", '{"key": "sp_enrolment"}' + " " * KEYED_LIMIT, 401, "missing token"),
+        ("sp_admin", '{"key": "sp_enrolment"}' + " " * KEYED_LIMIT, 200, "enrolment"),
+    ],
+)
+async def test_a_key_in_the_body(token: str, content: str, status: int, told: str) -> None:
+    """It authorizes the request without a token, and in a token's place; without either nothing of the body is told."""
+    sample = make_sample()
+    async with client_of(sample.app, "") as client:
+        headers = JSON | ({"x-authorization": token} if token else {})
+        answer = await client.post(KEYED, content=content, headers=headers)
+    assert (answer.status_code, answer.json() if status == 200 else answer.json()["message"]) == (status, told)
+    assert sample.worked == ([told] if status == 200 else [])
 
 
 async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:

@@ -16,7 +16,7 @@ and has the words for a person around them in `cli.py`: click commands whose con
         line.call("token.revoke", token=token)
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
@@ -157,3 +157,11 @@ class CommandLine(Protocol):
 
     def note(self, text: str) -> None:
         """A line on standard error."""
+
+
+def pages(line: CommandLine, command: str, **arguments: JSON) -> Iterator[Row]:
+    """All entries of a list that a command gives page by page."""
+    after = 0
+    while page := line.rows(command, after=after, **arguments):
+        yield from page
+        after += len(page)

@@ -1,10 +1,11 @@
-"""Random names: access tokens, generated secrets, request ids."""
+"""Random names: access tokens, API keys, generated secrets, request ids."""
 
 import hashlib
 import secrets
 import string
 
 TOKEN_PREFIX = "sp_"  # noqa: S105  lets a scanner of leaked text recognize one
+KEY_PREFIX = "spk_"
 
 _ALPHABET = string.ascii_letters + string.digits
 
@@ -14,8 +15,13 @@ def new_token() -> str:
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
+def new_key() -> str:
+    """An API key: `spk_` and 32 random octets in base64url."""
+    return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
 def token_hash(token: str) -> str:
-    """What the store keeps of a token: its SHA-256 in hex. The token has 256 random bits, so no salt is needed."""
+    """What the store keeps of a token or a key: its SHA-256 in hex. It has 256 random bits, so no salt is needed."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

@@ -4,18 +4,19 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from sallyport.base.errors import SallyportError
 from sallyport.cli.connection import Connection
+from sallyport.cli.lazy import LazyGroup
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 
 # name: (module:object, its line in the help); imported when used, which the help is not worth.
 COMMANDS = {
+    "agent": ("sallyport.cli.agent:agent", "Agents: beside a directory or on a machine that is not reached."),
     "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
     "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
@@ -39,23 +40,7 @@ COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
-
-
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, listed=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="sallyport.toml to use.")
 @click.version_option(package_name="sallyport", prog_name="sallyport")
 @click.pass_context

@@ -119,14 +119,6 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
     return steps
 
 
-def pages(line: CommandLine, command: str, **arguments: JSON) -> Iterator[Row]:
-    """All entries of a list that a command gives page by page."""
-    after = 0
-    while page := line.rows(command, after=after, **arguments):
-        yield from page
-        after += len(page)
-
-
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 json_form = click.option("--json", "form", flag_value="json", help="As JSON.")

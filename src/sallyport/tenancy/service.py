@@ -1,6 +1,5 @@
 """Tenants and access tokens: made, listed, revoked, and looked up for each request."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from sallyport.base.clock import SECOND, Clock, iso
@@ -9,11 +8,10 @@ from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.tenancy import repo
+from sallyport.tenancy.known import CACHED, LONGEST, Known
 from sallyport.tenancy.model import Tenant, TokenRecord
 from sallyport.web.scope import Caller, Role
 
-CACHED_TOKENS = 4096
-LONGEST_TOKEN = 128
 LONGEST_NAME = 64
 _HIGHEST = 2**63 - 1
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999: a later one could not be written
@@ -22,12 +20,10 @@ _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999: a later one c
 class Tenancy:
     """The tenants and tokens of the installation. Satisfies web.scope.Authenticator."""
 
-    def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED_TOKENS) -> None:
+    def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED) -> None:
         self._store = store
         self._clock = clock
-        self._cached = cached
-        self._known: OrderedDict[str, TokenRecord] = OrderedDict()
-        self._generation = 0
+        self._known = Known(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
         """The internal id of a tenant, which is made if it is new. Invalid; StoreError."""
@@ -82,12 +78,11 @@ class Tenancy:
         self.forget()
         return revoked
 
-    async def authenticate(self, token: str) -> Caller:
-        """Whom a token speaks for. Unauthenticated: unknown, expired or revoked; StoreError."""
-        if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST_TOKEN:
+    async def authenticate(self, token: str, source: str = "") -> Caller:
+        """Whom a token speaks for, wherever it comes from. Unauthenticated: unknown, expired or revoked; StoreError."""
+        if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated("invalid token")
-        hashed = token_hash(token)
-        record = self._known.get(hashed) or await self._look_up(hashed)
+        record = await self._known.find(token_hash(token))
         if record is None or record.status(self._clock()) != "active":
             raise Unauthenticated("invalid token")
         return Caller(
@@ -99,21 +94,9 @@ class Tenancy:
             name=record.name,
         )
 
-    async def _look_up(self, hashed: str) -> TokenRecord | None:
-        before = self._generation
-        record = await self._store.read(lambda tx: repo.token_by_hash(tx, hashed))
-        # A revocation that was committed during the read must not be overtaken by what the read saw. Unknown tokens
-        # are not remembered: whoever guesses would fill the cache.
-        if record is not None and before == self._generation:
-            self._known[hashed] = record
-            if len(self._known) > self._cached:
-                self._known.popitem(last=False)
-        return record
-
     def forget(self) -> None:
         """Drop all that is remembered: after a revocation, a restore, or another process's change."""
-        self._generation += 1
-        self._known.clear()
+        self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
         """Make organization 1, tenant 1 and an admin token where no token was ever made; whether it made one.

@@ -9,7 +9,8 @@
 
 The types of body and answer come from the annotations, the description of the API from them and the docstring. Before
 the work runs, in this order: token (401), content type and size (415, 413), JSON and model (400), scope, domain, role
-(403). The body is not read before the token is known. An array body, `list[Model]`, also takes a single object.
+(403). The body is not read before the token is known, but for the models that carry an API key (`claimed_key`): they
+are read up to 16 KiB without one. An array body, `list[Model]`, also takes a single object.
 """
 
 import inspect
@@ -22,12 +23,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
+from sallyport.base.errors import Refused, Unauthenticated
 from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
 from sallyport.web import problem
 from sallyport.web.scope import Body, Caller, Gate, Role
 
 BODY_LIMIT = 1 << 20
+KEYED_LIMIT = 16 << 10
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
 
@@ -106,6 +109,7 @@ class _Shape(Generic[BodyT]):
         self._is_list = get_origin(kind) is list
         self._model = _claiming(get_args(kind)[0] if self._is_list else kind)
         self._adapter: TypeAdapter[BodyT] = TypeAdapter(kind)
+        self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
         """The body, and the models in it whose claims are to be checked. Invalid."""
@@ -139,9 +143,7 @@ class _Checked(Generic[BodyT, AnswerT]):
     async def handle(self, request: Request) -> Response:
         """Answer one request; errors become bodies here."""
         try:
-            caller = await self._gate.caller(_token(request))
-            octets = await request_body.read(request, kind="application/json", limit=BODY_LIMIT)
-            body, claims = self._shape.parse(octets)
+            caller, body, claims = await self._read(request)
             self._gate.admit(caller, claims, self._roles)
             with acting_as(caller.actor):
                 answer = await self._work(body, caller)
@@ -149,6 +151,25 @@ class _Checked(Generic[BodyT, AnswerT]):
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except Exception as error:
             return problem.response(error, request.scope["path"])
+
+    async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
+        """Whom the header's token, or the key in the body, speaks for; and the body. Refused."""
+        token, source = _token(request), request.client.host if request.client else ""
+        if not self._shape.carries_key:
+            caller = await self._gate.caller(token, source)
+            return caller, *await self._parse(request, BODY_LIMIT)
+        known = await self._gate.caller(token, source) if token else None
+        try:
+            body, claims = await self._parse(request, BODY_LIMIT if known else KEYED_LIMIT)
+        except Refused:
+            if known is None:
+                raise Unauthenticated("missing token") from None
+            raise
+        key = next((key for each in claims if (key := each.claimed_key())), None)
+        return known if known and not key else await self._gate.caller(key, source), body, claims
+
+    async def _parse(self, request: Request, limit: int) -> tuple[BodyT, Sequence[Body]]:
+        return self._shape.parse(await request_body.read(request, kind="application/json", limit=limit))
 
 
 def _token(request: Request) -> str | None:

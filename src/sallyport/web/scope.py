@@ -24,6 +24,8 @@ class Role(StrEnum):
     OPERATOR = "operator"
     AUDITOR = "auditor"
     AGENT = "agent"
+    DIRECTORY = "directory"
+    ENROLMENT = "enrolment"
     WALLET = "wallet"
 
 
@@ -34,9 +36,14 @@ OPERATORS = frozenset({Role.ADMIN, Role.OPERATOR})
 READERS = frozenset({Role.ADMIN, Role.OPERATOR, Role.AUDITOR})
 """May look at everything but secrets."""
 AGENTS = frozenset({Role.AGENT})
-"""The endpoint and directory agents."""
+"""An endpoint agent, for its instance."""
+DIRECTORY_AGENTS = frozenset({Role.DIRECTORY})
+"""A directory agent, for its domain."""
+ENROLMENTS = frozenset({Role.ENROLMENT})
+"""Whoever has an enrolment key, which gives an agent a key of its own and nothing else."""
 WALLETS = frozenset({Role.WALLET})
 """The holder of one wallet."""
+_KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +58,21 @@ class Caller:
     name: str
     domain_id: int | None = None
     """The only domain that an agent works for; None for everyone else."""
+    instance_id: int | None = None
+    """The only instance that an endpoint agent works for; None for everyone else."""
 
     @property
     def actor(self) -> Actor:
         """Who this is to the audit trail."""
-        return Actor("agent" if self.role is Role.AGENT else "token", self.name, self.token_id)
+        return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id)
 
 
 class Authenticator(Protocol):
     """Knows the tokens."""
 
-    async def authenticate(self, token: str) -> Caller:
-        """Whom the token speaks for. Unauthenticated `invalid token`; StoreError."""
+    async def authenticate(self, token: str, source: str = "") -> Caller:
+        """Whom the token speaks for. source: the address that sent it. Unauthenticated `invalid token`; TooMany: the
+        source guesses; StoreError."""
 
 
 class DomainOwners(Protocol):
@@ -137,6 +147,10 @@ class Body(BaseModel):
         """Every domainId that the body carries; each must belong to the token's tenant."""
         return ()
 
+    def claimed_key(self) -> str | None:
+        """The API key that the body carries: it authorizes the request, with a token beside it and without."""
+        return None
+
 
 class ScopedIfGiven(Body):
     """A body that needs no orgId and tenantId; those that it has must be the token's."""
@@ -185,11 +199,12 @@ class Gate:
         self._tokens = tokens
         self._domains = domains
 
-    async def caller(self, token: str | None) -> Caller:
-        """Whom the token speaks for. Unauthenticated: `missing token`, `invalid token`."""
+    async def caller(self, token: str | None, source: str = "") -> Caller:
+        """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid
+        token`; TooMany."""
         if not token:
             raise Unauthenticated("missing token")
-        return await self._tokens.authenticate(token)
+        return await self._tokens.authenticate(token, source)
 
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
         """Scope, then domain, then role. Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`."""

@@ -2,7 +2,7 @@
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form
+from sallyport.base.command import JSON, CommandLine, Form, pages
 from sallyport.endpoints import files
 
 COLUMNS = ("id", "name", "status", "users", "auth_flow")
@@ -33,7 +33,7 @@ def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str)
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the groups of a domain; as JSON with their credential policies."""
-    line.print_rows(files.pages(line, "group.list", domain=domain, search=search), COLUMNS, form)
+    line.print_rows(pages(line, "group.list", domain=domain, search=search), COLUMNS, form)
 
 
 @group.command()

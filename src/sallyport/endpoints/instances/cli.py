@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form
+from sallyport.base.command import CommandLine, Form, pages
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.model import FILE_COLUMNS
 
@@ -69,7 +69,7 @@ def add(
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the instances of a domain."""
-    line.print_rows(files.pages(line, "instance.list", domain=domain, search=search), COLUMNS, form)
+    line.print_rows(pages(line, "instance.list", domain=domain, search=search), COLUMNS, form)
 
 
 @instance.command()
@@ -103,6 +103,6 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the instances of a domain as CSV, or as JSON."""
-    found = files.pages(line, "instance.list", domain=domain)
+    found = pages(line, "instance.list", domain=domain)
     rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
     line.print_rows(rows, FILE_COLUMNS, form or "csv")

@@ -137,6 +137,14 @@ class Instances:
 
         await self._store.write(work)
 
+    async def find(self, domain_id: int, name: str) -> int:
+        """The id of the domain's instance of that name. NotFound."""
+        return _found(await self._store.read(lambda tx: repo.named(tx, domain_id, name))).id
+
+    def in_domain(self, tx: Tx, domain_id: int, instance_id: int) -> bool:
+        """Whether a domain has this instance."""
+        return repo.get(tx, domain_id, instance_id) is not None
+
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
         """Whether a tenant has this instance."""
         sql = (

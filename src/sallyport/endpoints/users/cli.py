@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form, Row, pages
 from sallyport.endpoints import files
 from sallyport.endpoints.users.model import EXPORTED, FILE_COLUMNS
 
@@ -42,7 +42,7 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the users of a domain."""
-    line.print_rows(files.pages(line, "user.list", domain=domain), COLUMNS, form)
+    line.print_rows(pages(line, "user.list", domain=domain), COLUMNS, form)
 
 
 @user.command()
@@ -78,7 +78,7 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the users of a domain as CSV, or as JSON: never a password, and never a seed."""
-    found = files.pages(line, "user.list", domain=domain)
+    found = pages(line, "user.list", domain=domain)
     rows = ({column: row[name] for column, name in EXPORTED.items()} for row in found)
     line.print_rows(rows, tuple(EXPORTED), form or "csv")
 

@@ -1,0 +1,206 @@
+"""The configuration file of an agent: read, checked, and rewritten where its keys change.
+
+    service = "https://sallyport.example.org"
+    enrolment_key = "spk_..."
+
+    [directory]
+    servers = ["ldaps://dc1.example.org"]
+
+It holds secrets, so it is taken only from its owner alone: a regular file of the agent's user or root, mode 0600 or
+less. An unknown key is an error, and no message repeats a value. The agent rewrites single lines and leaves the rest,
+comments too, as it is.
+"""
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sallyport.agent import disk
+from sallyport.base.errors import ConfigError
+from sallyport.base.secret import Secret
+
+MAX_OCTETS: Final = 65_536
+STATE_DIR: Final = "/var/lib/sallyport-agent"
+_TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+class Table:
+    """One table of a file, from which each key is taken once; `end` finds those that nobody takes."""
+
+    def __init__(self, values: Mapping[str, object], where: str) -> None:
+        self._values = dict(values)
+        self._where = where
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text; without a default it must be there, and not empty. ConfigError."""
+        value = self._values.pop(name, default)
+        if value is None or (default is None and value == ""):
+            raise self.wrong(name, "is missing")
+        if not isinstance(value, str) or not value.isprintable():
+            raise self.wrong(name, "must be text")
+        return value
+
+    def long_text(self, name: str, default: str = "") -> str:
+        """A text of several lines. ConfigError."""
+        value = self._values.pop(name, default)
+        if not isinstance(value, str):
+            raise self.wrong(name, "must be text")
+        return value
+
+    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """An array of texts. ConfigError."""
+        value = self._values.pop(name, list(default))
+        if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
+            raise self.wrong(name, "must be an array of texts")
+        return tuple(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """true or false. ConfigError."""
+        value = self._values.pop(name, default)
+        if not isinstance(value, bool):
+            raise self.wrong(name, "must be true or false")
+        return value
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        """A whole number within bounds. ConfigError."""
+        value = self._values.pop(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.wrong(name, f"must be a whole number from {low} to {high}")
+        return value
+
+    def choice(self, name: str, default: str, *others: str) -> str:
+        """One of some words. ConfigError."""
+        value = self._values.pop(name, default)
+        if value not in (default, *others):
+            raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
+        return str(value)
+
+    def table(self, name: str) -> "Table":
+        """A table in this one; empty where there is none. ConfigError."""
+        value = self._values.pop(name, {})
+        if not isinstance(value, dict):
+            raise self.wrong(name, "must be a table")
+        return Table(value, f"{self._where} [{name}]")
+
+    def wrong(self, name: str, what: str) -> ConfigError:
+        """The error for a key of this table, without its value."""
+        return ConfigError(f"{self._where}: {name} {what}")
+
+    def end(self) -> None:
+        """ConfigError: there is a key that nobody has taken."""
+        if self._values:
+            raise ConfigError(f"{self._where}: unknown key {', '.join(sorted(map(repr, self._values)))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The keys in the file. renew_at: ISO 8601, when the key's successor is to be made; empty where nobody knows."""
+
+    enrolment_key: Secret | None = None
+    key: Secret | None = None
+    next_key: Secret | None = None
+    renew_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """What both agents have in their file. own: the table of the agent itself, to be taken and ended by it."""
+
+    path: Path
+    service: str
+    ca_certificate: Path | None
+    state_dir: Path
+    credentials: Credentials
+    own: Table
+
+
+def read(path: Path, agent: str) -> AgentFile:
+    """The file of an agent. agent: its table's name. ConfigError: no such file, anybody may read it, or it is wrong."""
+    table = Table(_parsed(_text(path), path), str(path))
+    ca_certificate = table.text("ca_certificate", "")
+    file = AgentFile(
+        path,
+        service=table.text("service"),
+        ca_certificate=Path(ca_certificate) if ca_certificate else None,
+        state_dir=Path(table.text("state_dir", STATE_DIR)),
+        credentials=Credentials(
+            _secret(table.text("enrolment_key", "")),
+            _secret(table.text("key", "")),
+            _secret(table.text("next_key", "")),
+            table.text("renew_at", ""),
+        ),
+        own=table.table(agent),
+    )
+    table.end()
+    return file
+
+
+def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
+    """Set single-line texts at the top of the file, or take them away (None); the file changes as a whole.
+
+    ConfigError: the file cannot be written, or would not say what it should.
+    """
+    before = _text(path)
+    text = before
+    for name, value in changes.items():
+        text = _with(text, name, value)
+    wanted = {**_parsed(before, path), **{name: value for name, value in changes.items() if value is not None}}
+    for name, value in changes.items():
+        if value is None:
+            wanted.pop(name, None)
+    if _parsed(text, path) != wanted:
+        raise ConfigError(f"{path}: {', '.join(changes)} must each stand in a line of their own, above the tables")
+    disk.write(path, text.encode(), like=path)
+
+
+def _with(text: str, name: str, value: str | None) -> str:
+    """The text of a file with a key's line set, made, or taken away. value: printable, without quotes."""
+    table = _TABLE.search(text)
+    top, rest = (text, "") if table is None else (text[: table.start()], text[table.start() :])
+    line = "" if value is None else f'{name} = "{value}"\n'
+    pattern = re.compile(rf"^[ \t]*{re.escape(name)}[ \t]*=.*(?:\n|\Z)", re.MULTILINE)
+    if pattern.search(top):
+        return pattern.sub(line, top, count=1) + rest
+    blank = "\n" if rest and top.endswith("\n\n") else ""
+    top = top.rstrip("\n") + "\n" if top.strip() else ""
+    return top + line + blank + rest
+
+
+def _secret(text: str) -> Secret | None:
+    return Secret(text.encode()) if text else None
+
+
+def _parsed(text: str, path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # Its message may hold a character of the value, never more.
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    """The file's text, if nobody else may read it. ConfigError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigError(f"{path}: not a file")
+        if found.st_uid not in (os.geteuid(), 0):
+            raise ConfigError(f"{path}: belongs to another user")
+        if found.st_mode & 0o077:
+            raise ConfigError(f"{path}: others may read or write it: chmod 600")
+        try:
+            octets = file.read(MAX_OCTETS + 1)
+            if len(octets) > MAX_OCTETS:
+                raise ConfigError(f"{path}: over {MAX_OCTETS} octets")
+            return octets.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: it cannot be read as UTF-8 text") from error

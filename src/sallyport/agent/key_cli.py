@@ -1,0 +1,78 @@
+"""`sallyport agent key`: enrolment keys, and the files that agents start with."""
+
+import click
+
+from sallyport.agent.templates import agent_file
+from sallyport.base.command import CommandLine, Form, pages
+
+COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "used", "expiresAt", "lastSeen")
+NUMBER = click.IntRange(min=1)
+
+
+@click.group()
+def key() -> None:
+    """API keys of agents."""
+
+
+@key.command()
+@click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
+@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@click.option("--domain", required=True, metavar="NAME|ID", help="For agents of this domain.")
+@click.option("--instance", help="For the agent of this instance alone, also where it has one already.")
+@click.option("--kind", type=click.Choice(["endpoint", "directory"]), default="endpoint", show_default=True)
+@click.option("--name", default="", help="Names it in lists and in the audit trail.")
+@click.option("--uses", type=NUMBER, help="How many machines may use it; any number unless given.")
+@click.option("--expires", help="A span such as 7d, 12h, or an ISO 8601 time; 30d unless given.")
+@click.option("--service", "url", metavar="URL", help="Where agents reach the service; public_url unless given.")
+@click.option("--key-only", is_flag=True, help="Print the key alone.")
+@click.pass_obj
+def create(
+    line: CommandLine,
+    *,
+    org: int,
+    tenant: int,
+    domain: str,
+    instance: str | None,
+    kind: str,
+    name: str,
+    uses: int | None,
+    expires: str | None,
+    url: str | None,
+    key_only: bool,
+) -> None:
+    """Make an enrolment key and print the agent's configuration file with it; it is shown only here."""
+    made = line.row(
+        "key.create",
+        org=org,
+        tenant=tenant,
+        domain=domain,
+        instance=instance,
+        agent=kind,
+        name=name,
+        uses=uses,
+        expires=expires,
+    )
+    if key_only:
+        line.print(str(made["key"]))
+        return
+    line.print(agent_file(kind, service=url or str(made["service"]), key=str(made["key"])).removesuffix("\n"))
+    line.note(f"the key can be used until {made['expires']}; the file is for the agent's user alone: chmod 600")
+
+
+@key.command("list")
+@click.option("--domain", required=True, metavar="NAME|ID", help="Of this domain.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """List keys: enrolment keys, and those that agents have; the keys themselves are not kept."""
+    line.print_rows(pages(line, "key.list", domain=domain), COLUMNS, form)
+
+
+@key.command()
+@click.argument("key", type=NUMBER, metavar="ID")
+@click.option("--domain", required=True, metavar="NAME|ID", help="Of this domain.")
+@click.pass_obj
+def revoke(line: CommandLine, *, key: int, domain: str) -> None:
+    """Revoke a key; it is refused from now on. Keys that agents got by an enrolment key go on."""
+    revoked = line.row("key.revoke", domain=domain, key=key)
+    line.note(f"API key {revoked['id']} {revoked['name']} is revoked")

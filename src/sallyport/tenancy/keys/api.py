@@ -1,0 +1,98 @@
+"""The HTTP operations of API keys: /api/v1/agent/createKey, listKeys and revokeKey for admins; exchangeKey and renewKey
+for agents."""
+
+from sallyport.base.clock import Clock, iso, now_us
+from sallyport.store.search import Stretch
+from sallyport.tenancy.keys.model import (
+    CreateKey,
+    ExchangeKey,
+    KeyEntry,
+    KeyKept,
+    KeyList,
+    KeyMade,
+    KeyRecord,
+    ListKeys,
+    NewKey,
+    RenewKey,
+    RevokeKey,
+)
+from sallyport.tenancy.keys.service import Keys, renew_at
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate
+
+
+def operations(service: Keys, gate: Gate, clock: Clock = now_us) -> Operations:
+    """The operations of this slice."""
+    keys = Operations("API keys", gate)
+    _declare_for_admins(keys, service, clock)
+    _declare_for_agents(keys, service, clock)
+    return keys
+
+
+def _declare_for_admins(keys: Operations, service: Keys, clock: Clock) -> None:
+    @keys.post("/api/v1/agent/createKey", roles=ADMINS)
+    async def create_key(body: CreateKey, caller: Caller) -> KeyMade:
+        """An enrolment key for agents of a domain, or for the agent of one instance; it is shown once.
+
+        `agent`: endpoint or directory. `uses`: how many machines may use it, any number unless given. It ends at
+        `expiresAt`, after 30 days unless given.
+        """
+        new = NewKey(body.domainId, body.agent, body.instanceId, body.name or "", body.uses, body.expiresAt)
+        record, key = await service.create(new)
+        return KeyMade(message="API key created", keyId=record.id, apiKey=key, expiresAt=iso(record.expires_at))
+
+    @keys.post("/api/v1/agent/listKeys", roles=READERS)
+    async def list_keys(body: ListKeys, caller: Caller) -> KeyList:
+        """The keys of a domain, enrolment keys and those that agents have, ordered by id; never a key itself."""
+        page = body.page()
+        found, total = await service.page(Stretch(body.domainId, page.offset, page.size))
+        now = clock()
+        return KeyList(totalCount=total, keys=[entry(each, now) for each in found])
+
+    @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
+    async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
+        """Refuse a key from now on. What agents got by an enrolment key goes on: each key is revoked by itself."""
+        await service.revoke(body.domainId, body.keyId)
+        return Done(message="API key revoked")
+
+
+def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
+    @keys.post("/api/v1/agent/exchangeKey", roles=ENROLMENTS)
+    async def exchange_key(body: ExchangeKey, caller: Caller) -> KeyKept:
+        """With an enrolment key as token: make the key whose SHA-256 is sent the agent's own. Again is no harm."""
+        return _kept(await service.exchange(caller, body.keyHash, body.instanceId), clock())
+
+    @keys.post("/api/v1/agent/renewKey", roles=AGENTS | DIRECTORY_AGENTS)
+    async def renew_key(body: RenewKey, caller: Caller) -> KeyKept:
+        """With the agent's own key as token: the SHA-256 of its next, which takes its place when it is first used."""
+        return _kept(await service.renew(caller, body.keyHash), clock())
+
+
+def entry(key: KeyRecord, now: int) -> KeyEntry:
+    """A key as lists show it."""
+    return KeyEntry(
+        keyId=key.id,
+        name=key.name,
+        kind=key.kind,
+        agent=key.agent,
+        domainId=key.domain_id,
+        instanceId=key.instance_id,
+        status=key.status(now),
+        uses=key.uses,
+        used=key.used,
+        createdAt=iso(key.created_at),
+        expiresAt=iso(key.expires_at),
+        lastSeen=None if key.seen_at is None else iso(key.seen_at),
+    )
+
+
+def _kept(key: KeyRecord, now: int) -> KeyKept:
+    return KeyKept(
+        message="API key kept",
+        keyId=key.id,
+        domainId=key.domain_id,
+        instanceId=key.instance_id,
+        expiresAt=iso(key.expires_at),
+        renewAt=iso(renew_at(key)),
+        now=iso(now),
+    )

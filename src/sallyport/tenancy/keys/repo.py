@@ -1,0 +1,121 @@
+"""The SQL of API keys: functions of a transaction."""
+
+from collections.abc import Sequence
+
+from sallyport.store import counters
+from sallyport.store.model import Tx
+from sallyport.store.search import Stretch
+from sallyport.store.search import page as page_of
+from sallyport.tenancy.keys.model import KeyRecord, Kind, NewKey
+
+COUNTER = "api_keys"
+_SELECT = """
+select k.id, d.tenant_id, t.organization_id as organization, t.number as tenant_number, k.domain_id, k.instance_id,
+    k.kind, k.agent, k.name, k.uses, k.used, k.created_at, k.expires_at, k.revoked_at, k.seen_at, k.successor_of
+from api_keys k join domains d on d.id = k.domain_id join tenants t on t.id = d.tenant_id
+"""
+_ALL = "select id from api_keys where domain_id = :d order by id"
+
+
+def add(tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, successor_of: int | None = None) -> int:
+    """Keep a key's hash; the key's id, or 0 where the hash is known already."""
+    key_id = tx.value(
+        int,
+        "insert into api_keys (domain_id, instance_id, kind, agent, name, hash, uses, successor_of, created_at, "
+        "expires_at) values (:d, :instance, :kind, :agent, :name, :hash, :uses, :successor_of, :at, :until) "
+        "on conflict (hash) do nothing returning id",
+        d=new.domain_id,
+        instance=new.instance_id,
+        kind=kind.value,
+        agent=new.agent.value,
+        name=new.name,
+        hash=hashed,
+        uses=new.uses,
+        successor_of=successor_of,
+        at=at,
+        until=until,
+    )
+    if key_id is None:
+        return 0
+    counters.add(tx, new.domain_id, COUNTER, 1)
+    return key_id
+
+
+def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
+    """The key that has this hash, whatever its state."""
+    return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash", hash=hashed)
+
+
+def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
+    """A key, whatever its state."""
+    return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
+
+
+def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
+    """One page of a domain's keys, ordered by id, and how many there are."""
+    select = f"select * from ({_SELECT}) as keys"
+    return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)
+
+
+def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
+    """The keys by which the agent of an instance may speak."""
+    sql = f"{_SELECT} where k.instance_id = :id and k.kind = 'own' and k.revoked_at is null and k.expires_at > :at"
+    return tx.all(KeyRecord, sql, id=instance_id, at=at)
+
+
+def spend(tx: Tx, key_id: int, machine: str) -> bool:
+    """Use an enrolment key for a machine, which it may have been used for before. False: it has no use left."""
+    sql = "insert into api_key_machines (key_id, machine) values (:id, :machine) on conflict do nothing"
+    if not tx.execute(sql, id=key_id, machine=machine):
+        return True
+    sql = "update api_keys set used = used + 1 where id = :id and (uses is null or used < uses)"
+    return tx.execute(sql, id=key_id) > 0
+
+
+def spent_on(tx: Tx, key_id: int, machine: str) -> bool:
+    """Whether an enrolment key was used for a machine."""
+    sql = "select 1 from api_key_machines where key_id = :id and machine = :machine"
+    return tx.value(int, sql, id=key_id, machine=machine) is not None
+
+
+def revoke(tx: Tx, key_id: int, at: int) -> bool:
+    """Revoke a key once; whether it was not yet."""
+    sql = "update api_keys set revoked_at = :at where id = :id and revoked_at is null"
+    changed = tx.execute(sql, id=key_id, at=at) > 0
+    _drop_elsewhere(tx)
+    return changed
+
+
+def seen(tx: Tx, record: KeyRecord, at: int) -> None:
+    """A key was used; the one that it is the successor of ends."""
+    tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
+    if record.successor_of is not None:
+        delete(tx, record.domain_id, [record.successor_of])
+
+
+def successors(tx: Tx, key_id: int) -> list[KeyRecord]:
+    """Keys that are to take this one's place."""
+    return tx.all(KeyRecord, f"{_SELECT} where k.successor_of = :id", id=key_id)
+
+
+def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
+    """Remove keys of a domain; some may be gone."""
+    gone = 0
+    for key_id in key_ids:
+        tx.execute("delete from api_key_machines where key_id = :id", id=key_id)
+        gone += tx.execute("delete from api_keys where id = :id", id=key_id)
+    if gone:
+        counters.add(tx, domain_id, COUNTER, -gone)
+        _drop_elsewhere(tx)
+
+
+def forget_instance(tx: Tx, instance_id: int) -> None:
+    """An instance is deleted, and with it all keys that speak for it."""
+    keys = tx.all(KeyRecord, f"{_SELECT} where k.instance_id = :id", id=instance_id)
+    for key in keys:
+        delete(tx, key.domain_id, [key.id])
+
+
+def _drop_elsewhere(tx: Tx) -> None:
+    """Other nodes drop what they remember when they see the new config_version."""
+    tx.execute("update config_version set version = version + 1")

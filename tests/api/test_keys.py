@@ -1,0 +1,133 @@
+"""/api/v1/agent/createKey, listKeys, revokeKey, exchangeKey and renewKey: API keys of agents."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from sallyport.base.ids import new_key, token_hash
+from tests.api.operations import OPERATIONS, Operation
+from tests.api.world import Tenant, World, problem
+
+CREATE = "/api/v1/agent/createKey"
+LIST = "/api/v1/agent/listKeys"
+REVOKE = "/api/v1/agent/revokeKey"
+EXCHANGE = "/api/v1/agent/exchangeKey"
+RENEW = "/api/v1/agent/renewKey"
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def create(tenant: Tenant, **fields: Any) -> dict[str, Any]:
+    """A new enrolment key of the tenant's domain."""
+    made: dict[str, Any] = tenant.ask(CREATE, domainId=tenant.domain, **fields)
+    return made
+
+
+def listed(tenant: Tenant) -> list[dict[str, Any]]:
+    """The keys of the tenant's domain."""
+    answer = tenant.ask(LIST, domainId=tenant.domain, pageSize=1000)
+    assert answer["totalCount"] == len(answer["keys"])
+    found: list[dict[str, Any]] = answer["keys"]
+    return found
+
+
+def exchange(world: World, key: str, own: str, **fields: Any) -> httpx.Response:
+    """Exchange a key for an agent's own."""
+    return world.post(EXCHANGE, key, json={"keyHash": token_hash(own), **fields})
+
+
+def test_a_key_is_shown_once(tenant: Tenant) -> None:
+    """The fields of the interface, with their types; the list has the rest and never the key."""
+    made = create(tenant, name="web servers", uses="20", expiresAt="2090-01-01T00:00:00Z")
+    assert made == {
+        "code": 200, "status": "Success", "message": made["message"], "keyId": made["keyId"],
+        "apiKey": made["apiKey"], "expiresAt": "2090-01-01T00:00:00.000000Z",
+    }  # fmt: skip
+    assert isinstance(made["keyId"], int) and made["apiKey"].startswith("spk_")
+    (entry,) = listed(tenant)
+    assert TIME.fullmatch(entry.pop("createdAt"))
+    assert entry == {
+        "keyId": made["keyId"], "name": "web servers", "kind": "enrolment", "agent": "endpoint",
+        "domainId": tenant.domain, "instanceId": None, "status": "active", "uses": 20, "used": 0,
+        "expiresAt": "2090-01-01T00:00:00.000000Z", "lastSeen": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("uses", 0), ("uses", -1), ("uses", 10**9), ("uses", "hunter2"), ("instanceId", "hunter2"),
+        ("name", "x" * 65), ("name", "a\nb"), ("expiresAt", "hunter2"), ("expiresAt", "2001-01-01"),
+        ("agent", "hunter2"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(world: World, tenant: Tenant, field: str, value: object) -> None:
+    """A malformed field is 400 and named, its value never."""
+    answer = world.post(CREATE, tenant.token, json={"domainId": tenant.domain, field: value})
+    assert problem(answer) == (400, f"invalid {field}")
+    assert "hunter2" not in answer.text
+    assert listed(tenant) == []
+
+
+def test_an_instance_of_another_tenant(world: World, tenant: Tenant) -> None:
+    """It does not exist."""
+    other = world.tenant()
+    there = other.ask("/api/v1/instances/addInstance", domainId=other.domain, instanceName="web1")["instanceId"]
+    assert tenant.refused(CREATE, domainId=tenant.domain, instanceId=there) == (404, "instance not found")
+
+
+def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
+    """An agent's own key by its hash, which works as Bearer too; the next takes its place when it is used."""
+    there = tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="web1")["instanceId"]
+    made = create(tenant, instanceId=int(there), name="web1")
+    first, second = new_key(), new_key()
+    for _ in range(2):
+        answer = exchange(world, made["apiKey"], first)
+        assert answer.status_code == 200, answer.text
+    kept = answer.json()
+    assert kept == {
+        "code": 200, "status": "Success", "message": kept["message"], "keyId": kept["keyId"],
+        "domainId": tenant.domain, "instanceId": int(there), "expiresAt": kept["expiresAt"],
+        "renewAt": kept["renewAt"], "now": kept["now"],
+    }  # fmt: skip
+    assert kept["now"] < kept["renewAt"] < kept["expiresAt"]
+    bearer = {"authorization": f"Bearer {first}"}
+    assert world.post(RENEW, None, headers=bearer, json={"keyHash": token_hash(second)}).status_code == 200
+    assert world.post(RENEW, second, json={"keyHash": token_hash(new_key())}).status_code == 200
+    assert problem(world.post(RENEW, first, json={})) == (401, "invalid API key")
+    assert [each["kind"] for each in listed(tenant)] == ["enrolment", "own", "own"]
+
+
+def test_a_revoked_key(world: World, tenant: Tenant) -> None:
+    """Refused from then on, in words that say why; what agents got by it goes on. Another tenant's does not exist."""
+    made, own = create(tenant, agent="directory"), new_key()
+    assert exchange(world, made["apiKey"], own).status_code == 200
+    other = world.tenant()
+    assert other.refused(REVOKE, domainId=other.domain, keyId=made["keyId"]) == (404, "API key not found")
+    for _ in range(2):
+        assert tenant.ask(REVOKE, domainId=tenant.domain, keyId=made["keyId"])["message"] == "API key revoked"
+    assert problem(exchange(world, made["apiKey"], new_key())) == (401, "the API key is revoked")
+    assert world.post(RENEW, own, json={"keyHash": token_hash(new_key())}).status_code == 200
+    assert [each["status"] for each in listed(tenant)] == ["revoked", "active", "active"]
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.by_key], ids=str)
+def test_keys_do_nothing_else(world: World, tenant: Tenant, operation: Operation) -> None:
+    """What tokens are for, no key is: neither an enrolment key nor an agent's own."""
+    made, own = create(tenant, agent="directory")["apiKey"], new_key()
+    assert exchange(world, made, own).status_code == 200
+    body = tenant.scoped(**operation.fields(tenant.domain))
+    for key in (made, own):
+        answer = world.send(operation.method, operation.path, key, json=body)
+        assert problem(answer) == (403, "role not allowed")
+
+
+def test_a_hash_is_a_hash(world: World, tenant: Tenant) -> None:
+    """Anything else than 64 hex digits in lower case is refused; the key itself is never what is sent."""
+    made, own = create(tenant, agent="directory")["apiKey"], new_key()
+    for value in (own, token_hash(own).upper(), token_hash(own)[1:], "", None, 1, [token_hash(own)]):
+        answer = world.post(EXCHANGE, made, json={"keyHash": value})
+        assert problem(answer) == (400, "invalid keyHash")
+        assert own not in answer.text
+    assert [each["kind"] for each in listed(tenant)] == ["enrolment"]

@@ -1,0 +1,66 @@
+"""`sallyport agent key`: keys, and the files that agents start with."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sallyport.agent import file
+from tests.cli import OTHER_TENANT, TENANT, Service, add_domain
+
+CREATE = ("agent", "key", "create")
+
+
+def listed(service: Service, domain: str) -> list[dict[str, Any]]:
+    """The keys of a domain."""
+    rows: list[dict[str, Any]] = json.loads(service.ok("agent", "key", "list", "--domain", domain, "--json"))
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["endpoint", "directory"])
+def test_the_file_is_one_that_the_agent_takes(service: Service, tmp_path: Path, kind: str) -> None:
+    """Standard output is the file: the service's address and the key are in it, and its agent's table."""
+    add_domain(service, f"files-{kind}")
+    text = service.ok(*CREATE, *TENANT, "--domain", f"files-{kind}", "--kind", kind)
+    assert kind in tomllib.loads(text)
+    path = tmp_path / "agent.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    read = file.read(path, kind)
+    assert read.service == f"http://127.0.0.1:{service.ports.http}"
+    assert read.credentials.enrolment_key is not None
+    assert read.credentials.enrolment_key.reveal().startswith(b"spk_")
+    assert [each["agent"] for each in listed(service, f"files-{kind}")] == [kind]
+
+
+def test_the_key_alone(service: Service) -> None:
+    """Standard output is the key and a line's end, whoever reads it; the key is in no list."""
+    add_domain(service, "alone")
+    made = service.program(*CREATE, *TENANT, "--domain", "alone", "--key-only", "--uses", "3", "--expires", "7d")
+    assert made.returncode == 0 and len(made.stdout) == 48
+    (entry,) = listed(service, "alone")
+    assert (entry["uses"], entry["status"]) == (3, "active")
+    assert made.stdout.strip() not in service.ok("agent", "key", "list", "--domain", "alone")
+
+
+def test_for_an_instance(service: Service) -> None:
+    """By its name; one that is not there is refused, and so is a domain of another tenant."""
+    domain = add_domain(service, "bound")
+    there = service.call("instance.add", domain=domain, instanceName="web1")
+    service.ok(*CREATE, *TENANT, "--domain", "bound", "--instance", "web1")
+    assert [each["instanceId"] for each in listed(service, "bound")] == [there]
+    assert service.cli(*CREATE, *TENANT, "--domain", "bound", "--instance", "web2").returncode == 1
+    assert service.cli(*CREATE, *OTHER_TENANT, "--domain", "bound").returncode == 1
+    assert len(listed(service, "bound")) == 1
+
+
+def test_revoked(service: Service) -> None:
+    """By its number, in its domain alone."""
+    add_domain(service, "revoking")
+    service.ok(*CREATE, *TENANT, "--domain", "revoking", "--key-only")
+    number = str(listed(service, "revoking")[0]["keyId"])
+    assert service.cli("agent", "key", "revoke", number, "--domain", "default").returncode == 1
+    service.ok("agent", "key", "revoke", number, "--domain", "revoking")
+    assert listed(service, "revoking")[0]["status"] == "revoked"

@@ -1,0 +1,46 @@
+"""Who tries out keys."""
+
+from sallyport.base.clock import SECOND
+from sallyport.tenancy.keys.guesses import Guesses
+
+
+def test_a_source_has_a_burst_and_then_one_at_a_time() -> None:
+    """So many at once, then one for each refill; another source is not concerned."""
+    guesses = Guesses(burst=3, refill_us=10 * SECOND)
+    for _ in range(3):
+        assert not guesses.too_many("192.0.2.1", 0)
+        guesses.fail("192.0.2.1", 0)
+    assert guesses.too_many("192.0.2.1", 0)
+    assert not guesses.too_many("192.0.2.2", 0)
+    assert guesses.too_many("192.0.2.1", 9 * SECOND)
+    assert not guesses.too_many("192.0.2.1", 10 * SECOND)
+    guesses.fail("192.0.2.1", 10 * SECOND)
+    assert guesses.too_many("192.0.2.1", 10 * SECOND)
+    assert not guesses.too_many("192.0.2.1", 3600 * SECOND)
+
+
+def test_a_source_is_a_subscriber() -> None:
+    """A /64 of IPv6 is one source, and so is an IPv4 address however it is written; what is no address is its own."""
+    guesses = Guesses(burst=1)
+    guesses.fail("2001:db8::1", 0)
+    guesses.fail("::ffff:192.0.2.1", 0)
+    guesses.fail("", 0)
+    assert guesses.too_many("2001:db8::2%eth0", 0)
+    assert not guesses.too_many("2001:db8:0:1::1", 0)
+    assert guesses.too_many("192.0.2.1", 0)
+    assert guesses.too_many("", 0)
+
+
+def test_a_clock_that_is_set_back_gives_nothing_back() -> None:
+    """Time that goes backwards is no time."""
+    guesses = Guesses(burst=1)
+    guesses.fail("192.0.2.1", 1000 * SECOND)
+    assert guesses.too_many("192.0.2.1", 0)
+
+
+def test_the_table_is_bounded() -> None:
+    """The source that failed longest ago makes room."""
+    guesses = Guesses(burst=1, max_sources=2)
+    for source in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
+        guesses.fail(source, 0)
+    assert [guesses.too_many(f"192.0.2.{last}", 0) for last in (1, 2, 3)] == [True, False, True]

@@ -1,0 +1,321 @@
+"""API keys against the embedded store."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+from sallyport.base.ids import new_key, token_hash
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.store.search import Stretch
+from sallyport.tenancy.keys import repo
+from sallyport.tenancy.keys.guesses import BURST
+from sallyport.tenancy.keys.model import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
+from sallyport.tenancy.keys.service import Keys, renew_at
+from sallyport.web.scope import Caller, Role
+from tests.areas import Areas, SetClock
+
+DAY = 86_400
+
+
+async def instance(areas: Areas, name: str = "web1") -> int:
+    """An instance of the domain."""
+    return await areas.instances.add(areas.domain, NewInstance(name))
+
+
+async def enrolment(areas: Areas, agent: Agent = Agent.ENDPOINT, **fields: int | None) -> Caller:
+    """Whoever has a new enrolment key."""
+    _, key = await areas.keys.create(NewKey(areas.domain, agent, **fields))  # type: ignore[arg-type]
+    return await areas.keys.authenticate(key)
+
+
+async def enrolled(areas: Areas, instance_id: int) -> tuple[Caller, str]:
+    """An instance's agent and its key."""
+    key = new_key()
+    await areas.keys.exchange(await enrolment(areas, instance_id=instance_id), token_hash(key))
+    return await areas.keys.authenticate(key), key
+
+
+async def spend(areas: Areas, caller: Caller, instance_id: int) -> None:
+    """Register an instance by an enrolment key."""
+    await areas.store.write(lambda tx: areas.keys.spend(tx, caller, instance_id))
+
+
+async def listed(areas: Areas) -> list[KeyRecord]:
+    """All keys of the domain, whose number is the total."""
+    found, total = await areas.keys.page(Stretch(areas.domain, 0, 100))
+    assert total == len(found)
+    return found
+
+
+async def test_an_enrolment_key_speaks_for_its_domain_alone(areas: Areas) -> None:
+    """The caller is bound to domain and instance, and has the one role that may exchange it."""
+    machine = await instance(areas)
+    record, key = await areas.keys.create(NewKey(areas.domain, instance_id=machine, name="web"))
+    assert key.startswith("spk_") and len(key) == 47
+    assert await areas.keys.authenticate(key) == Caller(
+        record.id, 1, 1, areas.tenant, Role.ENROLMENT, "web", areas.domain, machine
+    )
+    assert record.expires_at == areas.clock() + ENROLMENT_US
+
+
+async def test_the_store_holds_no_key(areas: Areas) -> None:
+    """Only the SHA-256 is kept."""
+    _, key = await areas.keys.create(NewKey(areas.domain))
+    assert await areas.store.read(lambda tx: tx.value(str, "select hash from api_keys")) == token_hash(key)
+    folder = areas.store.path.parent
+    assert not [file for file in folder.iterdir() if key.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize("key", ["spk_", "spk_" + "x" * 43, "spk_" + "x" * 100_000, "spk_\0", "spk_é"])
+async def test_an_unknown_key_is_invalid(areas: Areas, key: str) -> None:
+    """Whatever is no key is told in the same words."""
+    with pytest.raises(Unauthenticated, match=r"^invalid API key$"):
+        await areas.keys.authenticate(key)
+
+
+async def test_whoever_guesses_has_to_wait(areas: Areas, clock: SetClock) -> None:
+    """After a burst of unknown keys their source is refused without a look into the store; keys in use go on, and
+    time forgives."""
+    _, used = await areas.keys.create(NewKey(areas.domain))
+    _, fresh = await areas.keys.create(NewKey(areas.domain))
+    await areas.keys.authenticate(used, "192.0.2.1")
+    for _ in range(BURST):
+        with pytest.raises(Unauthenticated):
+            await areas.keys.authenticate(new_key(), "192.0.2.1")
+    for key in (new_key(), fresh):
+        with pytest.raises(TooMany):
+            await areas.keys.authenticate(key, "192.0.2.1")
+    await areas.keys.authenticate(used, "192.0.2.1")
+    await areas.keys.authenticate(fresh, "192.0.2.2")
+    clock.pass_by(3600)
+    with pytest.raises(Unauthenticated):
+        await areas.keys.authenticate(new_key(), "192.0.2.1")
+
+
+async def test_expired_and_revoked_keys_are_told_apart(areas: Areas, clock: SetClock) -> None:
+    """At the very microsecond of its end, and from the moment that the revocation returns."""
+    _, short = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + SECOND))
+    record, revoked = await areas.keys.create(NewKey(areas.domain))
+    await areas.keys.authenticate(short)
+    await areas.keys.authenticate(revoked)
+    assert (await areas.keys.revoke(areas.domain, record.id)).revoked_at == clock()
+    clock.pass_by(1)
+    with pytest.raises(Unauthenticated, match=r"^the API key is expired$"):
+        await areas.keys.authenticate(short)
+    with pytest.raises(Unauthenticated, match=r"^the API key is revoked$"):
+        await areas.keys.authenticate(revoked)
+    again = await areas.keys.revoke(areas.domain, record.id)
+    assert again.revoked_at == clock() - SECOND
+
+
+async def test_what_is_no_key_of_the_domain_is_not_revoked(areas: Areas) -> None:
+    """A key of another domain does not exist in this one."""
+    record, key = await areas.keys.create(NewKey(areas.domain))
+    other = await areas.domains.add(areas.tenant, "branch")
+    for domain, key_id in ((other, record.id), (areas.domain, 10**9)):
+        with pytest.raises(NotFound, match="API key not found"):
+            await areas.keys.revoke(domain, key_id)
+    await areas.keys.authenticate(key)
+
+
+async def test_a_key_is_made_for_what_is_there(areas: Areas, clock: SetClock) -> None:
+    """An instance of another domain, a past or absurd expiry, an instance for a directory agent: refused."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    elsewhere = await areas.instances.add(other, NewInstance("web1"))
+    with pytest.raises(NotFound, match="instance not found"):
+        await areas.keys.create(NewKey(areas.domain, instance_id=elsewhere))
+    for expires in (clock(), 2**62):
+        with pytest.raises(Invalid, match="invalid expiresAt"):
+            await areas.keys.create(NewKey(areas.domain, expires_at=expires))
+    with pytest.raises(Invalid, match="invalid instanceId"):
+        await areas.keys.create(NewKey(areas.domain, Agent.DIRECTORY, instance_id=await instance(areas)))
+    assert await listed(areas) == []
+
+
+# --- exchange -------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_gets_a_key_of_its_own(areas: Areas) -> None:
+    """By the hash of a key that it has made: it is the agent of the instance, or of the domain for a directory."""
+    machine = await instance(areas)
+    caller, _ = await enrolled(areas, machine)
+    assert (caller.role, caller.domain_id, caller.instance_id) == (Role.AGENT, areas.domain, machine)
+    key = new_key()
+    record = await areas.keys.exchange(await enrolment(areas, Agent.DIRECTORY), token_hash(key))
+    caller = await areas.keys.authenticate(key)
+    assert (caller.role, caller.domain_id, caller.instance_id) == (Role.DIRECTORY, areas.domain, None)
+    assert record.expires_at == areas.clock() + OWN_US
+    assert areas.clock() < renew_at(record) < record.expires_at
+
+
+async def test_an_exchange_may_come_twice(areas: Areas) -> None:
+    """An answer that was lost costs nothing: the same hash is the same key, and one use."""
+    caller = await enrolment(areas, Agent.DIRECTORY, uses=1)
+    hashed = token_hash(new_key())
+    first = await areas.keys.exchange(caller, hashed)
+    assert await areas.keys.exchange(caller, hashed) == first
+    with pytest.raises(Unauthenticated, match=r"^the API key is used up$"):
+        await areas.keys.exchange(caller, token_hash(new_key()))
+    assert [(each.kind, each.used) for each in await listed(areas)] == [("enrolment", 1), ("own", 0)]
+
+
+async def test_a_domains_key_is_used_for_machines_that_it_registered(areas: Areas) -> None:
+    """Without a registration by this very key an instance does not exist for it; one machine is one use."""
+    caller = await enrolment(areas, uses=2)
+    first, second, third = [await instance(areas, name) for name in ("web1", "web2", "web3")]
+    with pytest.raises(NotFound, match="instance not found"):
+        await areas.keys.exchange(caller, token_hash(new_key()), first)
+    with pytest.raises(Invalid, match="missing instanceId"):
+        await areas.keys.exchange(caller, token_hash(new_key()))
+    for machine in (first, second, first):
+        await spend(areas, caller, machine)
+    with pytest.raises(Unauthenticated, match=r"^the API key is used up$"):
+        await spend(areas, caller, third)
+    for machine in (first, second):
+        await areas.keys.exchange(caller, token_hash(new_key()), machine)
+    with pytest.raises(NotFound, match="instance not found"):
+        await areas.keys.exchange(caller, token_hash(new_key()), third)
+
+
+async def test_a_machine_that_has_an_agent_is_not_given_away(areas: Areas) -> None:
+    """A domain's key cannot take an instance over; an enrolment key of the instance does, and ends the former key."""
+    machine = await instance(areas)
+    _, former = await enrolled(areas, machine)
+    caller = await enrolment(areas)
+    await spend(areas, caller, machine)
+    with pytest.raises(Conflict, match="has an agent"):
+        await areas.keys.exchange(caller, token_hash(new_key()), machine)
+    await areas.keys.authenticate(former)
+    _, key = await enrolled(areas, machine)
+    with pytest.raises(Unauthenticated, match="invalid API key"):
+        await areas.keys.authenticate(former)
+    assert (await areas.keys.authenticate(key)).instance_id == machine
+
+
+async def test_a_bound_key_is_for_its_instance(areas: Areas) -> None:
+    """The instance may be named; another does not exist for the key."""
+    machine, other = await instance(areas), await instance(areas, "web2")
+    caller = await enrolment(areas, instance_id=machine)
+    with pytest.raises(NotFound, match="instance not found"):
+        await areas.keys.exchange(caller, token_hash(new_key()), other)
+    assert (await areas.keys.exchange(caller, token_hash(new_key()), machine)).instance_id == machine
+
+
+async def test_a_hash_that_is_somebody_elses_gives_nothing(areas: Areas) -> None:
+    """Whoever has read a hash cannot bind it to anything else, nor bring a revoked key back."""
+    machine, other = await instance(areas), await instance(areas, "web2")
+    _, key = await enrolled(areas, machine)
+    thief = await enrolment(areas, instance_id=other)
+    with pytest.raises(Conflict, match="known already"):
+        await areas.keys.exchange(thief, token_hash(key))
+    own = [each for each in await listed(areas) if each.kind == "own"]
+    await areas.keys.revoke(areas.domain, own[0].id)
+    with pytest.raises(Conflict, match="known already"):
+        await areas.keys.exchange(await enrolment(areas, instance_id=machine), token_hash(key))
+    with pytest.raises(Unauthenticated, match="revoked"):
+        await areas.keys.authenticate(key)
+
+
+async def test_an_agents_key_enrols_nobody(areas: Areas) -> None:
+    """Nor does a directory's enrolment key register a machine, nor one that was revoked since the request began."""
+    machine = await instance(areas)
+    agent, _ = await enrolled(areas, machine)
+    with pytest.raises(Forbidden, match="role not allowed"):
+        await areas.keys.exchange(agent, token_hash(new_key()))
+    with pytest.raises(Forbidden, match="role not allowed"):
+        await spend(areas, await enrolment(areas, Agent.DIRECTORY), machine)
+    caller = await enrolment(areas)
+    await areas.keys.revoke(areas.domain, caller.token_id)
+    with pytest.raises(Unauthenticated, match="revoked"):
+        await spend(areas, caller, machine)
+
+
+# --- renewal --------------------------------------------------------------------------------------------------
+
+
+async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
+    """The old one is good until the new one is used, and then it is gone, with a restart in between or not."""
+    agent, old = await enrolled(areas, await instance(areas))
+    new = new_key()
+    first = await areas.keys.renew(agent, token_hash(new))
+    assert await areas.keys.renew(agent, token_hash(new)) == first
+    await areas.keys.authenticate(old)
+    renewed = await areas.keys.authenticate(new)
+    assert renewed == replace(agent, token_id=first.id, name=renewed.name)
+    for keys in (areas.keys, Keys(areas.store, areas.clock, has_instance=areas.instances.in_domain)):
+        await keys.authenticate(new)
+        with pytest.raises(Unauthenticated, match="invalid API key"):
+            await keys.authenticate(old)
+
+
+async def test_a_successor_that_nobody_uses_is_replaced(areas: Areas) -> None:
+    """However often an agent asks with another hash, it has two keys at most."""
+    agent, _ = await enrolled(areas, await instance(areas))
+    keys = [new_key() for _ in range(5)]
+    for key in keys:
+        await areas.keys.renew(agent, token_hash(key))
+    assert [each.kind for each in await listed(areas)] == ["enrolment", "own", "own"]
+    with pytest.raises(Unauthenticated, match="invalid API key"):
+        await areas.keys.authenticate(keys[0])
+    await areas.keys.authenticate(keys[-1])
+    assert [each.kind for each in await listed(areas)] == ["enrolment", "own"]
+
+
+async def test_both_keys_at_once(areas: Areas) -> None:
+    """An agent that uses the new key in many requests at once is let in by each."""
+    agent, _ = await enrolled(areas, await instance(areas))
+    key = new_key()
+    await areas.keys.renew(agent, token_hash(key))
+    callers: list[Caller] = []
+
+    async def ask() -> None:
+        callers.append(await areas.keys.authenticate(key))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(ask)
+    assert len(callers) == 20
+    assert [each.kind for each in await listed(areas)] == ["enrolment", "own"]
+
+
+async def test_the_last_use_is_known_to_the_hour(areas: Areas, clock: SetClock) -> None:
+    """Not each request is a write."""
+    record, key = await areas.keys.create(NewKey(areas.domain))
+    assert record.seen_at is None
+    began = clock()
+    for _ in range(3):
+        await areas.keys.authenticate(key)
+        clock.pass_by(1799)
+    assert (await listed(areas))[0].seen_at == began
+    await areas.keys.authenticate(key)
+    assert (await listed(areas))[0].seen_at == began + 3 * 1799 * SECOND
+
+
+async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
+    """Whoever deletes an instance tells `forget_instance` in the same transaction."""
+    machine = await instance(areas)
+    _, key = await enrolled(areas, machine)
+    _, kept = await areas.keys.create(NewKey(areas.domain))
+    await areas.store.write(lambda tx: repo.forget_instance(tx, machine))
+    areas.keys.forget()
+    with pytest.raises(Unauthenticated, match="invalid API key"):
+        await areas.keys.authenticate(key)
+    assert len(await listed(areas)) == 1
+    await areas.keys.authenticate(kept)
+
+
+async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
+    """Made, exchanged, renewed, revoked; neither a key nor its hash."""
+    agent, key = await enrolled(areas, await instance(areas))
+    new = new_key()
+    await areas.keys.renew(agent, token_hash(new))
+    await areas.keys.revoke(areas.domain, agent.token_id)
+    rows = await areas.store.read(lambda tx: tx.rows("select action, target, changes from audit_trail order by id"))
+    told = [str(row[0]) for row in rows if str(row[0]).startswith("key.")]
+    assert told == ["key.create", "key.exchange", "key.renew", "key.revoke"]
+    text = json.dumps([list(row) for row in rows])
+    assert not [each for each in (key, new, token_hash(key), token_hash(new)) if each in text]
