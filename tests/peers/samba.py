@@ -11,13 +11,15 @@ controller takes MS-CHAP from who says that it is MS-CHAP, as those of Windows d
 
 import json
 import re
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.peers.authority import Authority
 from tests.peers.namespace import Machine, connect, may_unshare
@@ -78,11 +80,40 @@ class Corp:
     host: Machine
     authority: Authority
 
+    def administer(self, *commands: Sequence[str]) -> None:
+        """What an admin would say to samba-tool, in one process, since that takes a second to start."""
+        _administer(self.dc, commands)
+
     def wrong_passwords(self, user: str) -> int:
         """How many wrong passwords the domain controller has counted for a user."""
         told = self.dc.run("samba-tool", "user", "show", user, "--attributes=badPwdCount")
         found = re.search(r"^badPwdCount: (\d+)$", told, re.MULTILINE)
         return int(found[1]) if found else 0
+
+
+class _OneHost(trio.abc.HostnameResolver):
+    """A DNS that knows the domain controller alone, without a thread, which would be in another network."""
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+        """The domain controller's address, by its name and as it is."""
+        if host not in (DC_NAME.encode(), DC_NAME, DC_ADDRESS):
+            raise socket.gaierror(socket.EAI_NONAME, "not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (DC_ADDRESS, port))]
+
+    async def getnameinfo(self, sockaddr, flags):
+        """Not used."""
+        raise NotImplementedError
+
+
+@contextmanager
+def in_network(corp: Corp) -> Iterator[None]:
+    """The test is on the joined host, and knows the domain controller by its name, for the time of the block."""
+    trio.socket.set_custom_hostname_resolver(_OneHost())
+    try:
+        with corp.host.inside():
+            yield
+    finally:
+        trio.socket.set_custom_hostname_resolver(None)
 
 
 @contextmanager
@@ -125,7 +156,7 @@ def _provision(dc: Machine, authority: Authority) -> None:
 
 
 def _populate(dc: Machine) -> None:
-    """What an admin would say, in one process, since samba-tool takes a second to start."""
+    """The people, groups and computers that are there at first."""
     must_change = {"must": ["--must-change-at-next-login"]}
     commands = [
         [
@@ -140,6 +171,10 @@ def _populate(dc: Machine) -> None:
         ["computer", "create", COMPUTER],
         ["user", "setpassword", f"{COMPUTER}$", f"--newpassword={COMPUTER_PASSWORD}"],
     ]  # fmt: skip
+    _administer(dc, commands)
+
+
+def _administer(dc: Machine, commands: Sequence[Sequence[str]]) -> None:
     dc.run("/usr/bin/python3", "-c", _BATCH, find("samba-tool"), json.dumps(commands))
 
 

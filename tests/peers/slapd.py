@@ -34,16 +34,19 @@ PEOPLE = {
     "pia": "hello",
     "eve": "hello",
 }
+SIZE_LIMIT = 100
 _READY_S = 30.0
 _MODULES = Path("/usr/lib/ldap")
 _SCHEMAS = Path("/etc/ldap/schema")
 
 
 class Slapd:
-    """One server. start_tls: it also offers StartTLS, and `secure_url` ldaps. directory: an empty one."""
+    """One server. start_tls: it also offers StartTLS, and `secure_url` ldaps. directory: an empty one. in_all: how
+    many entries it gives of a search in pages; a search without them gets SIZE_LIMIT."""
 
-    def __init__(self, directory: Path, authority: Authority) -> None:
+    def __init__(self, directory: Path, authority: Authority, in_all: str = "unlimited") -> None:
         self.directory = directory
+        self._in_all = in_all
         self.authority = authority
         self.port, self.secure_port = _free_port(), _free_port()
         self.url = f"ldap://127.0.0.1:{self.port}"
@@ -60,7 +63,8 @@ class Slapd:
         modules = "".join(f"moduleload {name}\n" for name in ("back_mdb", "ppolicy", "memberof"))
         key = self.directory / "key.pem"
         return f"""{schemas}modulepath {_MODULES}
-{modules}pidfile {self.directory}/pid
+{modules}sizelimit size.soft={SIZE_LIMIT} size.hard={SIZE_LIMIT} size.prtotal={self._in_all}
+pidfile {self.directory}/pid
 TLSCACertificateFile {self.directory}/authority.pem
 TLSCertificateFile {key}
 TLSCertificateKeyFile {key}
@@ -91,6 +95,13 @@ ppolicy_use_lockout
             assert self._process.poll() is None, self.log()
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
+            self._process = None
 
     def stop(self) -> None:
         """End it. Nothing happens where it does not run."""
@@ -213,9 +224,9 @@ member: {dn_of("ann")}
 
 
 @contextmanager
-def slapd(directory: Path, authority: Authority | None = None) -> Iterator[Slapd]:
+def slapd(directory: Path, authority: Authority | None = None, in_all: str = "unlimited") -> Iterator[Slapd]:
     """A populated server that runs for the time of the block. directory: an empty one."""
-    server = Slapd(directory, authority or Authority("The directory's CA"))
+    server = Slapd(directory, authority or Authority("The directory's CA"), in_all)
     try:
         server.start()
         server.populate()

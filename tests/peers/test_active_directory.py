@@ -1,49 +1,40 @@
 """Binds to Active Directory (Samba): StartTLS, the names of a user, restricted hours, and servers that come and go."""
 
 import base64
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-import trio
 
 from sallyport.login.model import Reason
 from tests.login.first.ldap.checkers import Asked, asking, needs_bonsai
 from tests.peers.programs import needs
-from tests.peers.samba import ADMIN_PASSWORD, BASE, DC_ADDRESS, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, needs_samba
+from tests.peers.samba import (
+    ADMIN_PASSWORD,
+    BASE,
+    DC_ADDRESS,
+    DC_NAME,
+    PASSWORD,
+    PEOPLE,
+    REALM,
+    Corp,
+    in_network,
+    needs_samba,
+)
 
 pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
 
 R = Reason
 
 
-class OneHost(trio.abc.HostnameResolver):
-    """A DNS that knows the domain controller alone, without a thread, which would be in another network."""
-
-    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
-        """The domain controller's address, by its name and as it is."""
-        if host not in (DC_NAME.encode(), DC_NAME, DC_ADDRESS):
-            raise socket.gaierror(socket.EAI_NONAME, "not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (DC_ADDRESS, port))]
-
-    async def getnameinfo(self, sockaddr, flags):
-        """Not used."""
-        raise NotImplementedError
-
-
 @asynccontextmanager
 async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -> AsyncIterator[Asked]:
     """A checker in the network of the joined host, with the service account `reader`."""
     account = {"bindDN": f"reader@{REALM.lower()}", "bindPassword": PASSWORD, "timeoutSeconds": 20}
-    trio.socket.set_custom_hostname_resolver(OneHost())
-    try:
-        with corp.host.inside():
-            given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
-            async with asking(**given) as asked:
-                yield asked
-    finally:
-        trio.socket.set_custom_hostname_resolver(None)
+    with in_network(corp):
+        given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
+        async with asking(**given) as asked:
+            yield asked
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """An entry that is there, and as it was at the reading before."""
+    """An entry that is there, and has not been changed since the reading before.
+
+    dn, status: as they are now, where they are known: a subtree that is renamed changes the names of all below, and
+    time changes what an account may, without any change to the entries. status: of a Person.
+    """
 
     external_id: str
+    dn: str = ""
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +178,7 @@ def understand(raw: Raw, *, now: int) -> Person | Group | Unit | None:
     if kinds & _GROUPS:
         return _group(raw)
     if kinds & _UNITS:
-        return Unit(_external_id(raw), raw.dn, _named(raw, ("ou",)))
+        return Unit(identity(raw), raw.dn, _named(raw, ("ou",)))
     return None
 
 
@@ -180,7 +186,7 @@ def _person(raw: Raw, now: int) -> Person:
     name = _named(raw, _NAMES)
     others = (value for attribute in _ALIASES for value in _texts(raw, attribute))
     return Person(
-        external_id=_external_id(raw),
+        external_id=identity(raw),
         dn=raw.dn,
         name=name,
         aliases=tuple(other for other in dict.fromkeys(others) if other != name and _is_name(other)),
@@ -195,7 +201,7 @@ def _group(raw: Raw) -> Group:
     people = (f"uid:{name}" for name in _texts(raw, "memberuid") if _is_name(name))
     sid, number = _sid(raw), next(_texts(raw, "gidnumber"), "")
     return Group(
-        external_id=_external_id(raw),
+        external_id=identity(raw),
         dn=raw.dn,
         name=_named(raw, ("samaccountname", "cn")),
         members=tuple(dict.fromkeys((*_names(raw, _MEMBERS), *people))),
@@ -206,8 +212,11 @@ def _group(raw: Raw) -> Group:
 # --- who it is ------------------------------------------------------------------------------------------------------
 
 
-def external_id(raw: Raw) -> str:
-    """What names an entry for good; "" where nothing does but its name."""
+def identity(raw: Raw) -> str:
+    """What names an entry for good, as `Person.external_id`. Invalid: it has no distinguished name."""
+    name = normalized(raw.dn)  # of every entry: what has no name cannot be a member
+    if not name:
+        raise Invalid("it has no distinguished name")
     for octets in raw.attributes.get("objectguid", ()):
         if len(octets) == 16:
             return str(UUID(bytes_le=octets))
@@ -217,14 +226,7 @@ def external_id(raw: Raw) -> str:
                 return str(UUID(value))
             except ValueError:
                 continue
-    return ""
-
-
-def _external_id(raw: Raw) -> str:
-    name = normalized(raw.dn)  # of every entry: what has no name cannot be a member
-    if not name:
-        raise Invalid("it has no distinguished name")
-    return external_id(raw) or f"dn:{name}"
+    return f"dn:{name}"
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bonsai.trio import TrioLDAPConnection
 
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
+NO_SUCH_OBJECT: Final = 32
 INAPPROPRIATE_AUTHENTICATION: Final = 48
 INVALID_CREDENTIALS: Final = 49
 INSUFFICIENT_ACCESS: Final = 50
@@ -67,6 +68,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class RawEntry:
+    """One entry in octets. values: by the attribute's description in lower case, which may have options."""
+
+    dn: str
+    values: Mapping[str, tuple[bytes, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Whom to bind as."""
 
@@ -77,7 +86,10 @@ class Account:
 class Connection:
     """A bound connection. has_policy: the server has answered the password policy control."""
 
-    def __init__(self, ldap: TrioLDAPConnection, relay: trio.CancelScope, *, has_policy: bool) -> None:
+    def __init__(
+        self, client: bonsai.LDAPClient, ldap: TrioLDAPConnection, relay: trio.CancelScope, *, has_policy: bool
+    ) -> None:
+        self._client = client
         self._ldap = ldap
         self._relay = relay
         self.has_policy = has_policy
@@ -97,18 +109,64 @@ class Connection:
         """One entry, where it may be read. Refusal, Unreachable."""
         return await self._search(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
 
+    async def pages(
+        self, base: str, pattern: str, attributes: Sequence[str], size: int, *, timeout_s: float
+    ) -> AsyncGenerator[list[RawEntry], None]:
+        """All entries below, and at, a base that fit a filter, `size` at a time (RFC 2696); between two pages the
+        connection may be used for `values`. timeout_s: for one page. Refusal, Unreachable."""
+        import bonsai
+
+        self._keep_octets(attributes)
+        try:
+            with trio.fail_after(timeout_s):
+                page = await self._ldap.paged_search(
+                    base, bonsai.LDAPSearchScope.SUBTREE, pattern, [*attributes], page_size=size
+                )
+            while True:
+                yield [_raw(each) for each in page]
+                self._keep_octets(attributes)
+                following = page.acquire_next_page()
+                if following is None:
+                    break
+                with trio.fail_after(timeout_s):
+                    page = await self._ldap.get_result(following)
+        except (bonsai.LDAPError, SystemError, ValueError) as error:
+            raise _meant(error) from None
+        except trio.TooSlowError:
+            raise Unreachable("no answer in time") from None
+
+    async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
+        """One entry in octets, where it may be read. Refusal, Unreachable."""
+        with trio.move_on_after(timeout_s):
+            found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
+            return _raw(found[0]) if found else None
+        raise Unreachable("no answer in time")
+
     async def _search(
         self, base: str, pattern: str, attributes: Sequence[str], limit: int, *, whole_tree: bool
     ) -> list[Entry]:
+        found = await self._found(base, pattern, attributes, limit, whole_tree=whole_tree)
+        return [_entry(each) for each in found]
+
+    async def _found(
+        self, base: str, pattern: str, attributes: Sequence[str], limit: int, *, whole_tree: bool
+    ) -> list[bonsai.LDAPEntry]:
         import bonsai
 
         scope = bonsai.LDAPSearchScope.SUBTREE if whole_tree else bonsai.LDAPSearchScope.BASE
+        self._keep_octets(attributes)
         try:
-            found = await self._ldap.search(base, scope, pattern, list(attributes), sizelimit=limit)
+            found: list[bonsai.LDAPEntry] = await self._ldap.search(
+                base, scope, pattern, list(attributes), sizelimit=limit
+            )
         except (bonsai.LDAPError, SystemError, ValueError) as error:
             raise _meant(error) from None
         self.used_at = trio.current_time()
-        return [_entry(each) for each in found]
+        return found
+
+    def _keep_octets(self, attributes: Sequence[str]) -> None:
+        """Without it the bindings make numbers of digits, and 7 of the name 007."""
+        self._client.set_raw_attributes([*dict.fromkeys(each.lower() for each in attributes)])
 
     def close(self) -> None:
         """Say goodbye, and hang up."""
@@ -126,14 +184,14 @@ async def bind(
     """
     relay = trio.CancelScope()
     try:
-        ldap, control = await _bind(stream, nursery, account, relay, asks_policy=asks_policy)
+        client, ldap, control = await _bind(stream, nursery, account, relay, asks_policy=asks_policy)
     except BaseException as error:
         relay.cancel()
         await trio.aclose_forcefully(stream)
         if isinstance(error, Exception):
             raise _meant(error) from None
         raise
-    return Connection(ldap, relay, has_policy=control is not None)
+    return Connection(client, ldap, relay, has_policy=control is not None)
 
 
 async def _bind(
@@ -143,8 +201,8 @@ async def _bind(
     relay: trio.CancelScope,
     *,
     asks_policy: bool,
-) -> tuple[TrioLDAPConnection, object]:
-    """The bound connection, and what the control says. The bindings' errors; OSError: there is no local socket."""
+) -> tuple[bonsai.LDAPClient, TrioLDAPConnection, object]:
+    """The client, the bound connection, what the control says. The bindings' errors; OSError: no local socket."""
     import bonsai
     from bonsai.trio import TrioLDAPConnection
 
@@ -155,6 +213,7 @@ async def _bind(
         path = f"{directory}/ldap"
         client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
         client.set_async_connection_class(TrioLDAPConnection)
+        client.set_auto_page_acquire(False)  # a page is taken when it is wanted
         client.set_password_policy(asks_policy)
         if account is not None:
             client.set_credentials("SIMPLE", account.dn, account.password)
@@ -166,7 +225,8 @@ async def _bind(
         # give up before would close that socket under it.
         until_connected.shield = True
         opened = await client.connect(is_async=True)
-    return opened if asks_policy else (opened, None)
+    ldap, control = opened if asks_policy else (opened, None)
+    return client, ldap, control
 
 
 async def _carry(
@@ -204,8 +264,18 @@ async def _hand_on(source: trio.abc.Stream, sink: trio.abc.Stream, relay: trio.C
 
 
 def _entry(found: bonsai.LDAPEntry) -> Entry:
-    values = {name.lower(): tuple(str(each) for each in found[name]) for name in found if name != "dn"}
-    return Entry(str(found.dn), values)
+    raw = _raw(found)
+    values = raw.values.items()
+    return Entry(raw.dn, {name: tuple(each.decode(errors="replace") for each in octets) for name, octets in values})
+
+
+def _raw(found: bonsai.LDAPEntry) -> RawEntry:
+    values = {name.lower(): tuple(map(_octets, found[name])) for name in found if name != "dn"}
+    return RawEntry(str(found.dn), values)
+
+
+def _octets(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _meant(error: Exception) -> Refusal | Unreachable:

@@ -34,6 +34,13 @@ def test_names_are_escaped(value: str, written: str) -> None:
     assert escaped(value) == written
 
 
+@pytest.mark.parametrize("name", ["007", "1e3", "true", "0"])
+async def test_names_that_look_like_numbers(name: str) -> None:
+    """They stay as they are written."""
+    async with directory(Person(name)) as server, asking(servers=[server.url], **SERVICE) as asked:
+        assert await asked.bind(name, "hello") is R.NONE, asked.steps
+
+
 async def test_one_login_is_one_bind() -> None:
     """Right or wrong; the service account is bound once and used again."""
     async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:

@@ -1,0 +1,327 @@
+"""One reading of an LDAP directory, from a bind to its last batch.
+
+    full      which groups there are, by name and key; then every account, group and unit as it is
+    changes   every entry by its identity, so that what is gone, renamed, or expired is found; then what has changed
+
+Directories have no common way to tell deletions, and most show them only to their administrators: to ask for the
+identity of every entry works with all of them, and costs a tenth of reading them.
+
+A membership is told once, by the group where the group is read too: in most directories an account's memberOf changes
+without any trace at the account, and what was told of it once would stay. What an account's entry alone can tell stays
+with it: its primary group, and groups outside of what is read.
+
+A directory that breaks off, refuses, or shows no account at all ends the reading by ReadError.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import trio
+
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Invalid
+from sallyport.directory.dn import normalized
+from sallyport.directory.entry import (
+    Batch,
+    Entry,
+    Group,
+    Person,
+    Problem,
+    Raw,
+    Unchanged,
+    Unit,
+    identity,
+    understand,
+    with_primary_group,
+)
+from sallyport.directory.reading.connection import (
+    INAPPROPRIATE_AUTHENTICATION,
+    INVALID_CREDENTIALS,
+    NO_SUCH_OBJECT,
+    SIZE_LIMIT,
+    Account,
+    Connection,
+    RawEntry,
+    Refusal,
+    bind,
+)
+from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading.fields import WITHOUT_LDAP, has_ldap
+from sallyport.directory.reading.filters import both
+from sallyport.directory.reading.schema import (
+    ACCOUNTS,
+    CONTENT,
+    GROUPS,
+    IDENTITY,
+    ROOT,
+    Kind,
+    everything,
+    kind_of,
+)
+from sallyport.directory.reading.server import Server, Unreachable
+from sallyport.outgoing.egress import Egress
+
+PAGE: Final = 100
+"""Entries that are asked for at once: what libldap makes of them takes two milliseconds."""
+CONNECT_S: Final = 10.0
+PAGE_S: Final = 60.0
+_SLICE: Final = 20
+_RANGE: Final = "member;range="
+_MOST_RANGES: Final = 10_000
+
+Batches = AsyncGenerator[Batch, None]
+
+
+@dataclass(frozen=True, slots=True)
+class LdapSource:
+    """A directory to read. servers: the first that answers is read. account: None for an anonymous bind. accounts:
+    the filter of RFC 4515 that says which accounts; all groups and units are read beside them. attributes: beside
+    those that are read of every entry. authorities: PEM, trusted in place of the system's store."""
+
+    servers: Sequence[Server]
+    base: str
+    account: Account | None
+    accounts: str = ACCOUNTS
+    attributes: Sequence[str] = ()
+    authorities: str | None = None
+
+
+class LdapReader:
+    """Reads directories, one or many at a time."""
+
+    def __init__(self, egress: Egress, clock: Clock) -> None:
+        self._egress = egress
+        self._clock = clock
+        self._trust = ssl.create_default_context()
+
+    @asynccontextmanager
+    async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
+        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+
+        cursor: of the reading before; what has changed since is read, unless `full`, or the cursor is of no use here.
+        """
+        if not has_ldap():
+            raise ReadError(WITHOUT_LDAP)
+        failure = None
+        async with trio.open_nursery() as nursery:
+            try:
+                with _as_read_error():
+                    connection = await self._connected(source, nursery)
+                try:
+                    reading = _Reading(source, connection, self._clock())
+                    async with aclosing(reading.batches(cursor, full=full)) as batches:
+                        yield batches
+                finally:
+                    connection.close()
+            except Exception as error:  # raised below: a nursery would put it into a group
+                failure = error
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _connected(self, source: LdapSource, nursery: trio.Nursery) -> Connection:
+        """A bound connection to the first server that answers. Refusal, Unreachable."""
+        trust = self._trust
+        if source.authorities is not None:
+            trust = ssl.create_default_context(cadata=source.authorities)
+        failures: list[str] = []
+        for server in source.servers:
+            try:
+                with trio.fail_after(CONNECT_S):
+                    stream = await server.connect(trust, self._egress, failures.append)
+                    return await bind(stream, nursery, source.account)
+            except Unreachable as error:
+                failures.append(f"{server}: {error}")
+            except trio.TooSlowError:
+                failures.append(f"{server}: no answer in time")
+        raise Unreachable(failures[-1] if failures else "no server is set")
+
+
+@contextmanager
+def _as_read_error() -> Iterator[None]:
+    try:
+        yield
+    except Refusal as error:
+        raise ReadError(_why(error)) from None
+    except Unreachable as error:
+        raise ReadError(str(error)) from None
+
+
+def _why(error: Refusal) -> str:
+    if error.code in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
+        return f"the directory refuses the account that reads: {error}"
+    if error.code == SIZE_LIMIT:
+        return "the directory gives no more entries, even in pages: this account needs a higher limit (size.prtotal)"
+    if error.code == NO_SUCH_OBJECT:
+        return "the directory has no entry of the base's name, or this account may not read it"
+    return f"the directory refuses to answer: {error}"
+
+
+class _Reading:
+    """One reading over one connection."""
+
+    def __init__(self, source: LdapSource, connection: Connection, now: int) -> None:
+        self._source = source
+        self._connection = connection
+        self._now = now
+        self._groups: dict[str, str] = {}  # their names by their keys
+        self._read_here: set[str] = set()  # normalized names of the groups that are read
+        self._is_read: dict[str, bool] = {}  # by the name as it is written, since to normalize costs
+        self._place = 0
+        self._has_accounts = False
+        self._all_stamped = True
+
+    async def batches(self, cursor: str, *, full: bool) -> Batches:
+        """All of it. ReadError."""
+        with _as_read_error():
+            kind, at_first = await self._greeted()
+            since = None if full else _place_in(cursor, kind)
+            wanted = everything(self._source.accounts)
+            if since is None:
+                await self._note_groups()
+            else:
+                first = kind.first(since)
+                async with aclosing(self._unchanged(wanted, kind, first)) as batches:
+                    async for batch in batches:
+                        yield batch
+                if self._all_stamped:
+                    wanted = both(wanted, f"({kind.stamp}>={kind.written(first)})")
+            async with aclosing(self._contents(wanted, kind)) as batches:
+                async for batch in batches:
+                    yield batch
+        if not self._has_accounts:
+            raise ReadError("the directory shows no account: the filter fits none, or this account may not read them")
+        yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
+
+    async def _greeted(self) -> tuple[Kind, int]:
+        """What kind of directory it is; and its place now, where it counts changes."""
+        root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
+        values = root.values if root is not None else {}
+        kind = kind_of(values)
+        return kind, kind.place_of(next(iter(values.get("highestcommittedusn", ())), b""))
+
+    async def _note_groups(self) -> None:
+        async with aclosing(self._slices(GROUPS, IDENTITY)) as slices:
+            async for part in slices:
+                for found in part:
+                    self._understood(_plain(found))
+
+    async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
+        """What is there and has not changed; of what has, nothing is told, since it comes again. The groups are
+        noted."""
+        async with aclosing(self._slices(pattern, IDENTITY)) as slices:
+            async for part in slices:
+                told = (self._as_it_was(_plain(found), kind, first) for found in part)
+                yield Batch([entry for entry in told if entry is not None])
+
+    def _as_it_was(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
+        entry, place = self._understood(raw), self._stamped(raw, kind)
+        self._all_stamped &= place > 0
+        if entry is None or place >= first:
+            return None
+        if isinstance(entry, Problem):
+            return entry
+        return Unchanged(entry.external_id, entry.dn, entry.status if isinstance(entry, Person) else None)
+
+    async def _contents(self, pattern: str, kind: Kind) -> Batches:
+        """What the entries that fit a filter hold."""
+        attributes = [*dict.fromkeys((*IDENTITY, *CONTENT, *self._source.attributes))]
+        async with aclosing(self._slices(pattern, attributes)) as slices:
+            async for part in slices:
+                entries: list[Entry] = []
+                for found in part:
+                    raw = await self._whole(found)
+                    self._stamped(raw, kind)
+                    entry = self._understood(raw)
+                    if entry is not None:
+                        entries.append(self._with_own_groups(entry) if isinstance(entry, Person) else entry)
+                yield Batch(entries)
+
+    async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
+        """All that fit a filter, few at a time, so that logins are not kept waiting."""
+        pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
+        async with aclosing(pages):
+            async for page in pages:
+                for at in range(0, len(page), _SLICE):
+                    await trio.lowlevel.checkpoint()
+                    yield page[at : at + _SLICE]
+
+    def _understood(self, raw: Raw) -> Person | Group | Unit | Problem | None:
+        try:
+            entry = understand(raw, now=self._now)
+        except Invalid as error:
+            return Problem(raw.dn, str(error), _identity_of(raw))
+        self._has_accounts |= isinstance(entry, Person)
+        if isinstance(entry, Group):
+            self._read_here.add(normalized(entry.dn))
+            if entry.key:
+                self._groups[entry.key] = entry.dn
+        return entry
+
+    def _with_own_groups(self, person: Person) -> Person:
+        """A person with the memberships that no group tells."""
+        own = tuple(dn for dn in person.member_of if not self._is_here(dn))
+        return with_primary_group(replace(person, member_of=own), self._groups)
+
+    def _is_here(self, group: str) -> bool:
+        known = self._is_read.get(group)
+        if known is None:
+            try:
+                known = normalized(group) in self._read_here
+            except Invalid:
+                known = False
+            self._is_read[group] = known
+        return known
+
+    def _stamped(self, raw: Raw, kind: Kind) -> int:
+        """When an entry changed last; the place of the next reading is behind the last of all."""
+        place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
+        self._place = max(self._place, place)
+        return place
+
+    async def _whole(self, found: RawEntry) -> Raw:
+        """An entry with all members: of many, Active Directory gives a part (MS-ADTS section 3.1.1.3.1.3.3)."""
+        part = next((name for name in found.values if name.startswith(_RANGE)), None)
+        if part is None:
+            return _plain(found)
+        members: list[bytes] = []
+        for _ in range(_MOST_RANGES):
+            values = found.values.get(part, ())
+            members.extend(values)
+            if part.endswith("-*") or not values:
+                break
+            wanted = f"{_RANGE}{len(members)}-*"
+            more = await self._connection.values(found.dn, [wanted], timeout_s=PAGE_S)
+            following = next((name for name in more.values if name.startswith(_RANGE)), "") if more else ""
+            if more is None or not following:
+                raise ReadError("a group's members could not be read to their end")
+            part, found = following, replace(found, values={**found.values, **more.values})
+        plain = _plain(found)
+        return Raw(plain.dn, {**plain.attributes, "member": tuple(members)})
+
+
+def _plain(found: RawEntry) -> Raw:
+    """An entry without what has options: languages other than its own, ranges."""
+    return Raw(found.dn, {name: values for name, values in found.values.items() if ";" not in name})
+
+
+def _identity_of(raw: Raw) -> str:
+    try:
+        return identity(raw)
+    except Invalid:
+        return ""
+
+
+def _place_in(cursor: str, kind: Kind) -> int | None:
+    """The place that a cursor means to this directory; None where it is of no use here."""
+    try:
+        origin, place = json.loads(cursor)
+    except (ValueError, TypeError):
+        return None
+    return place if origin == kind.origin and isinstance(place, int) and place > 0 else None

@@ -1,0 +1,58 @@
+"""A reading of a directory, all at once."""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pytest
+import trio
+
+from sallyport.base.clock import now_us
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
+from sallyport.directory.reading.reader import LdapReader, LdapSource
+from sallyport.outgoing.egress import Egress
+
+needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
+Kind = TypeVar("Kind", Person, Group, Unit, Unchanged, Gone, Problem)
+
+
+@dataclass
+class Reading:
+    """What a reading has told."""
+
+    entries: list[Entry] = field(default_factory=list)
+    complete: bool = False
+    cursor: str = ""
+
+    def all(self, kind: type[Kind]) -> list[Kind]:
+        """The entries of a kind."""
+        return [entry for entry in self.entries if isinstance(entry, kind)]
+
+    @property
+    def people(self) -> dict[str, Person]:
+        """By name."""
+        return {person.name: person for person in self.all(Person)}
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """By name."""
+        return {group.name: group for group in self.all(Group)}
+
+
+async def read(source: LdapSource, cursor: str = "", *, full: bool = True) -> Reading:
+    """Read a directory to its end, as a reader that obeys no particular egress."""
+    reading = Reading()
+    with trio.fail_after(120):
+        async with LdapReader(Egress(None), now_us).read(source, cursor, full=full) as batches:
+            async for batch in batches:
+                assert not reading.complete, "there is a batch behind the last"
+                assert len(batch.entries) <= 500
+                reading.entries.extend(batch.entries)
+                reading.complete, reading.cursor = batch.complete, batch.cursor
+    return reading
+
+
+def names(entries: Sequence[Person | Group | Unit]) -> set[str]:
+    """What they are called."""
+    return {entry.name for entry in entries}

@@ -1,0 +1,117 @@
+"""A reading of servers that are made for it: members in parts, servers that do not mean well."""
+
+import pytest
+import trio
+
+from sallyport.base.clock import now_us
+from sallyport.directory.entry import Group, Problem
+from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading.reader import LdapReader, LdapSource
+from sallyport.directory.reading.schema import Kind, kind_of
+from sallyport.directory.reading.server import Server
+from sallyport.outgoing.egress import Egress
+from tests.directory.reading.fake_directory import FakeDirectory, Manner, Person, directory
+from tests.directory.reading.readings import needs_bonsai, read
+
+GROUP_DN = "CN=big,DC=example"
+# The server finds who has a name that is in the request: in its filter, or among the attributes asked for.
+ANYBODY = Person("inetUser", attributes={"objectClass": ["person"]})
+
+
+def group(asked: str, given: str, *members: str) -> Person:
+    """An answer to a request that has `asked` in it: a part of the group's members."""
+    return Person(asked, dn=GROUP_DN, attributes={"objectClass": ["group"], "cn": ["big"], given: [*members]})
+
+
+def source_of(server: FakeDirectory) -> LdapSource:
+    """It, anonymously."""
+    return LdapSource((Server(server.url, start_tls=False),), "DC=example", None)
+
+
+@needs_bonsai
+async def test_members_in_parts_are_all_read() -> None:
+    """Where a group has many members, the server gives some, and the others for the asking, in order."""
+    parts = (
+        group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b"),
+        group("member;range=2-*", "member;range=2-3", "cn=c", "cn=d"),
+        group("member;range=4-*", "member;range=4-*", "cn=e"),
+    )
+    async with directory(ANYBODY, *parts) as server:
+        (found,) = (await read(source_of(server))).all(Group)
+    assert found.members == ("cn=a", "cn=b", "cn=c", "cn=d", "cn=e")
+
+
+@needs_bonsai
+async def test_members_that_do_not_come_end_the_reading() -> None:
+    """A group is never taken for one with fewer members than it has."""
+    async with directory(ANYBODY, group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b")) as server:
+        with pytest.raises(ReadError, match="could not be read to their end"):
+            await read(source_of(server))
+
+
+@needs_bonsai
+async def test_an_entry_that_cannot_be_used_is_told() -> None:
+    """It fails alone, by its name."""
+    nameless = Person("groupOfMembers", attributes={"objectClass": ["organizationalUnit"]})
+    async with directory(ANYBODY, nameless) as server:
+        reading = await read(source_of(server))
+    assert reading.complete
+    assert [problem.dn for problem in reading.all(Problem)] == [nameless.dn]
+
+
+@needs_bonsai
+@pytest.mark.parametrize("manner", [Manner.HANGS_UP, Manner.NONSENSE])
+async def test_servers_that_do_not_mean_well(manner: Manner) -> None:
+    """The reading ends by an error."""
+    async with directory(ANYBODY) as server:
+        server.manner = manner
+        with pytest.raises(ReadError):
+            await read(source_of(server))
+
+
+@needs_bonsai
+async def test_a_silent_server_is_given_up(mock_clock: trio.testing.MockClock) -> None:
+    """After its time."""
+    mock_clock.rate = 50.0
+    async with directory(ANYBODY) as server:
+        server.manner = Manner.SILENT
+        with pytest.raises(ReadError, match="no answer in time"):
+            await read(source_of(server))
+
+
+@needs_bonsai
+async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
+    """Who leaves the block in the middle leaves no connection behind."""
+    async with directory(ANYBODY) as server:
+        with trio.fail_after(30), pytest.raises(ZeroDivisionError):
+            async with LdapReader(Egress(None), now_us).read(source_of(server)) as batches:
+                async for _ in batches:
+                    raise ZeroDivisionError
+    assert not nursery.child_tasks
+
+
+@pytest.mark.parametrize(
+    ("stamp", "place"),
+    [
+        (b"20260101000000Z", 1_767_225_600),
+        (b"20260101000000.123456Z", 1_767_225_600),
+        (b"20261301000000Z", 0),
+        (b"", 0),
+        (b"\xff", 0),
+    ],
+)
+def test_times_as_places(stamp: bytes, place: int) -> None:
+    """A generalized time in UTC as seconds, and back; what is none has no place."""
+    kind = kind_of({})
+    assert kind.place_of(stamp) == place
+    if place:
+        assert kind.written(place) == "20260101000000Z"
+        assert kind.first(place) < place
+
+
+def test_numbers_as_places() -> None:
+    """Active Directory counts changes, for each domain controller anew."""
+    kind = kind_of({"supportedcapabilities": (b"1.2.840.113556.1.4.800",), "dsservicename": (b"CN=NTDS,CN=DC1",)})
+    assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
+    assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")
+    assert kind.place_of(b"rubbish") == 0

@@ -1,0 +1,306 @@
+"""OpenLDAP, read: everything once, then what changes; in pages, over TLS, and to an end that is none."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND, now_us
+from sallyport.directory.entry import Person, Status, Unchanged, Unit, normalized
+from sallyport.directory.reading.connection import Account
+from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
+from sallyport.directory.reading.schema import OVERLAP_S
+from sallyport.directory.reading.server import Server
+from sallyport.outgoing.egress import Egress
+from tests.directory.reading.readings import names, needs_bonsai, read
+from tests.peers.authority import Authority
+from tests.peers.programs import find, needs
+from tests.peers.slapd import (
+    BASE,
+    PEOPLE,
+    ROOT,
+    ROOT_PASSWORD,
+    SERVICE,
+    SERVICE_PASSWORD,
+    SIZE_LIMIT,
+    STAFF,
+    Slapd,
+    dn_of,
+    slapd,
+)
+
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+
+MANY = 7 * SIZE_LIMIT
+ACCOUNT = Account(SERVICE, SERVICE_PASSWORD)
+VPN = f"cn=vpn users,{BASE}"
+NESTED = f"""
+dn: cn=outer,{BASE}
+objectClass: groupOfUniqueNames
+cn: outer
+uniqueMember: {VPN}
+uniqueMember: cn=circle,{BASE}
+
+dn: cn=circle,{BASE}
+objectClass: groupOfNames
+cn: circle
+member: cn=outer,{BASE}
+member: {dn_of("bob")}
+
+dn: cn=posix,{BASE}
+objectClass: posixGroup
+cn: posix
+gidNumber: 4711
+memberUid: ann
+
+dn: uid=007,{STAFF}
+objectClass: inetOrgPerson
+objectClass: posixAccount
+uid: 007
+cn: Jane
+sn: Bond
+employeeNumber: 000123
+uidNumber: 7
+gidNumber: 4711
+homeDirectory: /home/007
+"""
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Who signs the directory's certificate."""
+    return Authority("The directory's CA")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
+    """A directory of several times its size limit, that all tests share: each changes people of its own."""
+    with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
+        directory.add(NESTED + "".join(f"\n{_person(f'many{number}')}" for number in range(MANY)))
+        yield directory
+
+
+def source_of(directory: Slapd) -> LdapSource:
+    """It, in clear."""
+    return LdapSource((Server(directory.url, start_tls=False),), BASE, ACCOUNT)
+
+
+# --- everything -------------------------------------------------------------------------------------------------
+
+
+async def test_everything_is_read_in_pages(directory: Slapd) -> None:
+    """All people, groups and units come, several times the size limit of the server, and the same as ldapsearch has."""
+    reading = await read(source_of(directory))
+    assert reading.complete
+    assert reading.cursor
+    assert {f"many{number}" for number in range(MANY)} <= set(reading.people)
+    told = sorted(entry.dn.casefold() for entry in reading.all(Person))
+    assert len(told) == len(set(told))
+    assert len(told) == len(_searched(directory, "(objectClass=inetOrgPerson)"))
+    assert names(reading.all(Unit)) == {"staff", "people"}
+    assert set(reading.groups) == {"vpn users", "admins, all", "outer", "circle", "posix"}
+
+
+async def test_what_is_read_of_a_person(directory: Slapd) -> None:
+    """Names and numbers come as they are written; what no group tells stays with the person, and no more."""
+    people = (await read(source_of(directory))).people
+    jane = people["007"]
+    assert jane.attributes["employeenumber"] == ("000123",)
+    assert jane.member_of == (f"cn=posix,{BASE}",)
+    assert people["ann"].member_of == ()
+    assert set(PEOPLE) <= set(people)
+    entry_uuid = directory.attribute(dn_of("ann"), "entryUUID")[0]
+    assert people["ann"].external_id == entry_uuid
+    assert not any("pass" in name for person in people.values() for name in person.attributes)
+
+
+async def test_members_are_told_by_groups(directory: Slapd) -> None:
+    """Nested groups, circles, and login names in place of names."""
+    groups = (await read(source_of(directory))).groups
+    assert groups["vpn users"].members == (dn_of("ann"), dn_of("zoë"))
+    assert groups["outer"].members == (VPN, f"cn=circle,{BASE}")
+    assert groups["circle"].members == (f"cn=outer,{BASE}", dn_of("bob"))
+    assert groups["posix"].members == ("uid:ann",)
+
+
+async def test_the_filter_says_which_accounts(directory: Slapd) -> None:
+    """Groups and units come beside the accounts that fit it."""
+    reading = await read(replace(source_of(directory), accounts="(uid=ann)", attributes=("audio", "seeAlso")))
+    assert set(reading.people) == {"ann"}
+    assert len(reading.groups) == 5
+
+
+async def test_groups_outside_of_what_is_read_stay_with_the_person(directory: Slapd) -> None:
+    """They are told by nothing else."""
+    reading = await read(replace(source_of(directory), base=STAFF))
+    assert set(reading.groups) == set()
+    assert set(map(normalized, reading.people["ann"].member_of)) == {f"cn=admins\\, all,{BASE}", VPN}
+
+
+# --- what changes -----------------------------------------------------------------------------------------------
+
+
+async def test_changes_are_told_and_what_is_gone_is_not(directory: Slapd) -> None:
+    """What has changed comes as it is now, all others by their identity alone, what is gone not at all."""
+    for name in ("changed", "renamed", "removed", "locked"):
+        directory.add(_person(name))
+    before = await read(source_of(directory))
+    since = await _a_second_after(before.cursor)
+    directory.change(f"uid=changed,{STAFF}", "replace: sn", "sn: New")
+    directory.change(VPN, "delete: member", f"member: {dn_of('zoë')}")
+    directory.change(f"uid=locked,{STAFF}", "replace: pwdAccountLockedTime", "pwdAccountLockedTime: 000001010000Z")
+    directory.add(f"dn: uid=renamed,{STAFF}\nchangetype: modrdn\nnewrdn: uid=other\ndeleteoldrdn: 1\n")
+    directory.add(f"dn: uid=removed,{STAFF}\nchangetype: delete\n")
+    directory.add(_person("new"))
+
+    after = await read(source_of(directory), since, full=False)
+    assert after.complete
+    assert {"changed", "other", "new"} <= set(after.people)
+    assert after.people["changed"].attributes["sn"] == ("New",)
+    assert after.people["other"].external_id == before.people["renamed"].external_id
+    assert after.groups["vpn users"].members == (dn_of("ann"),)
+    unchanged = {entry.external_id: entry for entry in after.all(Unchanged)}
+    told = {*unchanged, *(entry.external_id for entry in after.all(Person))}
+    assert before.people["ann"].external_id in unchanged
+    assert before.people["removed"].external_id not in told
+    assert before.people["many1"].external_id in told
+    directory.change(VPN, "add: member", f"member: {dn_of('zoë')}")
+
+
+async def test_what_changes_without_a_change_is_told(directory: Slapd) -> None:
+    """A subtree that is renamed changes the names below it, and a lock what an account may; neither is in a stamp."""
+    directory.add(f"dn: ou=moving,{BASE}\nobjectClass: organizationalUnit\nou: moving\n")
+    directory.add(_person("mover", f"ou=moving,{BASE}"))
+    before = await read(source_of(directory))
+    since = await _a_second_after(before.cursor)
+    directory.add(f"dn: ou=moving,{BASE}\nchangetype: modrdn\nnewrdn: ou=moved\ndeleteoldrdn: 1\n")
+    after = await read(source_of(directory), since, full=False)
+    (mover,) = (entry for entry in after.all(Unchanged) if entry.external_id == before.people["mover"].external_id)
+    assert (mover.dn, mover.status) == (f"uid=mover,ou=moved,{BASE}", Status.ACTIVE)
+
+
+async def test_a_cursor_of_another_directory_is_of_no_use(directory: Slapd) -> None:
+    """Then everything is read."""
+    for cursor in ("", "rubbish", "[]", '["usn CN=DC1", 5]', '["time", "5"]', '["time", -1]', "null", "[[[["):
+        reading = await read(replace(source_of(directory), accounts="(uid=ann)"), cursor, full=False)
+        assert set(reading.people) == {"ann"}, cursor
+        assert reading.all(Unchanged) == []
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_dies_in_the_middle(tmp_path: Path, authority: Authority) -> None:
+    """The reading ends by an error and is never complete, so that nobody is taken for gone."""
+    with slapd(tmp_path, authority) as directory:
+        directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(3 * PAGE)))
+        heard, complete = 0, False
+        with trio.fail_after(60), pytest.raises(ReadError, match="broke the connection off"):
+            async with LdapReader(Egress(None), now_us).read(source_of(directory)) as batches:
+                async for batch in batches:
+                    heard += len(batch.entries)
+                    complete |= batch.complete
+                    directory.kill()
+        assert 0 < heard < 3 * PAGE
+        assert not complete
+
+
+async def test_a_limit_on_all_pages_is_told(tmp_path: Path, authority: Authority) -> None:
+    """A server that gives no more than its limit in all ends the reading, and the admin hears what to set."""
+    with slapd(tmp_path, authority, in_all="hard") as directory:
+        directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * SIZE_LIMIT)))
+        with pytest.raises(ReadError, match=r"size\.prtotal"):
+            await read(source_of(directory))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"account": Account(SERVICE, "wrong")}, "refuses the account that reads"),
+        ({"account": Account(f"cn=nobody,{BASE}", "wrong")}, "refuses the account that reads"),
+        ({"account": None}, "has no entry of the base's name"),
+        ({"base": f"ou=nowhere,{BASE}"}, "has no entry of the base's name"),
+        ({"accounts": "(uid=nobody)"}, "shows no account"),
+        ({"servers": (Server("ldap://127.0.0.1:1", start_tls=False),)}, "no connection"),
+        ({"servers": ()}, "no server is set"),
+    ],
+)
+async def test_what_an_admin_got_wrong_is_told(directory: Slapd, change: dict[str, object], why: str) -> None:
+    """By what it is, without a secret."""
+    with pytest.raises(ReadError, match=why) as error:
+        await read(replace(source_of(directory), **change))
+    assert "wrong" not in str(error.value)
+
+
+async def test_the_first_server_that_answers_is_read(directory: Slapd) -> None:
+    """A dead one before it does not matter."""
+    servers = (Server("ldap://127.0.0.1:1", start_tls=False), Server(directory.url, start_tls=False))
+    assert "ann" in (await read(replace(source_of(directory), servers=servers))).people
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start_tls", [True, False])
+async def test_tls_with_the_right_authority(directory: Slapd, authority: Authority, start_tls: bool) -> None:
+    """Over StartTLS and ldaps, where the certificate holds."""
+    url = directory.url if start_tls else directory.secure_url
+    source = replace(
+        source_of(directory),
+        servers=(Server(url, start_tls=start_tls),),
+        authorities=authority.pem,
+        accounts="(uid=ann)",
+    )
+    assert set((await read(source)).people) == {"ann"}
+
+
+@pytest.mark.parametrize("start_tls", [True, False])
+async def test_tls_with_a_wrong_certificate(directory: Slapd, start_tls: bool) -> None:
+    """A certificate of somebody else, and one that nobody trusts: nothing is said over such a connection."""
+    url = directory.url if start_tls else directory.secure_url
+    binds = directory.binds(SERVICE)
+    for authorities in (Authority("another CA").pem, None):
+        source = replace(source_of(directory), servers=(Server(url, start_tls=start_tls),), authorities=authorities)
+        with pytest.raises(ReadError, match="its certificate is not trusted"):
+            await read(source)
+    assert directory.binds(SERVICE) == binds
+
+
+async def test_egress_is_obeyed(directory: Slapd) -> None:
+    """A directory outside of the networks that are allowed is not connected to."""
+    reader = LdapReader(Egress([ip_network("192.0.2.0/24")]), now_us)
+    with pytest.raises(ReadError, match="SALLYPORT_EGRESS"):
+        async with reader.read(source_of(directory)):
+            pass
+
+
+# --- helpers ----------------------------------------------------------------------------------------------------
+
+
+def _person(name: str, parent: str = STAFF) -> str:
+    return f"dn: uid={name},{parent}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name}\nsn: {name}\n"
+
+
+async def _a_second_after(cursor: str) -> str:
+    """The cursor of a reading that found no change so late that it has to look back at what was read here."""
+    origin, place = json.loads(cursor)
+    with trio.fail_after(30):
+        while now_us() <= (place + 1) * SECOND:
+            await trio.sleep(0.05)
+    return json.dumps([origin, place + 1 + OVERLAP_S])
+
+
+def _searched(directory: Slapd, pattern: str) -> list[str]:
+    """The names that ldapsearch finds, in pages too."""
+    done = subprocess.run(
+        [find("ldapsearch"), "-x", "-LLL", "-E", "pr=50/noprompt", "-H", directory.url, "-D", ROOT, "-w", ROOT_PASSWORD,
+         "-b", BASE, pattern, "1.1"],
+        check=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return [line for line in done.stdout.splitlines() if line.startswith("dn:")]
