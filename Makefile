@@ -13,8 +13,8 @@ test: $(READY) peers lint
 	$(BIN)/pytest -n 3 --dist loadfile $(ARGS) || tests/alone $$? $(ARGS)
 
 lint: $(READY)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests grafana
+	$(BIN)/ruff format --check src tests grafana
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

@@ -140,6 +140,7 @@ class App:
         self.tenancy = Tenancy(store, now_us)
         self.domains = Domains(self.configuration, DomainMetrics(registry), has_provider=self._has_provider)
         self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
+        self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(self.clients.table.by_id.values())])
         self.devices = Devices(store, Sightings(), InventoryMetrics(registry))
         self.sessions = Sessions(store, SessionMetrics(registry))
         self.rules = LoginRules(self.configuration, dictionary)

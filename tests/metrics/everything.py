@@ -22,7 +22,7 @@ def registered() -> CollectorRegistry:
     metrics.InventoryMetrics(registry).watch(dict)
     metrics.SessionMetrics(registry).watch(dict)
     metrics.DynamicMetrics(registry)
-    metrics.DomainMetrics(registry).watch(dict)
+    metrics.DomainMetrics(registry).watch(dict, dict)
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))

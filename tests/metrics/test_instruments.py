@@ -23,6 +23,16 @@ def test_a_cell_is_a_counter(registry: CollectorRegistry) -> None:
     assert registry.get_sample_value("things_total", {"kind": "b"}) == 0
 
 
+def test_what_is_expected_is_shown_before_it_happens(registry: CollectorRegistry) -> None:
+    """Combinations that may come are there from 0 on, asked for anew at each scrape."""
+    tally = Tally(registry, "things", "Things.", ("client",))
+    clients = ["a"]
+    tally.expect(lambda: ((name,) for name in clients))
+    assert registry.get_sample_value("things_total", {"client": "a"}) == 0
+    clients.append("b")
+    assert registry.get_sample_value("things_total", {"client": "b"}) == 0
+
+
 def test_durations_are_a_histogram(registry: CollectorRegistry) -> None:
     """Each observation counts in its bucket and all above, and in the sum."""
     durations = Durations(registry, "took", "Time.", "type")

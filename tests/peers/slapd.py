@@ -48,7 +48,7 @@ class Slapd:
         self.directory = directory
         self._in_all = in_all
         self.authority = authority
-        self.port, self.secure_port = _free_port(), _free_port()
+        self.port, self.secure_port = free_port(), free_port()
         self.url = f"ldap://127.0.0.1:{self.port}"
         self.secure_url = f"ldaps://localhost:{self.secure_port}"
         self._log = directory / "log"
@@ -235,7 +235,7 @@ def slapd(directory: Path, authority: Authority | None = None, in_all: str = "un
         server.stop()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,6 +1,7 @@
 """The rules of domains."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import structlog
 
@@ -10,7 +11,7 @@ from sallyport.base.errors import NotFound
 from sallyport.domains import repo
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.domains.repo import Change, State
-from sallyport.metrics import DomainMetrics
+from sallyport.metrics import MAX_NAMES, DomainMetrics
 from sallyport.store import audit
 from sallyport.store.model import T, Tx, Work
 from sallyport.store.snapshot import Configuration
@@ -40,7 +41,7 @@ class Domains:
         self._has_provider = has_provider
         self._clock = clock
         self._table = configuration.hold(repo.load, DomainTable())
-        metrics.watch(self._modes)
+        metrics.watch(self._modes, self._names)
 
     @property
     def table(self) -> DomainTable:
@@ -237,6 +238,10 @@ class Domains:
             for domain in tuple(self.table.by_id.values())
             for mode in Mode
         }
+
+    def _names(self) -> dict[tuple[str, ...], float]:
+        shown = islice(tuple(self.table.by_id.values()), MAX_NAMES)  # the rest is `other`, which has no name
+        return {(domain.label, domain.name): 1.0 for domain in shown}
 
 
 def _told(state: State) -> dict[str, JSON]:

@@ -117,7 +117,7 @@ class Exchange:
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
         self.handed_over = 0  # to a first factor that needs no task for a login
-        self._delayed: deque[tuple[float, Answered]] = deque()
+        self._delayed: deque[tuple[float, Answered, int]] = deque()
         self._some_delayed = trio.Event()
         self._undecided: deque[Login] = deque()
         metrics = services.radius_metrics
@@ -261,7 +261,9 @@ class Exchange:
                     self._pipeline.note(login)  # now: a device that is deleted meanwhile does not come back by this
                 else:
                     self._show_unproven(login)
+                began = self._clock()
                 decision = await self._pipeline.ask(login)
+                login.asked_us = self._clock() - began
                 if login.noted:
                     login.device.posture.measure(login.known, time.monotonic())
                     self._sightings.touch(login.device)
@@ -372,7 +374,7 @@ class Exchange:
     def committed(self, entry: Answered, now: int) -> None:
         """The entry is on disk: answer it, a reject after its delay. now: microseconds."""
         if entry.reply[0] == ACCESS_REJECT and self._reject_delay_s > 0:
-            self._delayed.append((trio.current_time() + self._reject_delay_s, entry))
+            self._delayed.append((trio.current_time() + self._reject_delay_s, entry, now))
             self._some_delayed.set()
         else:
             self._reply(entry, now)
@@ -389,6 +391,7 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id)
 
     def _reply(self, entry: Answered, now: int) -> None:
+        """Send it. now: when it could have been sent; what people take, and a reject's delay, is no fault of ours."""
         reply, known, client = entry.reply, entry.known, entry.client
         self._done(entry.request, client)
         if known.replaced:
@@ -396,7 +399,7 @@ class Exchange:
         known.answer = reply
         self._transmit(reply, entry.source)
         code = reply[0]
-        self._seconds.observe(CODE_NAMES[code], (now - entry.at) / SECOND)
+        self._seconds.observe(CODE_NAMES[code], (now - entry.at - entry.asked_us) / SECOND)
         cell = self._client_cells.get((client.name, code))
         if cell is None:
             metrics = self._services.radius_metrics
@@ -421,6 +424,6 @@ class Exchange:
             self._send_due(math.inf)
 
     def _send_due(self, now: float) -> None:
-        at = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
-            self._reply(self._delayed.popleft()[1], at)
+            _, entry, decided_at = self._delayed.popleft()
+            self._reply(entry, decided_at)

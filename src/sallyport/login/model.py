@@ -174,10 +174,13 @@ class Answered:
     """A request on its way to its answer: what the journal writes and then lets go.
 
     source: the sender's socket address. at: when it came, in microseconds. known: its entry among the duplicates.
-    device: where it came from; behind: the station, where the sender is proven. reply: the answer's octets.
+    device: where it came from; behind: the station, where the sender is proven. reply: the answer's octets. asked_us:
+    how long its user was asked for a second factor.
     """
 
-    __slots__ = ("at", "behind", "client", "device", "exchange", "known", "reply", "request", "source", "user")
+    __slots__ = (
+        "asked_us", "at", "behind", "client", "device", "exchange", "known", "reply", "request", "source", "user",
+    )  # fmt: skip
 
     def __init__(
         self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
@@ -192,6 +195,7 @@ class Answered:
         self.behind: Station | None = None
         self.device: Device
         self.reply = b""
+        self.asked_us = 0
 
 
 class Login(Answered):

@@ -7,7 +7,7 @@ station or an address. `instruments` has what hot paths count with, and `render`
 
 from sallyport.metrics.domains import DomainMetrics
 from sallyport.metrics.dynamic import DynamicMetrics
-from sallyport.metrics.instruments import Cell, render
+from sallyport.metrics.instruments import MAX_NAMES, Cell, render
 from sallyport.metrics.inventory import InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics
 from sallyport.metrics.mfa import MfaMetrics
@@ -18,6 +18,7 @@ from sallyport.metrics.upstream import UpstreamMetrics
 from sallyport.metrics.web import HttpMetrics
 
 __all__ = [
+    "MAX_NAMES",
     "Cell",
     "DomainMetrics",
     "DynamicMetrics",

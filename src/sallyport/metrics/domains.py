@@ -11,12 +11,13 @@ class DomainMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
 
-    def watch(self, read: Values) -> None:
-        """Read each domain's mode when somebody scrapes: 1 for the one in force."""
+    def watch(self, modes: Values, names: Values) -> None:
+        """Read each domain's mode (1 for the one in force) and its name when somebody scrapes."""
         Read(
             self._registry,
             "sallyport_enforcement_mode",
             "Mode of a domain: 1 for the one in force.",
             ("domain", "mode"),
-            read,
+            modes,
         )
+        Read(self._registry, "sallyport_domain_info", "What a domain is called.", ("domain", "name"), names)

@@ -5,7 +5,7 @@ What is counted for each packet is counted in plain integers (0.04 µs) and turn
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -59,7 +59,12 @@ class Tally(Collector):
         self._cells: dict[tuple[str, ...], Cell] = {}
         self._names = Names(labels)
         self._family = (name, help, tuple(labels))
+        self._expected: Callable[[], Iterable[tuple[str, ...]]] = tuple
         registry.register(self)
+
+    def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
+        """Show these from 0 on, so that the first of a kind is seen as an increase. Asked for at each scrape."""
+        self._expected = combinations
 
     def cell(self, *labels: str) -> Cell:
         """The cell of some label values; a new combination begins at 0."""
@@ -68,6 +73,8 @@ class Tally(Collector):
     def collect(self) -> Iterator[CounterMetricFamily]:
         name, help, labels = self._family
         family = CounterMetricFamily(name, help, labels=labels)
+        for values in self._expected():
+            self.cell(*values)
         for values, cell in tuple(self._cells.items()):
             family.add_metric(values, cell.count)
         yield family

@@ -1,5 +1,6 @@
 """The RADIUS listeners."""
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -11,6 +12,9 @@ DISCARDS: Final = (
     "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
 )  # fmt: skip
 """Why a datagram gets no answer. RadSec has two more: `handshake` and `slow_reader`."""
+
+
+FROM_THE_START: Final = ("Access-Accept", "bad_authenticator", "bad_message_authenticator")
 
 
 class RadiusMetrics:
@@ -27,7 +31,10 @@ class RadiusMetrics:
             registry, "sallyport_radius_rounds", "Requests that decided nothing and have no event.", ("listener",)
         )
         self.seconds = Durations(
-            registry, "sallyport_radius_request_duration_seconds", "Time from receipt to reply.", "type"
+            registry,
+            "sallyport_radius_request_duration_seconds",
+            "From receipt to reply, without a reject's delay and the wait for a second factor.",
+            "type",
         )
         self.clients = Tally(
             registry, "sallyport_client_requests", "Requests of each RADIUS client, by outcome.", ("client", "outcome")
@@ -37,6 +44,10 @@ class RadiusMetrics:
         """Show a listener's discards from 0 on, so that the first of a kind is seen as an increase."""
         for reason in DISCARDS:
             self.discards.cell(listener, reason)
+
+    def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
+        """Show each RADIUS client before it is heard, and before its secret is wrong."""
+        self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
         """Read what waits, and what the kernel dropped for want of buffer, when somebody scrapes."""

@@ -1,0 +1,12 @@
+"""All dashboards, in the order in which an admin would look at them."""
+
+from typing import Final
+
+from grafana.board import Board
+from grafana.domains import DOMAINS
+from grafana.mfa import MFA
+from grafana.overview import OVERVIEW
+from grafana.process import PROCESS
+from grafana.radius import RADIUS
+
+ALL: Final[tuple[Board, ...]] = (OVERVIEW, RADIUS, MFA, DOMAINS, PROCESS)

@@ -1,0 +1,94 @@
+"""Second factors: how they end, how long people take, and how the providers do."""
+
+from typing import Final
+
+from grafana.board import Board, Graph, Number, Query, Row, quantiles
+
+MFA: Final = Board(
+    "mfa",
+    "MFA",
+    "Second factors and their providers.",
+    (
+        Row("Now"),
+        Number(
+            "Circuits open",
+            "Domains whose provider failed so often that it is left alone for a while; the fallback holds for them.",
+            Query("sum(sallyport_mfa_circuits_open{$here}) or vector(0)"),
+            width=6,
+        ),
+        Number(
+            "Let in by fallback",
+            "Logins that nobody could ask for, let in since their domain says so, in the time that is shown.",
+            Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="bypass"}[$__range])) or vector(0)'),
+            width=6,
+        ),
+        Number(
+            "Refused by fallback",
+            "Logins that nobody could ask for, refused.",
+            Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="error"}[$__range])) or vector(0)'),
+            width=6,
+        ),
+        Number(
+            "Locked out",
+            "Users and stations that failed too often; `sallyport lockout list` names them.",
+            Query("sum(sallyport_locked_out{$here})"),
+            width=6,
+        ),
+        Row("People"),
+        Graph(
+            "Second factors",
+            "By provider and how they ended.",
+            (
+                Query(
+                    "sum by (provider, result) (rate(sallyport_mfa_challenges_total{$here}[$__rate_interval])) "
+                    "or vector(0)",
+                    "{{provider}} {{result}}",
+                ),
+            ),
+            unit="reqps",
+            stacked=True,
+        ),
+        Graph(
+            "How long people take",
+            "From asking to the end. Devices must wait longer than this: 60 s and one retry.",
+            quantiles("sallyport_mfa_challenge_duration_seconds", "provider", 0.5, 0.95, legend="{{provider}}"),
+            unit="s",
+        ),
+        Graph(
+            "Joined retransmits",
+            "Requests that joined a prompt that waits, instead of starting another one.",
+            (
+                Query(
+                    "sum by (provider) (rate(sallyport_mfa_joined_retransmits_total{$here}[$__rate_interval])) "
+                    "or vector(0)",
+                    "{{provider}}",
+                ),
+            ),
+            unit="reqps",
+        ),
+        Graph(
+            "Lock-outs",
+            "In the last hour, by kind.",
+            (Query("sum by (kind) (increase(sallyport_lockouts_total{$here}[1h])) or vector(0)", "{{kind}}"),),
+        ),
+        Row("Providers"),
+        Graph(
+            "Calls",
+            "By provider and result; refused: not made, the circuit is open or the provider asked for a pause.",
+            (
+                Query(
+                    "sum by (provider, result) "
+                    "(rate(sallyport_mfa_call_duration_seconds_count{$here}[$__rate_interval]))",
+                    "{{provider}} {{result}}",
+                ),
+            ),
+            unit="reqps",
+        ),
+        Graph(
+            "Latency of calls",
+            "A slow provider is felt by everybody who waits for it.",
+            quantiles("sallyport_mfa_call_duration_seconds", "provider", 0.5, 0.99, legend="{{provider}}"),
+            unit="s",
+        ),
+    ),
+)
