@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from sallyport.certs.directory import Directory, present
-from tests.certs.conftest import made
+from tests.certs.conftest import HOST, made
 from tests.peers.programs import find, needs, radclient
 from tests.radsec_service import PROXY, SecureService, running_secure_service
+from tests.service import running_service
 
 __all__ = ["made"]
 
@@ -131,3 +132,69 @@ def test_a_proxy_whose_certificate_is_taken_back(service: SecureService, tmp_pat
         assert "No reply" in front.ask("auth", *RIGHT, tries=2)
     assert [each["reason"] for each in service.call("listen.senders")] == ["handshake"]
     assert "revoked" in service.log()
+
+
+BEHIND = """
+ListenTLS 127.0.0.1:{tls}
+LogLevel 2
+tls ours {{
+    CACertificateFile {ca}
+    CertificateFile {certificate}
+    CertificateKeyFile {key}
+}}
+client localhost {{
+    type tls
+    tls ours
+    secret radsec
+    certificateNameCheck off
+}}
+server 127.0.0.1 {{
+    port {udp}
+    type udp
+    secret "{secret}"
+    statusServer off
+}}
+realm * {{
+    server 127.0.0.1
+}}
+"""
+
+
+def test_a_proxy_behind_us(made: Path, tmp_path: Path) -> None:
+    """One service passes its logins on over TLS to radsecproxy, and that over UDP to another service, which has the
+    user: Accept and Reject come back, and again after radsecproxy was restarted."""
+    certificates = Directory(made)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        tls = sock.getsockname()[1]
+    (tmp_path / "home").mkdir()
+    (tmp_path / "front").mkdir()
+    with running_service(tmp_path / "home") as home, running_service(tmp_path / "front") as front:
+        client = {"name": "proxy", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+        for service in (home, front):
+            service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        home.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        front.ok(
+            "domain", "first-factor", "default", "radius", "--radius-server", f"127.0.0.1:{tls}", "--radius-tls",
+            str(certificates.client(PROXY)), "--radius-tls-ca", str(certificates.ca), "--radius-tls-name", HOST,
+        )  # fmt: skip
+        configuration = tmp_path / "radsecproxy.conf"
+        configuration.write_text(
+            BEHIND.format(
+                tls=tls, udp=home.ports.auth, ca=certificates.ca, certificate=certificates.server,
+                key=certificates.server_key, secret=SECRET,
+            )
+        )  # fmt: skip
+        server = f"127.0.0.1:{front.ports.auth}"
+        for _ in range(2):
+            with (tmp_path / "radsecproxy.log").open("ab") as log:
+                process = subprocess.Popen([find("radsecproxy"), "-f", "-c", configuration], stdout=log, stderr=log)
+            try:
+                told = radclient(tmp_path, "auth", server, SECRET, RIGHT, tries=30, wait_s=2)
+                assert "Received Access-Accept" in told, (tmp_path / "radsecproxy.log").read_text() + front.log()
+                wrong = ('User-Name = "ann"', 'User-Password = "wrong"')
+                told = radclient(tmp_path, "auth", server, SECRET, wrong, tries=5, wait_s=2)
+                assert "Received Access-Reject" in told
+            finally:
+                process.terminate()
+                process.wait(10)

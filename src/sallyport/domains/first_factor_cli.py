@@ -8,6 +8,7 @@ import click
 
 from sallyport.base.command import JSON, CommandLine, Row
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 KINDS = ("local", "ldap", "radius", "none")
 
 
@@ -20,13 +21,16 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option("--bind-password", type=click.Choice(["-"]), help="Its password, from standard input.")
 @click.option("--user-filter", metavar="FILTER", help="Finds a user; {user} is the name.")
 @click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
-@click.option("--ca-certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="In PEM.")
+@click.option("--ca-certificate", type=_FILE, help="In PEM.")
 @click.option("--cache-seconds", type=int, metavar="N", help="How long a right password is remembered.")
 @click.option("--timeout-seconds", type=int, metavar="N", help="For a login in all.")
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
 @click.option("--winbind-domain", metavar="NAME", help="The domain's name there; without it, the host's own.")
 @click.option("--radius-server", "radius_servers", multiple=True, metavar="HOST[:PORT]", help="May be repeated.")
 @click.option("--radius-secret", type=click.Choice(["-"]), help="The RADIUS servers' secret, from standard input.")
+@click.option("--radius-tls", type=_FILE, metavar="FILE.pem", help="RadSec: our certificate, with FILE.key beside it.")
+@click.option("--radius-tls-ca", type=_FILE, metavar="FILE", help="Who signs the servers' certificates, in PEM.")
+@click.option("--radius-tls-name", metavar="NAME", help="In the servers' certificates, where it is not the host.")
 @click.pass_obj
 def first_factor(
     line: CommandLine,
@@ -46,6 +50,9 @@ def first_factor(
     winbind_domain: str | None,
     radius_servers: tuple[str, ...],
     radius_secret: str | None,
+    radius_tls: Path | None,
+    radius_tls_ca: Path | None,
+    radius_tls_name: str | None,
 ) -> None:
     """Choose who checks the passwords of a domain's logins; without a kind, show it, but for every secret.
 
@@ -65,7 +72,11 @@ def first_factor(
     }
     fields: dict[str, Row] = {
         "ldap": _given(ldap | {"bindPassword": _secret(line, "Password of the account", bind_password)}),
-        "radius": _radius(radius_servers, _secret(line, "Secret", radius_secret)),
+        "radius": _radius(
+            radius_servers,
+            _secret(line, "Secret", radius_secret),
+            _tls(radius_tls, radius_tls_ca, radius_tls_name),
+        ),
     }
     misplaced = [other for other, values in fields.items() if values and other != kind]
     if misplaced:
@@ -100,10 +111,23 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
     ctx.exit(1 if told["reason"] else 0)
 
 
-def _radius(servers: tuple[str, ...], secret: str | None) -> Row:
-    if not servers:
-        return _given({"secret": secret})
-    return {"servers": [_given({**_split(server), "secret": secret}) for server in servers]}
+def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Row:
+    shared = _given({"secret": secret, "tls": tls})
+    return {"servers": [{**_split(server), **shared} for server in servers]} if servers else shared
+
+
+def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
+    """RADIUS over TLS; None where no certificate of ours is given. `cert issue` makes one with its key beside it."""
+    if ours is None:
+        if authority is not None or name is not None:
+            raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")
+        return None
+    key = ours.with_suffix(".key")
+    if not key.is_file():
+        raise click.UsageError(f"--radius-tls needs the key of the certificate at {key}")
+    trusted = authority.read_text(errors="replace") if authority else None
+    pair = {"clientCertificate": ours.read_text(errors="replace"), "clientKey": key.read_text(errors="replace")}
+    return _given({**pair, "caCertificate": trusted, "serverName": name})
 
 
 def _split(server: str) -> Row:

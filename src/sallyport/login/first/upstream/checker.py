@@ -16,6 +16,7 @@ from sallyport.login.first.password import CODE_LENGTHS, given_password, split_d
 from sallyport.login.first.upstream.fields import HomeServerFields, UpstreamFields
 from sallyport.login.first.upstream.health import State
 from sallyport.login.first.upstream.home import HomeServer
+from sallyport.login.first.upstream.link import Link
 from sallyport.login.first.upstream.names import accepted_user, split_name
 from sallyport.login.first.upstream.pool import Pool, Question
 from sallyport.login.first.upstream.rewrite import Back, Forward
@@ -97,8 +98,9 @@ class Upstream:
 
     def _home_server(self, fields: HomeServerFields) -> HomeServer:
         secret = SharedSecret(fields.secret.get_secret_value().encode())
+        link = None if fields.tls is None else Link(fields.host, fields.tls)
         return HomeServer(
-            fields.host, fields.port, secret, trio.current_time(), checks=self._checks, on_change=self._changed
+            fields.host, fields.port, secret, trio.current_time(), link, checks=self._checks, on_change=self._changed
         )
 
     def _changed(self, server: HomeServer, before: State, after: State) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 import trio
 
 from sallyport.login.first.upstream.health import Health, State
-from sallyport.login.first.upstream.lanes import Lane
+from sallyport.login.first.upstream.lanes import Lane, udp
+from sallyport.login.first.upstream.link import Link
 from sallyport.radius.authenticator import SharedSecret
 
 MAX_LANES: Final = 64
@@ -32,7 +33,8 @@ class Ask:
 
 class HomeServer:
     """address: empty until the name was looked up. trouble: why there is none, or why an answer did not hold; for an
-    admin. waiting: how many wait for its answer. refused_at: when the network last said that nobody is there."""
+    admin. waiting: how many wait for its answer. refused_at: when the network last said that nobody is there. link: how
+    it is reached over TLS; None: over UDP."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class HomeServer:
         port: int,
         secret: SharedSecret,
         now: float,
+        link: Link | None = None,
         *,
         checks: bool,
         on_change: Callable[[HomeServer, State, State], None],
@@ -47,6 +50,7 @@ class HomeServer:
         self.host = host
         self.port = port
         self.secret = secret
+        self.link = link
         self.health = Health(now, checks=checks, changed=lambda before, after: on_change(self, before, after))
         self.address = ""
         self.trouble = ""
@@ -83,13 +87,25 @@ class HomeServer:
         if not self.address or len(self.lanes) >= MAX_LANES:
             return None
         try:
-            lane = Lane(self.address, self.port, now)
+            lane = self._lane(now)
         except OSError as error:
             self.trouble = error.strerror or type(error).__name__
             self.refused(now)
             return None
         self.lanes.append(lane)
         return lane, True
+
+    def _lane(self, now: float) -> Lane[Ask]:
+        """OSError."""
+        if self.link is None:
+            return Lane(udp(self.address, self.port), now)
+        near, far = self.link.pair()
+        return Lane(near, now, far)
+
+    def lost(self, lane: Lane[Ask], now: float) -> None:
+        """A connection has ended: whoever waits there is asked for anew when the NAS repeats itself."""
+        lane.retired = True
+        self.refused(now)
 
     def send(self, lane: Lane[Ask], packet: bytes, now: float) -> None:
         """Send without waiting. What the kernel does not take is lost, as on any way."""

@@ -1,5 +1,5 @@
-"""The sockets of a home server. A RADIUS packet has one octet for its identifier, so that 256 can wait at a socket
-(RFC 2865 section 3); for more there are more sockets."""
+"""The sockets of a home server, of UDP or of a link over TLS. A RADIUS packet has one octet for its identifier, so that
+256 can wait at a socket (RFC 2865 section 3); for more there are more sockets."""
 
 import ipaddress
 import socket
@@ -16,25 +16,32 @@ Waits = TypeVar("Waits")
 _random: Final = SystemRandom()
 
 
+def udp(address: str, port: int) -> socket.socket:
+    """A connected socket. OSError: there is no way to the address, or no socket."""
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        sock.connect((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
 class Lane(Generic[Waits]):
-    """One connected UDP socket. waiting: who waits for the answer under each identifier.
+    """One connected socket. waiting: who waits for the answer under each identifier. far: the other end of a link's,
+    which ends with its connection; None for UDP. retired: nobody is asked by it any more.
 
     An identifier that was answered is the last to be used again. One that was not, rests until its answer would come
     too late: it would be held against the next one's request.
     """
 
-    __slots__ = ("_free", "_resting", "_used_at", "retired", "sock", "waiting")
+    __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
 
-    def __init__(self, address: str, port: int, now: float) -> None:
-        """OSError: there is no way to the address, or no socket."""
-        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
-        self.sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-        try:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-            self.sock.connect((address, port))
-        except OSError:
-            self.sock.close()
-            raise
+    def __init__(self, sock: socket.socket, now: float, far: socket.socket | None = None) -> None:
+        self.sock = sock
+        self.far = far
         self._free = deque(_random.sample(IDENTIFIERS, len(IDENTIFIERS)))
         self._resting: deque[tuple[float, int]] = deque()
         self._used_at = now

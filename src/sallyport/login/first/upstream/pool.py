@@ -34,6 +34,7 @@ from sallyport.radius.packet import (
 if TYPE_CHECKING:
     from sallyport.login.first.upstream.fields import UpstreamFields
     from sallyport.login.first.upstream.lanes import Lane
+    from sallyport.login.first.upstream.link import Link
     from sallyport.login.first.upstream.rewrite import Forward
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
@@ -140,7 +141,21 @@ class Pool:
         if not server.is_alive and not question.stays and self._can_flee(question):
             return self._move(question, now)
         self._again_cell.count += 1
+        if question.lane.far is not None and question.lane.retired:
+            return self._reconnect(question, server, now)
         return server.send(question.lane, question.packet, now)
+
+    def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
+        """The connection by which it was asked has ended. While there is no new one it keeps its place."""
+        before, identifier = question.lane, question.identifier
+        lane = self._lane(server, now)
+        if lane is None:
+            return
+        before.rest(identifier, now)
+        question.lane = lane
+        question.identifier = lane.take(question, now)
+        question.packet = question.forward.packet(question.identifier, server.secret)
+        server.send(lane, question.packet, now)
 
     def leave(self, question: Question, now: float) -> None:
         """Nobody waits for it any more."""
@@ -207,7 +222,13 @@ class Pool:
         lane, is_new = found
         if is_new:
             self._nursery.start_soon(self._read, server, lane)
+            if server.link is not None and lane.far is not None:
+                self._nursery.start_soon(self._carry, server, server.link, lane.far)
         return lane
+
+    async def _carry(self, server: HomeServer, link: Link, far: socket.socket) -> None:
+        server.trouble = await link.carry(far, server.address, server.port)
+        self._warn(server, "a connection to a home server has ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
         """Its identifier rests: an answer may still come."""
@@ -225,18 +246,21 @@ class Pool:
             try:
                 await trio.lowlevel.wait_readable(lane.sock)
             except trio.ClosedResourceError:
-                return
+                return None
             if lane.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
-                return
+                return None
             now = trio.current_time()
             try:
                 for _ in range(DRAIN):
-                    self._take(server, lane, recv(MAX_LENGTH + 1), now)
+                    datagram = recv(MAX_LENGTH + 1)
+                    if not datagram and lane.far is not None:
+                        return server.lost(lane, now)
+                    self._take(server, lane, datagram, now)
             except BlockingIOError:
                 pass
             except OSError:  # an ICMP error of what was sent
                 if lane.sock.fileno() < 0:
-                    return
+                    return None
                 server.refused(now)
 
     def _take(self, server: HomeServer, lane: Lane[Ask], datagram: bytes, now: float) -> None:
@@ -265,9 +289,12 @@ class Pool:
     def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:
         self._metrics.discards.cell(str(self._domain_id), reason).count += 1
         server.trouble = f"what came does not hold: {why}"
+        self._warn(server, "an answer of a home server was dropped", why, now)
+
+    def _warn(self, server: HomeServer, what: str, why: str, now: float) -> None:
         if now >= server.warned_at + WARN_S:
             server.warned_at = now
-            log.warning("an answer of a home server was dropped", domain=self._domain_id, server=str(server), why=why)
+            log.warning(what, domain=self._domain_id, server=str(server), why=why)
 
     # --- what time brings -------------------------------------------------------------------------------------
 

@@ -1,0 +1,128 @@
+"""RADIUS over TLS to a home server (RFC 6614): a connection behind a pair of local sockets.
+
+A lane has one end of the pair and uses it like a socket of its own kind, so that whoever asks a server need not know
+what carries the packets; a task moves them between the other end and the connection. When the connection ends, so does
+the pair.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import trio
+
+from sallyport.login.first.upstream.fields import TlsFields
+from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
+
+CONNECT_S: Final = 10.0
+GOODBYE_S: Final = 1.0
+CHUNK: Final = 16 << 10
+RECONNECT_S: Final = 1.0
+"""Between a connection that did not come about and the next try; whoever asks meanwhile waits."""
+BATCH: Final = 64
+"""Packets that are sent in one go."""
+
+Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
+
+
+class Link:
+    """How one home server is reached over TLS."""
+
+    def __init__(self, host: str, fields: TlsFields) -> None:
+        self._name = fields.serverName or host
+        self._context = fields.context()
+        self._failed_at = -math.inf
+
+    def pair(self) -> tuple[socket.socket, socket.socket]:
+        """A lane's end, and the one for `carry`. OSError: there are no sockets."""
+        return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+
+    async def carry(self, far: socket.socket, address: str, port: int) -> str:
+        """Connect, and carry packets until either side ends: why it did, for an admin."""
+        with far:
+            await trio.sleep_until(self._failed_at + RECONNECT_S)
+            try:
+                with trio.fail_after(CONNECT_S):
+                    stream = await trio.open_tcp_stream(address, port)
+            except (OSError, trio.TooSlowError) as error:
+                self._failed_at = trio.current_time()
+                return getattr(error, "strerror", None) or "no connection in time"
+            async with stream:
+                tls = trio.SSLStream(stream, self._context, server_hostname=self._name, https_compatible=True)
+                try:
+                    with trio.fail_after(CONNECT_S):
+                        await tls.do_handshake()
+                except (trio.BrokenResourceError, trio.TooSlowError) as error:
+                    self._failed_at = trio.current_time()
+                    return f"TLS: {_why(error)}"
+                try:
+                    return await _converse(far, tls)
+                finally:
+                    with trio.move_on_after(GOODBYE_S, shield=True):
+                        await tls.aclose()
+
+
+async def _converse(far: socket.socket, tls: Tls) -> str:
+    """Both ways at once, until one of them ends; why."""
+    reasons: list[str] = []
+    async with trio.open_nursery() as nursery:
+
+        async def one_way(work: Callable[[socket.socket, Tls], Awaitable[None]]) -> None:
+            try:
+                await work(far, tls)
+                reasons.append("the connection was closed")
+            except trio.BrokenResourceError as error:
+                reasons.append(f"the connection broke: {_why(error)}")
+            except OSError:
+                reasons.append("nobody waits any more")
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(one_way, _to_server)
+        nursery.start_soon(one_way, _to_lane)
+    return reasons[0]
+
+
+async def _to_server(far: socket.socket, tls: Tls) -> None:
+    """What the lane sends, until it is closed."""
+    while True:
+        await trio.lowlevel.wait_readable(far)
+        packets: list[bytes] = []
+        while len(packets) < BATCH and (not packets or packets[-1]):
+            try:
+                packets.append(far.recv(MAX_LENGTH))
+            except BlockingIOError:
+                break
+        await tls.send_all(b"".join(packets))
+        if packets and not packets[-1]:
+            return
+
+
+async def _to_lane(far: socket.socket, tls: Tls) -> None:
+    """What the server sends, until it ends or sends what is no packet (RFC 6613 section 2.6.3)."""
+    pending = bytearray()
+    while received := await tls.receive_some(CHUNK):
+        pending += received
+        while len(pending) >= 4:
+            length = pending[2] << 8 | pending[3]
+            if not MIN_LENGTH <= length <= MAX_LENGTH:
+                return
+            if len(pending) < length:
+                break
+            try:
+                far.send(pending[:length])
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(far)
+                continue
+            del pending[:length]
+
+
+def _why(error: BaseException) -> str:
+    """What OpenSSL says, without its place in its own source."""
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message
+    return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no handshake in time"

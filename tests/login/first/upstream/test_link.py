@@ -1,0 +1,221 @@
+"""A home server that is spoken to over TLS (RFC 6614)."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.errors import Invalid
+from sallyport.certs.directory import Directory, present
+from sallyport.domains.model import FirstFactor
+from sallyport.login.model import Reason
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, Request, decode, decode_reply, encode_reply
+from tests.areas import SECRET, areas, clock
+from tests.certs.conftest import HOST, data_dir, directory, made
+from tests.listen.conftest import wire
+from tests.login.first.upstream.conftest import Upstream, upstream
+from tests.login.first.upstream.home_server import STAFF
+from tests.packets import pap
+
+__all__ = ["areas", "clock", "data_dir", "directory", "made", "upstream", "wire"]
+
+RADSEC = SharedSecret(b"radsec")
+PROXY = "proxy.example.org"
+
+
+class SecureHome:
+    """A RadSec server that accepts everybody. answers: whether it does; connections: how many have come; shown: the
+    names in the certificates of their clients; received: what they have asked."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory.ca))
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        self._context.load_cert_chain(directory.server, directory.server.with_suffix(".key"))
+        self.answers = True
+        self.connections = 0
+        self.shown: list[str] = []
+        self.received: list[Request] = []
+        self.port = 0
+        self.arrived = trio.Event()
+        self._streams: list[trio.SSLStream[trio.SocketStream]] = []
+
+    def fields(self, client: str = PROXY, **more: object) -> dict[str, object]:
+        """It, as SetFirstFactor takes it."""
+        certificate = self._directory.client(client)
+        tls = {
+            "clientCertificate": certificate.read_text(),
+            "clientKey": certificate.with_suffix(".key").read_text(),
+            "caCertificate": self._directory.ca_pem(),
+            "serverName": HOST,
+        }
+        return {"host": "127.0.0.1", "port": self.port, "tls": {**tls, **more}}
+
+    async def drop(self) -> None:
+        """End all connections."""
+        for stream in self._streams:
+            await trio.aclose_forcefully(stream)
+        self._streams.clear()
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """One connection."""
+        tls = trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)
+        try:
+            await tls.do_handshake()
+            self.connections += 1
+            self._streams.append(tls)
+            certificate = tls.getpeercert()
+            self.shown += [name for _, name in certificate.get("subjectAltName", ())]
+            pending = b""
+            while received := await tls.receive_some():
+                pending += received
+                while len(pending) >= 4 and len(pending) >= (length := int.from_bytes(pending[2:4])):
+                    packet, pending = pending[:length], pending[length:]
+                    await self._answer(tls, decode(packet, RADSEC))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return
+
+    async def _answer(self, tls: "trio.SSLStream[trio.SocketStream]", request: Request) -> None:
+        if request.code != STATUS_SERVER:
+            self.received.append(request)
+            self.arrived.set()
+        if self.answers:
+            reply = encode_reply(ACCESS_ACCEPT, request, RADSEC, STAFF)
+            for part in (reply[:7], reply[7:]):  # TCP does not keep packets together
+                await tls.send_all(part)
+
+    async def has_received(self, count: int) -> None:
+        """Wait for so many requests."""
+        with trio.fail_after(30):
+            while len(self.received) < count:
+                self.arrived = trio.Event()
+                await self.arrived.wait()
+
+    async def answer_all(self) -> None:
+        """Answer what has come, the last one first, in one go."""
+        replies = (encode_reply(ACCESS_ACCEPT, request, RADSEC, STAFF) for request in reversed(self.received))
+        await self._streams[0].send_all(b"".join(replies))
+
+
+@asynccontextmanager
+async def secure_home(directory: Directory) -> AsyncIterator[SecureHome]:
+    """A server on a free port of 127.0.0.1, until the block is left."""
+    home = SecureHome(directory)
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, home.serve, 0, host="127.0.0.1"))
+        home.port = listener.socket.getsockname()[1]
+        yield home
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def home(directory: Directory) -> AsyncIterator[SecureHome]:
+    """A server with the certificate of the tests' authority."""
+    async with secure_home(directory) as home:
+        yield home
+
+
+async def configure(upstream: Upstream, *servers: dict[str, object], **fields: object) -> None:
+    """Pass the domain's logins on to these servers."""
+    domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
+    await upstream.areas.first.set(domain, FirstFactor.RADIUS, {"radius": {"servers": list(servers), **fields}})
+
+
+async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) -> None:
+    """With the secret of the RFC, our certificate shown; the password arrives, the answer's attributes come back."""
+    await configure(upstream, home.fields())
+    for number in range(20):
+        assert await upstream.ask(pap(f"user{number}", "hello", identifier=number)) == (ACCESS_ACCEPT, STAFF)
+    assert [request.first[1] for request in home.received] == [b"user%d" % number for number in range(20)]
+    assert (home.connections, home.shown) == (1, [PROXY])
+
+
+async def test_many_at_once(upstream: Upstream, home: SecureHome) -> None:
+    """Fifty wait on one connection; answers that come in another order find who waits for them."""
+    await configure(upstream, home.fields())
+    home.answers = False
+    datagrams = {number: pap(f"user{number}", "hello", identifier=number) for number in range(50)}
+    for datagram in datagrams.values():
+        upstream.wire.put(datagram)
+    await home.has_received(50)
+    await home.answer_all()
+    for _ in datagrams:
+        reply, _ = await upstream.wire.take()
+        assert decode_reply(reply, datagrams[reply[1]], SharedSecret(SECRET))[0] == ACCESS_ACCEPT
+    assert home.connections == 1
+
+
+async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> None:
+    """A login that waits is asked for anew, by another connection, when its NAS repeats itself."""
+    await configure(upstream, home.fields(), statusCheck=False)
+    home.answers = False
+    datagram = pap("ann", "hello")
+    upstream.wire.put(datagram)
+    await home.has_received(1)
+    await home.drop()
+    home.answers = True
+    with trio.fail_after(30):
+        while len(home.received) < 2:  # a new connection is made a second after the last at the earliest
+            await trio.sleep(0.2)
+            upstream.wire.put(datagram)
+    assert await upstream.answer(datagram) == (ACCESS_ACCEPT, STAFF)
+    assert home.connections == 2
+
+
+@pytest.mark.parametrize("wrong", ["name", "authority", "ours"])
+async def test_whoever_cannot_be_trusted(
+    upstream: Upstream, home: SecureHome, directory: Directory, tmp_path: Path, wrong: str
+) -> None:
+    """A server of another name, of another authority, or that does not take our certificate gets no login; the other
+    server is asked, and the admin is told why."""
+    other = Directory(tmp_path / "other")
+    fields = home.fields()
+    if wrong == "name":
+        fields = home.fields(serverName="elsewhere.example.org")
+    else:
+        (tmp_path / "other").mkdir()
+        other.make("Another CA", ["other.example.org"], present())
+        other.issue(PROXY, present())
+        if wrong == "authority":
+            fields = home.fields(caCertificate=other.ca_pem())
+        else:
+            certificate = other.client(PROXY)
+            fields = home.fields(
+                clientCertificate=certificate.read_text(), clientKey=certificate.with_suffix(".key").read_text()
+            )
+    await configure(upstream, fields, responseWindowSeconds=1)
+    steps: list[str] = []
+    areas = upstream.areas
+    domain = areas.domains.table.by_id[areas.domain]
+    with trio.fail_after(60):
+        reason = await areas.first.check(upstream.login(pap("ann", "hello")), domain, lambda: False, steps.append)
+    assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+    assert home.received == []
+    assert any(word in " ".join(steps) for word in ("TLS", "connection")), steps
+
+
+async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
+    """Port and secret have defaults; the key is never shown; a key that is not the certificate's is refused."""
+    fields = home.fields()
+    del fields["port"]
+    await configure(upstream, fields)
+    (server,) = upstream.areas.first.shown(upstream.areas.domain)["radius"]["servers"]  # type: ignore[misc]
+    assert server["port"] == 2083
+    assert "secret" not in server
+    assert "clientKey" not in server["tls"]
+    other = home.fields("ann@example.org")["tls"]
+    both = f"{other['clientCertificate']}{other['clientKey']}"  # type: ignore[index]
+    for tls in (
+        {"clientKey": other["clientKey"]},
+        {"clientKey": "x"},
+        {"clientCertificate": "x"},
+        {"clientCertificate": both},
+    ):  # type: ignore[index]
+        with pytest.raises(Invalid) as refused:
+            await configure(upstream, home.fields(**tls))
+        assert all(each.field.startswith("radius.servers.0.tls") for each in refused.value.fields)
