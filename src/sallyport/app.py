@@ -279,7 +279,7 @@ class App:
             rule_commands.commands(self.rules, lambda name: self.domains.anywhere(name).id),
             login_commands.commands(self.events, self.domains.anywhere, now_us),
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
-            listen_commands.commands(self.senders),
+            listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
             store_commands.commands(copies),
         ]
 

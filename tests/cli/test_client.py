@@ -1,6 +1,7 @@
 """`sallyport client`: who may speak holds at once, and secrets stay where they are."""
 
 import json
+import time
 from contextlib import closing
 
 import pytest
@@ -147,3 +148,59 @@ def test_without_a_service(stopped: RunningService) -> None:
     assert listed(stopped, "early")["address"] == "127.1.0.1"
     stopped.start()
     assert answers(stopped, secret, "127.1.0.1")
+
+
+def knock(service: Service, source: str, secret: str = SECRET, *, signed: bool = True, **attributes: object) -> None:
+    """A login that gets no answer, or is refused."""
+    with RadiusClient(service.ports.auth, secret, source=source) as client:
+        client.send(client.packet("ann", "hello", signed=signed, **attributes))
+
+
+def unknown(service: Service, address: str) -> dict[str, object]:
+    """What `client unknown` tells of an address, once it tells something."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        rows = json.loads(service.ok("client", "unknown", "--json"))
+        if found := [row for row in rows if row["address"] == address]:
+            return dict(found[0])
+    raise AssertionError(f"{address} is not listed")
+
+
+def test_a_stranger_is_listed_and_registered(service: Service) -> None:
+    """`client unknown` shows what it sent; `client add --from-unknown` makes a client of it, which is answered."""
+    knock(service, "127.66.0.1", NAS_IDENTIFIER=b"lobby")
+    row = unknown(service, "127.66.0.1")
+    assert (row["verdict"], row["packet"], row["nas_identifier"]) == (
+        "no RADIUS client has this address", "Access-Request", "lobby",
+    )  # fmt: skip
+    secret = service.ok("client", "add", "lobby", "--from-unknown", "--address", "127.66.0.1", *TENANT)
+    assert listed(service, "lobby")["address"] == "127.66.0.1"
+    assert answers(service, secret, "127.66.0.1")
+    assert "127.66.0.1" not in service.ok("client", "unknown")
+
+
+def test_only_who_asked_can_be_taken_over(service: Service) -> None:
+    """An address that never sent is refused, and without any address or flag there is nothing to add."""
+    refused = service.cli("client", "add", "nobody", "--from-unknown", "--address", "127.66.0.9", *TENANT)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "say which with --address" in refused.stderr
+    assert service.cli("client", "add", "nobody", *TENANT).returncode == 2
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+def test_a_wrong_secret_is_named(service: Service, signed: bool) -> None:
+    """The client whose secret is another one on its device: by the signature, or by a password that nobody types."""
+    name, address = f"forgetful-{signed}", f"127.66.1.{int(signed) + 1}"
+    add_client(service, name, address, require_message_authenticator="no")
+    knock(service, address, "quite another secret", signed=signed)
+    row = unknown(service, address)
+    assert (row["verdict"], row["client"]) == ("wrong secret", name)
+    assert f"{address}: 1 packet(s)" in service.ok("doctor")
+
+
+def test_noise_is_called_noise(service: Service) -> None:
+    """What is no RADIUS at all is nobody to be registered."""
+    with RadiusClient(service.ports.auth, SECRET, source="127.66.0.3") as client:
+        client.send(b"GET / HTTP/1.1\r\n\r\n")
+    assert unknown(service, "127.66.0.3")["verdict"] == "noise: no RADIUS request"
+    assert service.cli("client", "add", "x", "--from-unknown", "--address", "127.66.0.3", *TENANT).returncode == 1

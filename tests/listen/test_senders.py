@@ -1,7 +1,15 @@
 """The bounded table of those who are not known or not proven."""
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.command import Row, entries
 from sallyport.listen.commands import commands
-from sallyport.listen.senders import Senders
+from sallyport.listen.senders import Sender, Senders, Verdict, sent_by
+from sallyport.radius.attributes import NAS_IDENTIFIER, push_attribute, push_vendor_attribute
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_REQUEST, encode_request
 
 
 def test_a_sender_is_counted() -> None:
@@ -46,6 +54,69 @@ async def test_the_command_line_sees_the_table() -> None:
     senders = Senders()
     senders.note("192.0.2.1", "unknown_client", 1_767_225_600_000_000)
     time = "2026-01-01T00:00:00.000000Z"
-    assert await commands(senders)["listen.senders"].run({}) == [
-        {"address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "first": time, "last": time}
-    ]
+    (row,) = await listed(senders)
+    assert row == {
+        "address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "verdict": Verdict.NOISE, "client": "",
+        "packet": "", "nas_identifier": "", "product": "", "signed": False, "first": time, "last": time,
+    }  # fmt: skip
+
+
+async def listed(senders: Senders, *clients: str) -> list[Row]:
+    """What the command line sees. clients: the addresses that RADIUS clients have by now."""
+    return entries(await commands(senders, lambda host: host in clients)["listen.senders"].run({}))
+
+
+SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988, 10, b"identity")
+
+
+async def test_what_a_stranger_sent_is_looked_into() -> None:
+    """Its kind of packet, its name for itself, and its product help an admin to recognise it."""
+    senders = Senders()
+    senders.note(
+        "192.0.2.1", "unknown_client", 0, datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), SIGNED)
+    )
+    (row,) = await listed(senders)
+    assert (row["verdict"], row["packet"], row["nas_identifier"], row["product"], row["signed"]) == (
+        Verdict.STRANGER, "Access-Request", "lobby", "MikroTik RouterOS", True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reason", "client", "verdict"),
+    [
+        ("bad_message_authenticator", "vpn", Verdict.WRONG_SECRET),
+        ("bad_authenticator", "vpn", Verdict.WRONG_SECRET),
+        ("garbled_password", "vpn", Verdict.WRONG_SECRET),
+        ("unverified", "vpn", Verdict.UNPROVEN),
+        ("malformed", "vpn", Verdict.NOISE),
+        ("malformed", "", Verdict.NOISE),
+    ],
+)
+def test_wrong_secrets_are_told_from_noise(reason: str, client: str, verdict: Verdict) -> None:
+    """A known client whose packets do not hold has a wrong secret; what is no RADIUS at all is noise."""
+    senders = Senders()
+    senders.note("192.0.2.1", reason, 0, client=client, datagram=b"GET / HTTP/1.1")
+    assert [each.verdict() for each in senders.all()] == [verdict]
+
+
+def test_a_known_client_that_is_refused_is_no_stranger() -> None:
+    """Unsigned where it must sign: a request, and from a client."""
+    senders = Senders()
+    senders.note("a", "unsigned", 0, client="vpn", datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), b""))
+    assert [each.verdict() for each in senders.all()] == [Verdict.REFUSED]
+
+
+async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
+    """The list is what is left to do."""
+    senders = Senders()
+    for host in ("192.0.2.1", "192.0.2.2"):
+        senders.note(host, "unknown_client", 0)
+    assert [row["address"] for row in await listed(senders, "192.0.2.1")] == ["192.0.2.2"]
+
+
+@given(st.binary(max_size=200))
+def test_no_datagram_breaks_the_list(datagram: bytes) -> None:
+    """What strangers send is octets from the network: it is looked into without raising, and without being believed."""
+    sender = Sender("192.0.2.1", 1, 0, 0, "unknown_client", datagram=datagram)
+    assert sender.verdict() in {Verdict.NOISE, Verdict.STRANGER}
+    assert (sent_by(sender).packet == "") is (sender.verdict() is Verdict.NOISE)

@@ -42,6 +42,7 @@ DROPPED = {
     "unknown_client": "it knows no RADIUS client of that address: sallyport client add",
     "bad_message_authenticator": "the secret is wrong",
     "bad_authenticator": "the secret is wrong",
+    "garbled_password": "the secret is wrong, as it seems: the password cannot be read with it",
     "unknown_type": "it is the other port: authentication and accounting have one each",
 }
 

@@ -21,7 +21,7 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings, new_device
-from sallyport.listen.senders import Senders
+from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
 from sallyport.listen.waiting import Waiting
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
@@ -29,7 +29,7 @@ from sallyport.login.model import AccountingRecord, Answered, Decision, Login, M
 from sallyport.login.pipeline import ROUND, Pipeline
 from sallyport.login.refusal import refusal
 from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
-from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME
+from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME, USER_PASSWORD
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
@@ -45,6 +45,7 @@ from sallyport.radius.packet import (
     decode,
     encode_reply,
 )
+from sallyport.radius.password import is_garbled, reveal_password
 
 BEGIN_AT_ONCE = 8
 """Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
@@ -149,23 +150,26 @@ class Exchange:
         """Take one datagram. at: microseconds of the wall clock; now: seconds of the monotonic one. Never raises."""
         client = self._find_client(source)
         if client is None:
-            return self._discard("unknown_client", source, at)
+            return self._discard(UNKNOWN, source, at, datagram=datagram)
         try:
             request = self._decode(datagram, client.secret)
             self._admit(request, client, source, at, now)
         except PacketError as error:
-            self._discard(error.reason, source, at, client)
+            self._discard(error.reason, source, at, client, datagram)
         except Exception:
-            self._discard("internal_error", source, at, client)
+            self._discard("internal_error", source, at, client, datagram)
             log.exception("a datagram was dropped by an error of ours", client=client.name)
         return None
 
-    def _discard(self, reason: str, source: Source, at: int, client: Client | None = None) -> None:
+    def _discard(
+        self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
+    ) -> None:
         metrics = self._services.radius_metrics
         metrics.discards.cell(self._label, reason).count += 1
-        if client is not None:
-            metrics.clients.cell(client.name, reason).count += 1
-        self._services.senders.note(source[0], reason, at)
+        name = "" if client is None else client.name
+        if name:
+            metrics.clients.cell(name, reason).count += 1
+        self._services.senders.note(source[0], reason, at, client=name, datagram=datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
         code = request.code
@@ -322,7 +326,10 @@ class Exchange:
         if not login.noted:
             self._show_unproven(login)
             if not request.signed:
-                self._services.senders.note(login.source[0], "unverified", login.at)
+                reason = GARBLED if _is_garbled(login) else "unverified"
+                self._services.senders.note(
+                    login.source[0], reason, login.at, client=client.name, datagram=request.data
+                )
         login.latency_us = self._clock() - login.at
         if decision.outcome:
             self._count_decision(login, decision)
@@ -427,3 +434,9 @@ class Exchange:
         while self._delayed and self._delayed[0][0] <= now:
             _, entry, decided_at = self._delayed.popleft()
             self._reply(entry, decided_at)
+
+
+def _is_garbled(login: Login) -> bool:
+    """Whether the password of a login, which was taken before, was hidden under another secret, as it seems."""
+    hidden = login.request.first.get(USER_PASSWORD)
+    return hidden is not None and is_garbled(reveal_password(hidden, login.client.secret, login.request.authenticator))

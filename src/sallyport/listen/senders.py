@@ -1,19 +1,85 @@
-"""Who sends datagrams without being known or proven: counted by address in a table of bounded size."""
+"""Who sends datagrams without being known or proven: counted by address in a table of bounded size.
+
+The last datagram of each is kept as it came and only looked into when somebody asks, so that a flood costs nothing but
+its place in the table. What it says is not proven: it helps an admin to recognise a device, and nothing rests on it.
+"""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import NAS_IDENTIFIER
+from sallyport.radius.packet import CODE_NAMES, Request, peek
+from sallyport.vendors import identify
 
 MAX_SENDERS = 1024
+GARBLED: Final = "garbled_password"
+"""The reason of an unsigned login whose password was hidden under another secret, as it seems."""
+UNKNOWN: Final = "unknown_client"
+_WRONG_SECRET: Final = frozenset({"bad_authenticator", "bad_message_authenticator", GARBLED})
+_UNPROVEN: Final = "unverified"
+
+
+class Verdict(StrEnum):
+    """What an admin should make of a sender."""
+
+    STRANGER = "no RADIUS client has this address"
+    WRONG_SECRET = "wrong secret"  # noqa: S105  a verdict
+    REFUSED = "a known client whose packets are refused"
+    UNPROVEN = "unsigned logins that failed"
+    NOISE = "noise: no RADIUS request"
 
 
 @dataclass(slots=True)
 class Sender:
-    """An address that sent. Times in microseconds. reason: why its last datagram was of no use."""
+    """An address that sent. Times in microseconds. reason: why its last datagram was of no use. client: the RADIUS
+    client that has the address; empty for none. datagram: the last one, as it came."""
 
     host: str
     packets: int
     first_at: int
     last_at: int
     reason: str
+    client: str = ""
+    datagram: bytes = b""
+
+    def request(self) -> Request | None:
+        """The last datagram as a request; None where it is none."""
+        try:
+            return peek(self.datagram)
+        except PacketError:
+            return None
+
+    def verdict(self) -> Verdict:
+        """What to make of it."""
+        if self.reason in _WRONG_SECRET:
+            return Verdict.WRONG_SECRET
+        if self.reason == _UNPROVEN:
+            return Verdict.UNPROVEN
+        if self.request() is None:
+            return Verdict.NOISE
+        return Verdict.REFUSED if self.client else Verdict.STRANGER
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a sender's last datagram says of itself. product: what it looks like, empty where nothing tells."""
+
+    packet: str = ""
+    nas_identifier: str = ""
+    product: str = ""
+    signed: bool = False
+
+
+def sent_by(sender: Sender) -> Sent:
+    """Look into the last datagram of a sender."""
+    request = sender.request()
+    if request is None:
+        return Sent()
+    product = identify(request, source=sender.host).product
+    name = "" if product is None else product.product
+    return Sent(CODE_NAMES[request.code], request.text(NAS_IDENTIFIER), name, request.signed)
 
 
 class Senders:
@@ -23,7 +89,7 @@ class Senders:
         self._max_senders = max_senders
         self._senders: dict[str, Sender] = {}
 
-    def note(self, host: str, reason: str, at: int) -> bool:
+    def note(self, host: str, reason: str, at: int, *, client: str = "", datagram: bytes = b"") -> bool:
         """Count a datagram. True: the address is new, or its last one was of no use for another reason."""
         sender = self._senders.pop(host, None)
         is_new = sender is None or sender.reason != reason
@@ -33,9 +99,13 @@ class Senders:
             sender = Sender(host, 0, at, at, reason)
         sender.packets += 1
         sender.last_at = at
-        sender.reason = reason
+        sender.reason, sender.client, sender.datagram = reason, client, datagram
         self._senders[host] = sender  # a dictionary keeps its order: the last to send is the last in it
         return is_new
+
+    def forget(self, host: str) -> None:
+        """An address that has become a RADIUS client's is no longer among them."""
+        self._senders.pop(host, None)
 
     def all(self) -> list[Sender]:
         """Those who sent last come first."""

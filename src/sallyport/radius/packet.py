@@ -108,17 +108,7 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     Raises PacketError with the reason to count it under: malformed, unknown_type, bad_authenticator,
     bad_message_authenticator, unsigned (where a signature is a must).
     """
-    size = len(datagram)
-    if size < MIN_LENGTH:
-        raise PacketError(f"{size} octets")
-    length = datagram[2] << 8 | datagram[3]
-    if length != size:
-        if not MIN_LENGTH <= length <= size:
-            raise PacketError(f"length field {length} in {size} octets")
-        datagram = datagram[:length]
-    if length > MAX_LENGTH:
-        raise PacketError(f"{length} octets")
-    first, signature = _walk(datagram, length)
+    datagram, first, signature = _open(datagram)
     code = datagram[0]
     if code == ACCESS_REQUEST:
         _check_access_request(datagram, first, signature, secret)
@@ -129,6 +119,30 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     else:
         raise PacketError(f"code {code}", "unknown_type")
     return Request(datagram, first, signature != 0)
+
+
+def peek(datagram: bytes) -> Request:
+    """A request of a sender whose secret is not known: nothing in it is proven, and `signed` says only that a
+    signature is there. PacketError: it is no RADIUS request."""
+    data, first, signature = _open(datagram)
+    if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
+        raise PacketError(f"code {data[0]}", "unknown_type")
+    return Request(data, first, signature != 0)
+
+
+def _open(datagram: bytes) -> tuple[bytes, dict[int, bytes], int]:
+    """The packet without padding, and what `_walk` finds in it."""
+    size = len(datagram)
+    if size < MIN_LENGTH:
+        raise PacketError(f"{size} octets")
+    length = datagram[2] << 8 | datagram[3]
+    if length != size:
+        if not MIN_LENGTH <= length <= size:
+            raise PacketError(f"length field {length} in {size} octets")
+        datagram = datagram[:length]
+    if length > MAX_LENGTH:
+        raise PacketError(f"{length} octets")
+    return datagram, *_walk(datagram, length)
 
 
 def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:

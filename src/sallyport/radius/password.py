@@ -24,6 +24,18 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
     return reveal_blocks(hidden, secret, authenticator).rstrip(b"\0")
 
 
+def is_garbled(password: bytes) -> bool:
+    """Whether a revealed password is hardly one that anybody typed: control characters, or no UTF-8. Nearly every
+    password that was hidden under another secret looks so."""
+    if any(octet < 0x20 or octet == 0x7F for octet in password):
+        return True
+    try:
+        password.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
     """The User-Password value for a password of up to 128 octets (RFC 2865 section 5.2). ValueError if longer."""
     if len(password) > MAX_PASSWORD:

@@ -89,9 +89,12 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
     if not senders:
         yield ok("none since the start")
     for each in senders[:LISTED]:
-        yield warning(f"{each['address']}: {each['packets']} packet(s), the last at {each['last']}: {each['reason']}")
+        name = f" of {each['client']}" if each["client"] else ""
+        yield warning(
+            f"{each['address']}: {each['packets']} packet(s), the last at {each['last']}: {each['verdict']}{name}"
+        )
     if len(senders) > LISTED:
-        yield warning(f"and {len(senders) - LISTED} more")
+        yield warning(f"and {len(senders) - LISTED} more: sallyport client unknown")
 
 
 def check_devices(examination: Examination) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ COLUMNS = (
     "signatures",
     "proxy_state",
 )
+SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
+STRANGER = "unknown_client"
 PLAN = ("action", "name", "address", "what")
 NUMBER = click.IntRange(min=1)
 SIGNATURES = click.Choice(["yes", "no", "auto"])
@@ -45,7 +47,12 @@ def client() -> None:
 
 @client.command()
 @click.argument("name")
-@click.option("--address", required=True, help="An IP address, or a network such as 192.0.2.0/24.")
+@click.option("--address", help="An IP address, or a network such as 192.0.2.0/24.")
+@click.option(
+    "--from-unknown",
+    is_flag=True,
+    help="Take address and product from `client unknown`: the only one there, or the one that --address names.",
+)
 @click.option("--secret", help="The shared secret; - reads it from standard input; made and printed unless given.")
 @org
 @tenant
@@ -68,7 +75,8 @@ def add(
     line: CommandLine,
     *,
     name: str,
-    address: str,
+    address: str | None,
+    from_unknown: bool,
     secret: str | None,
     org: int,
     tenant: int,
@@ -82,6 +90,12 @@ def add(
     tls_fingerprint: str,
 ) -> None:
     """Add a RADIUS client, whose next packet is answered."""
+    if from_unknown:
+        sender = _stranger(line, address)
+        address, product = str(sender["address"]), product or str(sender["product"])
+        line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
+    elif address is None:
+        raise click.UsageError("--address or --from-unknown")
     fields: Row = {
         "name": name,
         "address": address,
@@ -116,6 +130,14 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
             row["signatures"] = _setting(row, "require_message_authenticator", "signature_required", "required")
             row["proxy_state"] = _setting(row, "limit_proxy_state", "proxy_state_limited", "limited")
     line.print_rows(rows, COLUMNS, form)
+
+
+@client.command()
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def unknown(line: CommandLine, *, form: Form | None) -> None:
+    """List who sends packets that are not answered since the service started: strangers, wrong secrets, noise."""
+    line.print_rows(line.rows("listen.senders"), SENDERS, form)
 
 
 @client.command()
@@ -226,6 +248,16 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
     actions = [str(step["action"]) for step in steps]
     counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "no clients in the file"
     return f"{counts}; nothing was changed (--dry-run)" if dry_run else counts
+
+
+def _stranger(line: CommandLine, address: str | None) -> Row:
+    """The sender that no RADIUS client has, and that asks like a device. StartError: none, or several."""
+    strangers = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
+    found = [each for each in strangers if address in (None, each["address"])]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(str(each["address"]) for each in strangers[:10]) or "nobody"
+    raise StartError(f"these ask and are no RADIUS client: {names}; say which with --address")
 
 
 def _tenant(org: int | None, tenant: int | None) -> dict[str, JSON]:
