@@ -1,13 +1,14 @@
 """Files that are there as a whole or not at all, whatever crashes: written beside, synced, renamed."""
 
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sallyport.base.errors import ConfigError
+from sallyport.base.errors import ConfigError, Locked
 
 
 def write(path: Path, octets: bytes, *, mode: int = 0o600, like: Path | None = None) -> None:
@@ -40,6 +41,24 @@ def sync(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[None]:
+    """Be the only agent that keeps its state in a directory, which is made if it is new. Locked; ConfigError."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{directory}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(f"{directory}: another agent uses it") from None
+        yield
     finally:
         os.close(descriptor)
 

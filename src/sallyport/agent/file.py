@@ -153,7 +153,11 @@ def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
     for name, value in changes.items():
         if value is None:
             wanted.pop(name, None)
-    if _parsed(text, path) != wanted:
+    try:
+        written = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        written = {}
+    if written != wanted:
         raise ConfigError(f"{path}: {', '.join(changes)} must each stand in a line of their own, above the tables")
     disk.write(path, text.encode(), like=path)
 
@@ -189,18 +193,23 @@ def _text(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ConfigError(f"{path}: not a file")
-        if found.st_uid not in (os.geteuid(), 0):
-            raise ConfigError(f"{path}: belongs to another user")
-        if found.st_mode & 0o077:
-            raise ConfigError(f"{path}: others may read or write it: chmod 600")
-        try:
-            octets = file.read(MAX_OCTETS + 1)
-            if len(octets) > MAX_OCTETS:
-                raise ConfigError(f"{path}: over {MAX_OCTETS} octets")
-            return octets.decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: it cannot be read as UTF-8 text") from error
+    try:
+        _check_owner(path, os.fstat(descriptor))
+        octets = os.read(descriptor, MAX_OCTETS + 1)
+        if len(octets) > MAX_OCTETS:
+            raise ConfigError(f"{path}: over {MAX_OCTETS} octets")
+        return octets.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: it cannot be read as UTF-8 text") from error
+    finally:
+        os.close(descriptor)
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
+    """ConfigError: it is no file, or not the agent's alone."""
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigError(f"{path}: not a file")
+    if found.st_uid not in (os.geteuid(), 0):
+        raise ConfigError(f"{path}: belongs to another user")
+    if found.st_mode & 0o077:
+        raise ConfigError(f"{path}: others may read or write it: chmod 600")

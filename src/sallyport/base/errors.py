@@ -11,6 +11,8 @@
     │   ├── StoreFull          no space is left on the disk of the store
     │   └── SchemaError        the database is newer than the program, or no database
     ├── WireError              a message between service and agent that is none; the message names the field
+    ├── ServiceAway            an agent did not reach the service, or what answered is none; later again
+    ├── ServiceRefused         the service has refused an agent's request; `status` is the HTTP status
     ├── SecretError            a sealed value that does not open: wrong key, or altered
     └── Refused                the caller's mistake; `status` is the HTTP status it is told with
         ├── Invalid            400, with the fields that are wrong
@@ -76,6 +78,23 @@ class SchemaError(StoreError):
 
 class WireError(SallyportError):
     """A message between the service and an agent that is not what it should be; names the field, without the value."""
+
+
+class ServiceAway(SallyportError):
+    """An agent did not reach the service, it is busy, or what answered is not the service. after_s: the seconds after
+    which it asks to be asked again, or 0."""
+
+    def __init__(self, message: str, after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.after_s = after_s
+
+
+class ServiceRefused(SallyportError):
+    """The service has refused what an agent asked for. status: of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class SecretError(SallyportError):

@@ -1,0 +1,153 @@
+"""The configuration file of an agent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sallyport.agent import file
+from sallyport.base.errors import ConfigError
+
+TEXT = """\
+# the agent's
+service = "https://sallyport.example"   # here
+enrolment_key = "spk_first"
+
+[directory]
+servers = ["ldaps://dc1.example"]
+key = "in a table"
+pages = 3
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file that is right."""
+    path = tmp_path / "agent.toml"
+    put(path, TEXT)
+    return path
+
+
+def put(path: Path, text: str | bytes, mode: int = 0o600) -> None:
+    """Write the file."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.chmod(mode)
+
+
+def test_what_is_in_it(path: Path) -> None:
+    """The common part, the keys as secrets, and the agent's own table."""
+    read = file.read(path, "directory")
+    assert (read.service, read.ca_certificate, read.state_dir) == (
+        "https://sallyport.example", None, Path("/var/lib/sallyport-agent"),
+    )  # fmt: skip
+    assert read.credentials.enrolment_key is not None and read.credentials.key is None
+    assert read.credentials.enrolment_key.reveal() == b"spk_first"
+    assert "spk_first" not in repr(read)
+    assert read.own.texts("servers") == ("ldaps://dc1.example",)
+    assert read.own.number("pages", 1, 1, 10) == 3
+    with pytest.raises(ConfigError, match=r"\[directory\]: unknown key 'key'"):
+        read.own.end()
+    assert read.own.text("key") == "in a table"
+    read.own.end()
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o606, 0o601])
+def test_others_may_not_read_it(path: Path, mode: int) -> None:
+    """Group and others have no right to it at all."""
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        file.read(path, "directory")
+
+
+def test_what_is_no_file(path: Path, tmp_path: Path) -> None:
+    """A link, a pipe, a directory, nothing: refused by name, without waiting for anybody."""
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "directory").mkdir(0o700)
+    for name in ("link", "pipe", "directory", "nothing"):
+        with pytest.raises(ConfigError, match=f"{tmp_path / name}: "):
+            file.read(tmp_path / name, "directory")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "service is missing"),
+        ('service = ""', "service is missing"),
+        ("service = 1", "service must be text"),
+        ('service = "a\\nb"', "service must be text"),
+        ('service = "a"\nhunter = "hunter2"', "unknown key 'hunter'"),
+        ('service = "a"\n[endpoint]', "unknown key 'endpoint'"),
+        ('service = "a"\ndirectory = 1', "directory must be a table"),
+        ('service = "a"\nkey = ["hunter2"]', "key must be text"),
+        ("service = 'hunter2", "agent.toml: "),
+        ("\xff".encode("latin-1"), "UTF-8"),
+        ("# " + "x" * 70_000, "over 65536 octets"),
+    ],
+)
+def test_what_is_wrong(path: Path, text: str | bytes, told: str) -> None:
+    """Told by the file and the key, never by the value."""
+    put(path, text)
+    with pytest.raises(ConfigError, match=told) as error:
+        file.read(path, "directory")
+    assert "hunter2" not in str(error.value)
+
+
+def test_values_of_a_table(path: Path) -> None:
+    """Each sort of value: what is absent has its default, what is of another sort is refused."""
+    put(path, 'service = "a"\n[directory]\nflag = 1\nnumber = true\nword = "x"\ntexts = ["a", 1]\nlow = 0\ntable = 1\n')
+    own = file.read(path, "directory").own
+    assert own.flag("none", True) and own.number("none", 7, 1, 9) == 7 and own.choice("none", "a", "b") == "a"
+    assert own.texts("none") == () and own.text("none", "x") == "x" and own.table("none").flag("none", False) is False
+    for take in (
+        lambda: own.flag("flag", True),
+        lambda: own.number("number", 1, 1, 9),
+        lambda: own.number("low", 1, 1, 9),
+        lambda: own.choice("word", "a", "b"),
+        lambda: own.texts("texts"),
+        lambda: own.table("table"),
+    ):
+        with pytest.raises(ConfigError, match=r"\[directory\]: [a-z]+ must be"):
+            take()
+
+
+# --- rewriting ------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_changed_and_the_rest_stays(path: Path) -> None:
+    """Comments, other keys and tables are the same to the octet; a key of a table is another one."""
+    file.rewrite(path, {"key": "spk_own", "enrolment_key": None})
+    assert path.read_text() == TEXT.replace('enrolment_key = "spk_first"\n', 'key = "spk_own"\n')
+    file.rewrite(path, {"key": "spk_next", "renew_at": "2026-01-01T00:00:00Z"})
+    read = file.read(path, "directory")
+    assert read.credentials.key is not None and read.credentials.key.reveal() == b"spk_next"
+    assert read.credentials.enrolment_key is None
+    assert read.own.text("key") == "in a table"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ['service = "a"', 'service = "a"\n', '\n\nservice = "a"\n\n\n[directory]\n'])
+def test_a_line_is_added(path: Path, text: str) -> None:
+    """Above the tables, whether there are any, and however the file ends; taken away again, nothing is lost."""
+    put(path, text)
+    file.rewrite(path, {"next_key": "spk_x"})
+    assert file.read(path, "directory").credentials.next_key is not None
+    file.rewrite(path, {"next_key": None})
+    assert file.read(path, "directory").credentials.next_key is None
+    assert file.read(path, "directory").service == "a"
+
+
+@pytest.mark.parametrize("text", ['key = """\nspk_a"""\n', '"key" = "spk_a"\n', "key = '''a\n[x]'''\n"])
+def test_a_line_that_is_none(path: Path, text: str) -> None:
+    """A file that would not say what it should is left as it is, and the person is told."""
+    put(path, f'service = "a"\n{text}')
+    with pytest.raises(ConfigError, match="line of their own"):
+        file.rewrite(path, {"key": "spk_b"})
+    assert path.read_text() == f'service = "a"\n{text}'
+
+
+def test_a_directory_that_takes_no_file(path: Path) -> None:
+    """The file is as it was."""
+    with pytest.raises(ConfigError):
+        file.rewrite(path.with_name("none") / "agent.toml", {"key": "x"})
+    assert path.read_text() == TEXT

@@ -1,0 +1,173 @@
+"""The service as an agent sees it: every answer is the service's, its refusal, or nobody's."""
+
+import re
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from sallyport.agent.service import Service
+from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
+from sallyport.base.secret import Secret
+from tests.agent.scripted import HANG, answer, scripted
+from tests.radius.eap.certificates import Authority
+
+
+@pytest.fixture
+def reach() -> Iterator[Callable[..., Service]]:
+    """Services that are closed after the test."""
+    made: list[Service] = []
+
+    def make(url: str, **options: Any) -> Service:
+        made.append(Service(url, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+OK = answer(200, {"code": 200, "message": "done"})
+KEY = Secret(b"spk_the-key")
+
+
+def test_an_operation(reach: Callable[..., Service]) -> None:
+    """The body is JSON, the key a Bearer token, and the connection stays open for the next."""
+    with scripted(OK, OK) as server:
+        service = reach(server.url + "/base/")
+        for _ in range(2):
+            assert service.post("/api/v1/x", {"a": "ü", "b": [1]}, key=KEY) == {"code": 200, "message": "done"}
+    assert server.connections == 1
+    head, body = server.requests[0]
+    assert head.startswith("POST /base/api/v1/x HTTP/1.1\r\n")
+    assert "authorization: bearer spk_the-key" in head.lower()
+    assert body == {"a": "ü", "b": [1]}
+
+
+def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., Service]) -> None:
+    """The request is sent again on a new one, once; a service that never answers is away."""
+    with scripted(OK, b"", OK, b"", b"") as server:
+        service = reach(server.url)
+        for _ in range(2):
+            assert service.post("/x", {})["code"] == 200
+        with pytest.raises(ServiceAway, match="closed"):
+            service.post("/x", {})
+    assert len(server.requests) == 5
+    assert server.connections == 3
+
+
+def test_an_old_connection_is_not_used_again(reach: Callable[..., Service]) -> None:
+    """One that has been idle for long is opened anew."""
+    now = [0.0]
+    with scripted(OK, OK) as server:
+        service = reach(server.url, clock=lambda: now[0])
+        service.post("/x", {})
+        now[0] = 60.0
+        service.post("/x", {})
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
+def test_a_refusal(reach: Callable[..., Service], status: int) -> None:
+    """The service's own error body: its words, without what a terminal would obey."""
+    body = {"code": status, "status": "Failure", "message": "no \x1b[31m such"}
+    with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as told:
+        reach(server.url).post("/x", {})
+    assert told.value.status == status
+
+
+NOBODY = {
+    "a portal's page": answer(200, b"<html>log in</html>", kind="text/html"),
+    "a redirect": answer(302, b"", headers={"Location": "https://elsewhere.example/"}),
+    "a proxy's refusal": answer(401, b"denied", kind="text/plain"),
+    "another's error": answer(403, {"error": "denied"}),
+    "another's number": answer(403, {"code": 200, "message": "denied"}),
+    "busy": answer(503, {"code": 503, "message": "the store does not take requests"}),
+    "too often": answer(429, {"code": 429, "message": "too many"}, headers={"Retry-After": "7"}),
+    "an array": answer(200, []),
+    "no JSON": answer(200, b"{"),
+    "deep JSON": answer(200, b"[" * 100_000),
+    "half an answer": answer(200, {"code": 200})[:-3],
+    "half a chunk": b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
+    "no HTTP": b"SSH-2.0-OpenSSH\r\n",
+    "endless headers": b"HTTP/1.1 200 x\r\n" + b"X: y\r\n" * 1000,
+    "endless line": b"HTTP/1.1 200 " + b"x" * 100_000,
+    "a length that is none": b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: -5\r\n\r\n{",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", NOBODY)
+def test_what_is_not_the_service(reach: Callable[..., Service], name: str) -> None:
+    """It is away, whatever it says; nothing follows from it."""
+    with scripted(NOBODY[name]) as server, pytest.raises(ServiceAway) as told:
+        reach(server.url).post("/x", {})
+    assert told.value.after_s == (7.0 if name == "too often" else 0.0)
+    assert str(told.value).isprintable()
+
+
+def test_an_answer_without_end(reach: Callable[..., Service]) -> None:
+    """It is read to a limit, and the connection is dropped."""
+    head = b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
+    with scripted(head + b" " * (17 << 20)) as server, pytest.raises(ServiceAway, match="does not end"):
+        reach(server.url).post("/x", {})
+
+
+def test_a_service_that_does_not_answer(reach: Callable[..., Service]) -> None:
+    """The time is for the whole request."""
+    with scripted(HANG) as server, pytest.raises(ServiceAway, match="no answer in time"):
+        reach(server.url).post("/x", {}, timeout_s=0.2)
+
+
+def test_nobody_listens(reach: Callable[..., Service]) -> None:
+    """The reason is the system's."""
+    with scripted() as server:
+        pass
+    with pytest.raises(ServiceAway, match="refused"):
+        reach(server.url).post("/x", {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "sallyport", "ftp://127.0.0.1", "http://sallyport.example", "http://192.0.2.1", "https://",
+        "https://user:hunter2@sallyport.example", "https://sallyport.example?hunter2", "https://sallyport.example/#a",
+        "https://sallyport.example:0", "https://sallyport.example:99999", "https://a b", "https://é.example",
+        "https://a\nb", "https://[::1", "http://127.0.0.1.example",
+    ],
+)  # fmt: skip
+def test_a_url_that_is_none(url: str) -> None:
+    """Told without what may be a password in it; plain HTTP goes to this machine alone."""
+    with pytest.raises(ConfigError, match=r"^service: ") as told:
+        Service(url)
+    assert "hunter2" not in str(told.value)
+
+
+def test_tls(reach: Callable[..., Service], tmp_path: Path) -> None:
+    """A certificate of the file's authority for the very name is taken; another authority's or name's is not."""
+    authority = Authority(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.certificate("", [x509.DNSName("localhost")]).file)
+    with scripted(OK, tls=context) as server:
+        service = reach(f"https://localhost:{server.port}", ca_certificate=authority.file)
+        assert service.post("/x", {}, key=KEY)["code"] == 200
+        service.close()
+        for host, file in (("127.0.0.1", authority.file), ("localhost", Authority(other).file), ("localhost", None)):
+            with pytest.raises(ServiceAway, match="its certificate is not trusted"):
+                reach(f"https://{host}:{server.port}", ca_certificate=file).post("/x", {}, key=KEY)
+    assert len(server.requests) == 1
+
+
+def test_a_certificate_file_that_is_none(tmp_path: Path) -> None:
+    """Told by its name."""
+    path = tmp_path / "ca.pem"
+    for content in (None, b"no certificate"):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(ConfigError, match=re.escape(str(path))):
+            Service("https://sallyport.example", ca_certificate=path)
