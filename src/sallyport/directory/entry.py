@@ -189,16 +189,16 @@ def _person(raw: Raw, now: int) -> Person:
         external_id=identity(raw),
         dn=raw.dn,
         name=name,
-        aliases=tuple(other for other in dict.fromkeys(others) if other != name and _is_name(other)),
+        aliases=tuple(other for other in dict.fromkeys(others) if other != name and is_name(other)),
         status=_status(raw, now),
         member_of=_names(raw, ("memberof",)),
-        attributes=dict(_mappable(raw)),
+        attributes=mappable((name, _texts(raw, name)) for name in sorted(raw.attributes)),
         primary_group=_primary_group(raw),
     )
 
 
 def _group(raw: Raw) -> Group:
-    people = (f"uid:{name}" for name in _texts(raw, "memberuid") if _is_name(name))
+    people = (f"uid:{name}" for name in _texts(raw, "memberuid") if is_name(name))
     sid, number = _sid(raw), next(_texts(raw, "gidnumber"), "")
     return Group(
         external_id=identity(raw),
@@ -233,13 +233,14 @@ def _named(raw: Raw, attributes: Iterable[str]) -> str:
     """The first attribute's value that may be a name. Of several, the one in the distinguished name is its own."""
     own = {(kind, value.casefold()) for kind, value in pairs_of(raw.dn)}
     for attribute in attributes:
-        values = [value for value in _texts(raw, attribute) if _is_name(value)]
+        values = [value for value in _texts(raw, attribute) if is_name(value)]
         if values:
             return next((value for value in values if (attribute, value.casefold()) in own), values[0])
     raise Invalid("it has no name")
 
 
-def _is_name(value: str) -> bool:
+def is_name(value: str) -> bool:
+    """Whether somebody may log in by that name, or a group be called so."""
     return 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
 
 
@@ -310,16 +311,19 @@ def _number(raw: Raw, attribute: str) -> int:
     return int(value) if _NUMBER.fullmatch(value) else 0
 
 
-def _mappable(raw: Raw) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Text that a field may be taken from: so much of it as may be kept for every person."""
-    left = MOST_ATTRIBUTES
-    for name in sorted(raw.attributes):
-        if name in _ELSEWHERE or len(name) > LONGEST_NAME or _SECRET.search(name):
+def mappable(values: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:
+    """Text that a field may be taken from: no secret, and so much of it as may be kept for every person.
+
+    values: by the attribute's name in lower case.
+    """
+    kept: dict[str, tuple[str, ...]] = {}
+    for name, texts in values:
+        if name in _ELSEWHERE or len(name) > LONGEST_NAME or _SECRET.search(name) or len(kept) == MOST_ATTRIBUTES:
             continue
-        values = tuple(value for value in _texts(raw, name) if 0 < len(value) <= LONGEST_VALUE and _is_text(value))
-        if values and left:
-            left -= 1
-            yield name, values[:MOST_VALUES]
+        fit = tuple(text for text in texts if 0 < len(text) <= LONGEST_VALUE and _is_text(text))[:MOST_VALUES]
+        if fit:
+            kept[name] = fit
+    return kept
 
 
 def _is_text(value: str) -> bool:

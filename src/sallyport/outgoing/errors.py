@@ -6,7 +6,7 @@ from sallyport.base.errors import SallyportError
 class ProviderError(SallyportError):
     """A server cannot be asked, or what it says makes no sense. The message is for an admin, without secrets.
 
-    retry_after_s: it asks to be left alone for so long (HTTP 429).
+    retry_after_s: it asks to be left alone for so long (HTTP 429, or 503 that says so).
     """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:

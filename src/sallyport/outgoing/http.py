@@ -95,8 +95,9 @@ async def exchange(
     content: bytes | None = None,
     headers: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
+    most: int = MAX_BODY,
 ) -> httpx.Response:
-    """One request and its whole answer, a status below 500 other than 3xx and 429.
+    """One request and its whole answer, a status below 500 other than 3xx and 429, of at most `most` octets.
 
     url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: from the first
     octet to the last; without it the client's. ProviderError for everything else; its message names the host and
@@ -114,7 +115,7 @@ async def exchange(
         with trio.fail_after(limit if limit is not None else float("inf")):
             response = await client.send(request, stream=True)
             try:
-                body = await _read(response, host)
+                body = await _read(response, host, most)
             finally:
                 await response.aclose()
                 # It holds the response in turn, and with it everything below: work for the garbage collector, which
@@ -168,7 +169,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-async def _read(response: httpx.Response, host: str) -> bytes:
+async def _read(response: httpx.Response, host: str, most: int) -> bytes:
     """The body as it comes: it was asked for without compression, so that a small answer cannot grow."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise ProviderError(f"{host}: answered compressed, which was not asked for")
@@ -176,15 +177,15 @@ async def _read(response: httpx.Response, host: str) -> bytes:
     try:
         async for part in response.aiter_raw():
             body += part
-            if len(body) > MAX_BODY:
+            if len(body) > most:
                 # The next read fails then, which ends the generators below in order; leaving the loop would not.
                 with trio.CancelScope(shield=True):
                     await response.aclose()
     except _FAILURES:
-        if len(body) <= MAX_BODY:
+        if len(body) <= most:
             raise
-    if len(body) > MAX_BODY:
-        raise ProviderError(f"{host}: answered more than {MAX_BODY // 1024} KiB")
+    if len(body) > most:
+        raise ProviderError(f"{host}: answered more than {most // 1024} KiB")
     return bytes(body)
 
 
@@ -195,7 +196,8 @@ def _check_status(response: httpx.Response, host: str) -> None:
     if 300 <= status < 400:
         raise ProviderError(f"{host}: answered with a redirect (HTTP {status}), which is not followed")
     if status >= 500:
-        raise ProviderError(f"{host}: answered HTTP {status}")
+        after = _retry_after(response.headers) if "Retry-After" in response.headers else 0.0
+        raise ProviderError(f"{host}: answered HTTP {status}", retry_after_s=after)
 
 
 def _retry_after(headers: httpx.Headers) -> float:

@@ -1,7 +1,8 @@
 """A reading of a directory, all at once."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import now_us
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
+from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.outgoing.egress import Egress
 
@@ -42,15 +43,20 @@ class Reading:
 
 async def read(source: LdapSource, cursor: str = "", *, full: bool = True) -> Reading:
     """Read a directory to its end, as a reader that obeys no particular egress."""
-    reading = Reading()
     with trio.fail_after(120):
-        async with LdapReader(Egress(None), now_us).read(source, cursor, full=full) as batches:
-            async for batch in batches:
-                assert not reading.complete, "there is a batch behind the last"
-                assert len(batch.entries) <= 500
-                reading.entries.extend(batch.entries)
-                reading.complete, reading.cursor = batch.complete, batch.cursor
-    return reading
+        return await heard(LdapReader(Egress(None), now_us).read(source, cursor, full=full))
+
+
+async def heard(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:
+    """All that a reading tells."""
+    told = Reading()
+    async with reading as batches:
+        async for batch in batches:
+            assert not told.cursor, "there is a batch behind the last"
+            assert len(batch.entries) <= 500
+            told.entries.extend(batch.entries)
+            told.complete, told.cursor = batch.complete, batch.cursor
+    return told
 
 
 def names(entries: Sequence[Person | Group | Unit]) -> set[str]:
