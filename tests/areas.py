@@ -22,6 +22,8 @@ from sallyport.audit.service import Audit
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
+from sallyport.did.area import Issuing
+from sallyport.did.peers import NoWallets
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
@@ -53,6 +55,7 @@ from sallyport.login.preview.service import Preview
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.service import SecondFactor
 from sallyport.metrics import (
+    CredentialMetrics,
     DomainMetrics,
     DynamicMetrics,
     InventoryMetrics,
@@ -159,6 +162,15 @@ class Areas:
             error_name=dictionary().attribute("Error-Cause").value_name,
         )
         self.revocations = Revocations(store, self.dynamic, self.domains, self.rules, clock)
+        self.issuing = Issuing(
+            store,
+            self.vault,
+            CredentialMetrics(self.registry),
+            NoWallets(),
+            self.revocations,
+            lambda: "https://id.example.test",
+            clock,
+        )
         self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
         self.instances = Instances(store, clock, deleted=forget_instance)
         self.keys = Keys(store, clock, has_instance=self.instances.in_domain)

@@ -18,6 +18,13 @@ from sallyport.audit.service import Audit
 from sallyport.base.clock import now_us
 from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
 from sallyport.cli.main import root
+from sallyport.did import public as did_pages
+from sallyport.did.credentials import api as credentials_api
+from sallyport.did.credentials.service import Credentials
+from sallyport.did.dids import api as dids_api
+from sallyport.did.dids.service import Dids
+from sallyport.did.schemas import api as schemas_api
+from sallyport.did.schemas.service import Schemas
 from sallyport.domains import api as domains_api
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.impact import Foresight
@@ -204,6 +211,7 @@ def test_every_class_of_metrics_is_looked_at() -> None:
         "LoginMetrics",
         "LockoutMetrics",
         "MfaMetrics",
+        "CredentialMetrics",
         "UpstreamMetrics",
         "InventoryMetrics",
         "SessionMetrics",
@@ -234,6 +242,9 @@ def operations() -> Iterator[str]:
         groups_api.operations(cast(Groups, NOTHING), gate),
         users_api.operations(cast(Users, NOTHING), gate),
         enrolments_api.operations(cast(OneTimeSeeds, NOTHING), str, gate),
+        dids_api.operations(cast(Dids, NOTHING), gate),
+        schemas_api.operations(cast(Schemas, NOTHING), gate),
+        credentials_api.operations(cast(Credentials, NOTHING), now_us, gate),
         logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
         lockouts_api.operations(cast(Lockouts, NOTHING), gate),
         audit_api.operations(cast(Audit, NOTHING), gate),
@@ -241,6 +252,7 @@ def operations() -> Iterator[str]:
     ):
         for operation in slice_operations.all:
             yield from operation.paths
+    yield did_pages.RESOLVE  # a route of its own: it has no body
 
 
 @pytest.mark.parametrize("path", list(operations()))

@@ -19,6 +19,8 @@ from sallyport.base.command import Command, Commands
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
 from sallyport.certs.service import Certificates
+from sallyport.did.area import Issuing
+from sallyport.did.peers import NoWallets
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.revert import Reverts
@@ -71,6 +73,7 @@ from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
+    CredentialMetrics,
     DomainMetrics,
     DynamicMetrics,
     HttpMetrics,
@@ -147,6 +150,16 @@ class App:
         self._http = HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)
+        self.issuing = Issuing(
+            store,
+            vault,
+            CredentialMetrics(registry),
+            NoWallets(),
+            self.revocations,
+            lambda: settings.did_base(self.http_address),
+            http=self._http,
+            hosts=settings.did_web_hosts,
+        )
         self.events = Events(store)
         self.retention = Retention(
             store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
@@ -346,6 +359,7 @@ class App:
         self.users.check_key(tx)
         self.providers.check_key(tx)
         self.first.check_key(tx)
+        self.issuing.check_key(tx)
 
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""

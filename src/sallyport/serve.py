@@ -20,6 +20,10 @@ from sallyport.audit import api as audit_api
 from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
+from sallyport.did import public as did_pages
+from sallyport.did.credentials import api as credentials_api
+from sallyport.did.dids import api as dids_api
+from sallyport.did.schemas import api as schemas_api
 from sallyport.domains import api as domains_api
 from sallyport.dynamic import api as dynamic_api
 from sallyport.endpoints import api as enrolments_api
@@ -299,12 +303,15 @@ async def _serve_http(
             groups_api.operations(app.groups, gate),
             users_api.operations(app.accounts, gate),
             enrolments_api.operations(app.seeds, app.enrolment_link, gate),
+            dids_api.operations(app.issuing.dids, gate),
+            schemas_api.operations(app.issuing.schemas, gate),
+            credentials_api.operations(app.issuing.credentials, now_us, gate),
         ],
         version=app.version,
         observe=observe,
         not_ready=not_ready,
         metrics=None if settings.metrics_bind else metrics,
-        pages=enrolments_page.routes(app.seeds),
+        pages=[*enrolments_page.routes(app.seeds), *did_pages.routes(app.issuing, gate)],
     )
     tls = Tls(settings.tls_certificate, settings.tls_key) if settings.tls_certificate and settings.tls_key else None
     sites = [Listener(main, settings.http_bind, tls)]

@@ -11,6 +11,7 @@ NOBODY = frozenset[str]()
 ADMIN = frozenset({"admin"})
 OPERATOR = ADMIN | {"operator"}
 READER = OPERATOR | {"auditor"}
+HOLDER = READER | {"wallet"}
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,33 @@ OPERATIONS = (
     Operation("/api/v1/endpointUsers/updateEpmUserInfo", OPERATOR, {"userId": 1}, method="PUT"),
     Operation("/api/v1/endpointUsers/updateUserWallet", OPERATOR, {"epmUserId": 1}, method="PUT"),
     Operation("/api/v1/endpointUsers/deleteEpmUser", OPERATOR, {"epmUsers": [{"epmUserId": 1}]}, method="DELETE"),
+    Operation("/api/v1/did/createIssuerDid", OPERATOR, {"method": "key"}),
+    Operation("/api/v1/did/createHolderDid", OPERATOR, {"method": "key", "walletUserId": 1}),
+    Operation("/api/v1/did/DIDList", READER),
+    Operation("/api/v1/did/SearchDID", READER, in_domain=False),
+    Operation("/api/v1/did/deleteDid", OPERATOR, {"dids": [{"type": "User", "did": "did:key:z"}]}, method="DELETE"),
+    Operation("/api/v1/did/rotateKey", OPERATOR, {"did": "did:web:a"}),
+    Operation(
+        "/api/v1/schema/createSchema", OPERATOR, {"author": "did:key:z", "name": "n", "schema": {}}, in_domain=False
+    ),
+    Operation("/api/v1/credential/credentialSchemaList", READER),
+    *(
+        Operation(
+            path,
+            OPERATOR,
+            {"issuerDid": "did:key:z", "holderDid": "did:key:z", "schemaId": 1, "credentialName": "n", "metadata": {}},
+        )
+        for path in ("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential")
+    ),
+    Operation("/api/v1/credential/credentialList", READER),
+    Operation("/api/v1/credential/GetCredential", HOLDER, {"credentialId": "urn:uuid:0"}, in_domain=False),
+    *(
+        Operation(f"/api/v1/credential/Get{status}Credential", HOLDER, {"walletId": 1}, in_domain=False)
+        for status in ("Assigned", "Accepted", "Ignored")
+    ),
+    Operation(
+        "/api/v1/credential/revokecredential", OPERATOR, {"vcid": 1, "issuerDid": "did:key:z", "holderDid": "did:key:z"}
+    ),
     Operation("/api/v1/endpointUsers/enrolTotp", OPERATOR, {"userName": "ann"}),
     Operation("/api/v1/endpointUsers/confirmTotp", OPERATOR, {"userName": "ann", "code": "123456"}),
     Operation("/ad/ListLoginRules", READER),

@@ -23,6 +23,7 @@ def registered() -> CollectorRegistry:
     metrics.SessionMetrics(registry).watch(dict)
     metrics.DynamicMetrics(registry)
     metrics.DomainMetrics(registry).watch(dict, dict)
+    metrics.CredentialMetrics(registry)
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))

@@ -17,10 +17,14 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def from_us(at: int) -> datetime:
+    """Microseconds as a time in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
 def iso(at: int) -> str:
     """Microseconds as ISO 8601 UTC with microseconds, such as 2026-01-31T08:00:00.000000Z."""
-    moment = _EPOCH + timedelta(microseconds=at)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return from_us(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def iso_seconds(at: int) -> str:

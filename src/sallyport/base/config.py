@@ -72,6 +72,15 @@ def _networks(value: object) -> object:
 
 
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
+
+
+def _hosts(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip().lower() for part in value.split(",") if part.strip())
+
+
+Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
 OneAddress = Annotated[Address, BeforeValidator(_address)]
 
 
@@ -86,6 +95,8 @@ class Settings(BaseModel):
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     public_url: str = ""
+    did_url: str = ""
+    did_web_hosts: Hosts = ()
     metrics_bind: Annotated[Address | None, BeforeValidator(_address)] = None
     egress: Networks | None = None
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
@@ -123,7 +134,7 @@ class Settings(BaseModel):
             raise ValueError("a path; a database server is not supported yet")
         return value
 
-    @field_validator("public_url")
+    @field_validator("public_url", "did_url")
     @classmethod
     def _public_url_is_a_base(cls, value: str) -> str:
         if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
@@ -141,6 +152,10 @@ class Settings(BaseModel):
         if ipaddress.ip_address(address.host).is_unspecified:
             return f"{scheme}://{socket.gethostname()}:{address.port}"
         return f"{scheme}://{address}"
+
+    def did_base(self, bound: Address | None = None) -> str:
+        """What the addresses of DIDs, schemas and status lists begin with, as `link_base` has it."""
+        return self.did_url or self.link_base(bound)
 
     @property
     def database_path(self) -> Path:

@@ -154,7 +154,7 @@ class _Checked(Generic[BodyT, AnswerT]):
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
         """Whom the header's token, or the key in the body, speaks for; and the body. Refused."""
-        token, source = _token(request), request.client.host if request.client else ""
+        token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
             return caller, *await self._parse(request, BODY_LIMIT)
@@ -172,7 +172,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         return self._shape.parse(await request_body.read(request, kind="application/json", limit=limit))
 
 
-def _token(request: Request) -> str | None:
+def token_of(request: Request) -> str | None:
     """The token as sent: X-Authorization, and under /api/v1 also `Authorization: Bearer`."""
     token = request.headers.get(TOKEN_HEADER, "").strip()
     if token or not request.scope["path"].startswith(BEARER_PREFIX):

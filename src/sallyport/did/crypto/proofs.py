@@ -9,7 +9,8 @@ from typing import Final
 from sallyport.base.clock import from_iso, iso_seconds
 from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
-from sallyport.did.crypto.documents import Document
+from sallyport.did.crypto import jws
+from sallyport.did.crypto.documents import ASSERTION, Document
 from sallyport.did.crypto.encoding import from_base58, to_base58
 from sallyport.did.crypto.jcs import canonical
 from sallyport.did.crypto.jws import Signer
@@ -65,6 +66,22 @@ def sign(
         proof["@context"] = document["@context"]
     value = "z" + to_base58(signer.key.sign(_digest(document, proof)))
     return {**document, "proof": {**proof, "proofValue": value}}
+
+
+def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
+    """A document with its signer's assertion, in which `jws` is the document as a token. token: that one, where there
+    is one already; else one with the document as its payload. secp256k1 has no cryptosuite: the token alone proves."""
+    token = token or jws.sign(document, signer)
+    if suite_of(signer.key.curve) is not None:
+        return sign(document, signer, purpose=ASSERTION, at=at, extra={"jws": token})
+    proof: dict[str, JSON] = {
+        "type": "JwtProof2020",
+        "created": iso_seconds(at),
+        "verificationMethod": signer.method_id,
+        "proofPurpose": ASSERTION,
+        "jws": token,
+    }
+    return {**document, "proof": proof}
 
 
 def read(secured: dict[str, JSON]) -> Proof:

@@ -19,6 +19,7 @@ from sallyport.store.migrations import (
     m0014_radsec,
     m0015_dynamic,
     m0019_api_keys,
+    m0022_credentials,
     m0027_bypass,
 )
 
@@ -39,4 +40,5 @@ ALL(name="m0013_lockouts")(m0013_lockouts.apply)
 ALL(name="m0014_radsec")(m0014_radsec.apply)
 ALL(name="m0015_dynamic")(m0015_dynamic.apply)
 ALL(name="m0019_api_keys")(m0019_api_keys.apply)
+ALL(name="m0022_credentials")(m0022_credentials.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)

@@ -1,0 +1,249 @@
+"""The rules of credentials: issued, listed, shown, revoked."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+from uuid import uuid4
+
+import trio
+
+from sallyport.base.clock import Clock, iso_seconds, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
+from sallyport.did.credentials import repo
+from sallyport.did.credentials.model import Credential, Held, NewCredential, Status
+from sallyport.did.credentials.status import Place, StatusLists
+from sallyport.did.crypto import proofs, vc
+from sallyport.did.crypto.status import LIST_CONTEXT, entry
+from sallyport.did.dids import repo as dids
+from sallyport.did.dids.model import Kind
+from sallyport.did.dids.service import NO_ISSUER
+from sallyport.did.peers import Sessions, Wallets
+from sallyport.did.schemas import repo as schemas
+from sallyport.did.schemas.check import check_subject
+from sallyport.did.schemas.model import KIND as SCHEMA_KIND
+from sallyport.did.schemas.model import Schema
+from sallyport.did.schemas.service import Schemas
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.store.search import Stretch
+from sallyport.store.vault import Vault
+from sallyport.web.scope import Caller, Role
+
+NO_CREDENTIAL = "credential not found"
+NO_HOLDER = "holder not found"
+NO_SCHEMA = "schema not found"
+DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
+USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
+
+Revoked = Callable[[Tx, Credential], None]
+"""Told of each credential that is revoked, in that transaction."""
+
+
+class Counted(Protocol):
+    """Counts what was issued and revoked."""
+
+    def issued(self) -> None:
+        """One was issued."""
+
+    def revoked(self) -> None:
+        """One was revoked."""
+
+
+class Credentials:
+    """The credentials of all tenants. revoked: who else acts on a revocation."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        schemas: Schemas,
+        lists: StatusLists,
+        wallets: Wallets,
+        sessions: Sessions,
+        metrics: Counted,
+        clock: Clock = now_us,
+        *,
+        revoked: Revoked = lambda _tx, _credential: None,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._schemas = schemas
+        self._lists = lists
+        self._wallets = wallets
+        self._sessions = sessions
+        self._metrics = metrics
+        self._clock = clock
+        self._revoked = revoked
+
+    async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
+        """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
+        are not what the schema asks for, or the expiry is over."""
+        if new.expires_at is not None and new.expires_at <= self._clock():
+            raise Invalid("invalid expiry", (FieldError("expiry", "a time to come"),))
+        schema = await self._store.read(lambda tx: schemas.get(tx, new.domain_id, new.schema_id))
+        if schema is None:
+            raise NotFound(NO_SCHEMA)
+        await trio.to_thread.run_sync(_check, schema, new)
+        issued = await self._store.write(lambda tx: self._issue(tx, tenant_id, new, schema))
+        self._metrics.issued()
+        return issued
+
+    def _issue(self, tx: Tx, tenant_id: int, new: NewCredential, schema: Schema) -> Credential:
+        issuer = dids.get(tx, new.domain_id, new.issuer_did, Kind.ISSUER)
+        key = None if issuer is None else dids.active_key(tx, issuer.id)
+        if issuer is None or key is None:
+            raise NotFound(NO_ISSUER)
+        if dids.get(tx, new.domain_id, new.holder_did, Kind.USER) is None:
+            raise NotFound(NO_HOLDER)
+        at = self._clock()
+        place = self._lists.place(tx, issuer.id)
+        credential = Credential(
+            id=0,
+            tenant_id=tenant_id,
+            domain_id=new.domain_id,
+            issuer_id=issuer.id,
+            issuer_did=issuer.did,
+            schema_id=schema.id,
+            uuid=uuid4().urn,
+            name=new.name,
+            status=Status.ACTIVE,
+            wallet_id=None,
+            holder_did=new.holder_did,
+            epm_username=str(new.claims.get(USERNAME, "")),
+            list_id=place.list_id,
+            list_index=place.index,
+            issued_at=at,
+            expires_at=new.expires_at,
+        )
+        document = _document(credential, new.claims, self._schemas.address(schema.uuid), place)
+        signer = dids.signer(self._vault, key)
+        token = vc.sign(document, signer)
+        credential = replace(
+            credential, id=repo.add(tx, credential, token, proofs.secure(document, signer, at, token)["proof"])
+        )
+        if new.password:
+            repo.keep_password(tx, self._vault, credential.id, new.password)
+        dids.count_issued(tx, issuer.id, at)
+        told: dict[str, JSON] = {"issuer": issuer.did, "holder": new.holder_did, "schema": schema.id}
+        _note(tx, "credential.issue", credential, at, audit.changed({}, told))
+        return credential
+
+    async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
+        """One page of a domain's credentials, ordered by id, and how many there are."""
+        return await self._store.search(lambda tx: repo.page(tx, stretch))
+
+    async def of_wallet(
+        self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
+    ) -> tuple[list[Held], int]:
+        """One page of a wallet's credentials of a status, ordered by id, and how many there are. search: a part of the
+        name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
+
+        def work(tx: Tx) -> tuple[list[Held], int]:
+            self._wallets.own(tx, caller, wallet_id)
+            return repo.of_wallet(tx, wallet_id, status, Stretch(0, offset, limit), search)
+
+        return await self._store.search(work)
+
+    async def document(self, caller: Caller, name: str) -> tuple[int, dict[str, JSON]]:
+        """A credential's number and its document, by its `urn:uuid:` or its number. NotFound, also for a wallet that
+        does not have it."""
+
+        def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
+            found = repo.of_tenant(tx, caller.tenant_id, name)
+            if found is None or (caller.role is Role.WALLET and not self._has(tx, caller, found)):
+                raise NotFound(NO_CREDENTIAL)
+            return found.id, repo.document(tx, found.id)
+
+        return await self._store.read(work)
+
+    def _has(self, tx: Tx, caller: Caller, credential: Credential) -> bool:
+        if credential.wallet_id is None:
+            return False
+        try:
+            self._wallets.own(tx, caller, credential.wallet_id)
+        except Forbidden:
+            return False
+        return True
+
+    async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
+        """Revoke a credential; one that is revoked stays so. issuer_did, holder_did: those that it must have; empty for
+        any. NotFound."""
+
+        def work(tx: Tx) -> bool:
+            found = repo.get(tx, domain_id, credential_id)
+            if found is None or issuer_did not in {"", found.issuer_did} or holder_did not in {"", found.holder_did}:
+                raise NotFound(NO_CREDENTIAL)
+            if found.status == Status.REVOKED:
+                return False
+            at = self._clock()
+            repo.revoke(tx, found, at)
+            self._lists.set(tx, found)
+            if found.epm_username:
+                self._sessions.revoke(tx, domain_id, [found.epm_username], "a credential was revoked")
+            self._revoked(tx, found)
+            _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
+            return True
+
+        if await self._store.write(work):
+            self._metrics.revoked()
+
+    def holders_password(self, tx: Tx, credential_id: int) -> str:
+        """What only the holder of a credential may read; empty where there is nothing. SecretError."""
+        return repo.password(tx, self._vault, credential_id)
+
+
+def _check(schema: Schema, new: NewCredential) -> None:
+    """Whether the metadata, as it was sent, is what the schema asks for; `id` is there where the schema knows one."""
+    content = json.loads(schema.content)["Schema"]
+    properties = content.get("properties")
+    subject = dict(new.claims)
+    if new.password:
+        subject[PASSWORD] = new.password
+    if isinstance(properties, dict) and "id" in properties:
+        subject["id"] = new.holder_did
+    check_subject(content, subject)
+
+
+def _document(credential: Credential, claims: dict[str, JSON], schema_url: str, place: Place) -> dict[str, JSON]:
+    document: dict[str, JSON] = {
+        "@context": [vc.CONTEXT, LIST_CONTEXT, DATA_INTEGRITY],
+        "id": credential.uuid,
+        "type": [vc.CREDENTIAL],
+        "issuer": credential.issuer_did,
+        "issuanceDate": iso_seconds(credential.issued_at),
+    }
+    if credential.expires_at is not None:
+        document["expirationDate"] = iso_seconds(credential.expires_at)
+    return {
+        **document,
+        "credentialSubject": {"id": credential.holder_did, **claims},
+        "credentialSchema": {"id": schema_url, "type": SCHEMA_KIND},
+        "credentialStatus": entry(place.url, place.index),
+    }
+
+
+def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[str, JSON]) -> None:
+    audit.record(
+        tx,
+        action,
+        at=at,
+        tenant_id=credential.tenant_id,
+        domain_id=credential.domain_id,
+        target=f"credential {credential.id} {credential.name}",
+        changes=changes,
+    )
+
+
+def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
+    """The claims of a credential and what is for its holder alone. Invalid: names that mean something else."""
+    claims = dict(metadata)
+    password = claims.pop(PASSWORD, "")
+    if not isinstance(password, str):
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{PASSWORD}", "text"),))
+    if not isinstance(claims.get(USERNAME, ""), str):
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{USERNAME}", "text"),))
+    if "id" in claims or claims.get(HOLDER, holder_did) not in {holder_did, ""}:
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "the holderDid of the credential"),))
+    return claims, password

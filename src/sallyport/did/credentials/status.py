@@ -1,0 +1,104 @@
+"""The lists that tell everybody which credentials are revoked.
+
+Each credential gets a random bit of its issuer's newest list, so that its place tells nothing of when it was issued. A
+new list is begun when half of one is given: a random bit is then free after two tries on average. A list is signed when
+it is asked for, and again when it has changed or is an hour old.
+"""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import NotFound
+from sallyport.did.credentials import repo
+from sallyport.did.credentials.model import Credential
+from sallyport.did.crypto import bitstring, proofs, vc
+from sallyport.did.crypto.status import list_document
+from sallyport.did.dids import repo as dids
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+
+PATH: Final = "/credentials/status/"
+"""Under which lists are published, at the service's address."""
+MOST: Final = bitstring.BITS // 2
+FRESH: Final = 3600 * SECOND
+MAX_CACHED: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A credential's bit."""
+
+    list_id: int
+    index: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A list in both forms: a token (VC-JWT), and a document with a proof as JSON."""
+
+    version: int
+    key_id: int
+    made_at: int
+    token: str
+    document: str
+
+    def is_good(self, version: int, key_id: int, now: int) -> bool:
+        """Whether it tells the list as it is, signed by the key that signs, and not long ago."""
+        return (self.version, self.key_id) == (version, key_id) and self.made_at <= now < self.made_at + FRESH
+
+
+class StatusLists:
+    """The lists of all issuers. base: the service's address, without a slash at the end."""
+
+    def __init__(self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock) -> None:
+        self._store = store
+        self._vault = vault
+        self._base = base
+        self._clock = clock
+        self._cached: dict[str, Published] = {}
+
+    def place(self, tx: Tx, issuer_id: int) -> Place:
+        """A bit that no credential has had."""
+        found = repo.list_with_room(tx, issuer_id, MOST)
+        if found is None:
+            found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(bitstring.BITS // 8))
+        index = secrets.randbelow(bitstring.BITS)
+        while repo.is_given(tx, found.id, index):
+            index = secrets.randbelow(bitstring.BITS)
+        repo.take(tx, found.id)
+        return Place(found.id, index, f"{self._base()}{PATH}{found.uuid}")
+
+    def set(self, tx: Tx, credential: Credential) -> None:
+        """Tell that a credential is revoked."""
+        octets = bytearray(repo.bits(tx, credential.list_id))
+        bitstring.put(octets, credential.list_index)
+        repo.put_bits(tx, credential.list_id, bytes(octets))
+
+    async def published(self, uuid: str) -> Published:
+        """A list, signed by its issuer. NotFound."""
+        made = await self._store.read(lambda tx: self._signed(tx, uuid))
+        if len(self._cached) >= MAX_CACHED and uuid not in self._cached:
+            del self._cached[next(iter(self._cached))]
+        self._cached[uuid] = made
+        return made
+
+    def _signed(self, tx: Tx, uuid: str) -> Published:
+        found = repo.published(tx, uuid)
+        issuer = None if found is None else dids.by_id(tx, found.issuer_id)
+        key = None if issuer is None else dids.active_key(tx, issuer.id)
+        if found is None or issuer is None or key is None:
+            raise NotFound("status list not found")
+        now, cached = self._clock(), self._cached.get(uuid)
+        if cached is not None and cached.is_good(found.version, key.id, now):
+            return cached
+        signer = dids.signer(self._vault, key)
+        document = list_document(f"{self._base()}{PATH}{uuid}", issuer.did, repo.bits(tx, found.id), now)
+        token = vc.sign(document, signer)
+        secured = json.dumps(proofs.secure(document, signer, now, token), ensure_ascii=False)
+        return Published(found.version, key.id, now, token, secured)

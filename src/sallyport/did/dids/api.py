@@ -1,0 +1,99 @@
+"""The HTTP operations of DIDs: /api/v1/did/*."""
+
+from sallyport.did.dids.model import (
+    CreateHolderDid,
+    CreateIssuerDid,
+    DeleteDids,
+    DidCreated,
+    DidEntry,
+    DidsFound,
+    FoundDid,
+    IssuerCreated,
+    KeyRotated,
+    Kind,
+    ListDids,
+    NewDid,
+    Record,
+    RotateKey,
+    SearchDids,
+    spoken,
+)
+from sallyport.did.dids.service import Dids
+from sallyport.store.search import Stretch
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+
+def operations(service: Dids, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    dids = Operations("DIDs", gate)
+    _declare_changing(dids, service)
+    _declare_reading(dids, service)
+    return dids
+
+
+def _declare_changing(dids: Operations, service: Dids) -> None:
+    @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
+    async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
+        """A new issuer: a DID by the method key, jwk or web, whose key is made here and never leaves the service."""
+        made = await service.create_issuer(caller.tenant_id, _new(body))
+        return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
+
+    @dids.post("/api/v1/did/createHolderDid", roles=OPERATORS)
+    async def create_holder(body: CreateHolderDid, caller: Caller) -> DidCreated:
+        """A new holder. With publicKeyJwk the wallet keeps the private key; without, it is made here and can be used
+        with the walletKey alone."""
+        made = await service.create_holder(
+            caller.tenant_id, _new(body), body.walletUserId, body.issuerId, body.publicKeyJwk
+        )
+        return DidCreated(id=made.did, message="holder DID created", didId=made.id)
+
+    @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
+    async def delete(body: DeleteDids, caller: Caller) -> Done:
+        """Take DIDs off the lists, all or none. What an issuer has signed can still be verified, and revoked."""
+        deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
+        return Done(message=f"{deleted} DID(s) deleted")
+
+    @dids.post("/api/v1/did/rotateKey", roles=OPERATORS)
+    async def rotate(body: RotateKey, caller: Caller) -> KeyRotated:
+        """Give an issuer's did:web a new key; what the key before has signed still verifies."""
+        method_id = await service.rotate(body.domainId, body.did)
+        return KeyRotated(message="key rotated", verificationMethod=method_id)
+
+
+def _declare_reading(dids: Operations, service: Dids) -> None:
+    @dids.post("/api/v1/did/DIDList", roles=READERS)
+    async def list_dids(body: ListDids, caller: Caller) -> list[DidEntry]:
+        """The DIDs of a domain, ordered by id: of an issuer with its holders, or of a wallet user, or all."""
+        page = body.page()
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        found = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
+        return [DidEntry.model_validate({**_entry(each), "lastYpdatedAt": spoken(each.updated_at)}) for each in found]
+
+    @dids.post("/api/v1/did/SearchDID", roles=READERS)
+    async def search(body: SearchDids, caller: Caller) -> DidsFound:
+        """The DIDs of the tenant by a part of their name or by the whole DID, ordered by id."""
+        page = body.page()
+        found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
+        listed = [FoundDid.model_validate({**_entry(each), "lastUpdatedAt": spoken(each.updated_at)}) for each in found]
+        return DidsFound(count=count, didList=listed)
+
+
+def _new(body: CreateIssuerDid | CreateHolderDid) -> NewDid:
+    return NewDid(body.domainId, body.method, body.name, body.description, body.keyType)
+
+
+def _entry(record: Record) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "DIDType": record.kind,
+        "didType": record.kind,
+        "domainId": record.domain_id,
+        "did": record.did,
+        "issuerName": record.issuer_name,
+        "credentialIssued": record.credentials_issued,
+        "desc": record.description,
+        "method": record.method,
+        "issuerId": record.id if record.kind == Kind.ISSUER else record.issuer_id or 0,
+        "walletUserId": record.wallet_id or 0,
+    }

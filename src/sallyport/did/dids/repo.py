@@ -1,0 +1,222 @@
+"""The SQL of DIDs and their keys."""
+
+from sallyport.base.errors import Conflict
+from sallyport.base.secret import Secret
+from sallyport.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
+from sallyport.did.dids.model import KeyRow, Kind, NewDid, Record
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+from sallyport.store.vault import Vault
+
+ACTIVE, RETIRED = "active", "retired"
+COUNTER = "dids"
+_SEARCH = SearchIndex("dids_search")  # its numbers are tenants: DIDs are searched in all domains of one
+_SELECT = (
+    "select id, tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
+    "case kind when 'Issuer' then name else coalesce((select i.name from dids i where i.id = dids.issuer_id), '') end "
+    "as issuer_name, credentials_issued, updated_at, deleted_at from dids"
+)
+_LIVE = "deleted_at is null"
+
+
+def add(
+    tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
+) -> int:
+    """The new record's id. Conflict: the domain has that DID."""
+    did_id = tx.value(
+        int,
+        "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
+        "created_at, updated_at) "
+        "values (:t, :d, :did, :kind, :method, :name, :description, :wallet, :issuer, :at, :at) "
+        "on conflict (domain_id, did) do nothing returning id",
+        t=tenant_id,
+        d=new.domain_id,
+        did=did,
+        kind=kind.value,
+        method=new.method,
+        name=new.name,
+        description=new.description,
+        wallet=wallet_id,
+        issuer=issuer_id,
+        at=at,
+    )
+    if did_id is None:
+        raise Conflict("the domain has that DID")
+    _SEARCH.add(tx, tenant_id, did_id, (fold(new.name),))
+    _count(tx, new.domain_id, kind, 1)
+    return did_id
+
+
+def delete(tx: Tx, record: Record, at: int) -> None:
+    """Take a DID off the lists; a holder's row and key go, an issuer's stay for what it has signed."""
+    _SEARCH.remove(tx, record.tenant_id, record.id, (fold(record.name),))
+    _count(tx, record.domain_id, Kind(record.kind), -1)
+    if record.kind == Kind.USER:
+        tx.execute("delete from did_keys where did_id = :id", id=record.id)
+        tx.execute("delete from dids where id = :id", id=record.id)
+    else:
+        tx.execute("update dids set deleted_at = :at, updated_at = :at where id = :id", at=at, id=record.id)
+
+
+def get(tx: Tx, domain_id: int, did: str, kind: Kind) -> Record | None:
+    """A domain's DID of that kind, or None."""
+    sql = f"{_SELECT} where domain_id = :d and did = :did and kind = :kind and {_LIVE}"
+    return tx.one(Record, sql, d=domain_id, did=did, kind=kind.value)
+
+
+def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
+    """A tenant's DID of that kind, or None."""
+    sql = f"{_SELECT} where did = :did and tenant_id = :t and kind = :kind and {_LIVE} order by id limit 1"
+    return tx.one(Record, sql, t=tenant_id, did=did, kind=kind.value)
+
+
+def by_id(tx: Tx, did_id: int) -> Record | None:
+    """A DID by its record's id, also a deleted one, or None."""
+    return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
+
+
+def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> list[Record]:
+    """One page of a domain's DIDs, ordered by id. issuer_id: that issuer's own and its holders'; 0: any."""
+    parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
+    of_domain = f"domain_id = :d and {_LIVE}"
+    if wallet_id:
+        narrower = " and (issuer_id = :issuer or id = :issuer)" if issuer_id else ""
+        ids = f"select id from dids where {of_domain} and wallet_id = :wallet{narrower}"
+    elif issuer_id:
+        ids = (
+            f"select id from dids where {of_domain} and id = :issuer union all "
+            f"select id from dids where {of_domain} and issuer_id = :issuer and id <> :issuer"
+        )
+    else:
+        ids = f"select id from dids where {of_domain}"
+    used = {name: value for name, value in parameters.items() if f":{name}" in ids}
+    return tx.all(
+        Record,
+        f"{_SELECT} where id in ({ids} order by id limit :limit offset :offset) order by id",
+        limit=stretch.limit,
+        offset=stretch.offset,
+        **used,
+    )
+
+
+def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
+    """One page of a tenant's DIDs, ordered by id, and how many match. text: a part of a name, or a whole DID."""
+    parameters: dict[str, Value] = {"t": tenant_id}
+    ids = f"select id from dids where tenant_id = :t and {_LIVE}"
+    if kind is not None:
+        ids, parameters = f"{ids} and kind = :kind", {**parameters, "kind": kind.value}
+    if text.startswith("did:"):
+        ids, parameters = f"{ids} and did = :did", {**parameters, "did": text}
+    elif text:
+        ids = f"{ids} and id in ({_SEARCH.found})"
+        parameters["match"] = matching(tenant_id, fold(text))
+    else:
+        kinds = [kind] if kind else list(Kind)
+        total = sum(_total(tx, tenant_id, each) for each in kinds)
+        return _stretch(tx, ids, offset, limit, parameters), total
+    return page_of(
+        tx, Record, _SELECT, f"{ids} order by id", Stretch(tenant_id, offset, limit), counter=None, **parameters
+    )
+
+
+def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Value]) -> list[Record]:
+    sql = f"{_SELECT} where id in ({ids} order by id limit :limit offset :offset) order by id"
+    return tx.all(Record, sql, limit=limit, offset=offset, **parameters)
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
+    """A key that signs from now on; its id, under which its private half is sealed. The one before is kept."""
+    tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
+    key_id = tx.value(
+        int,
+        "insert into did_keys (did_id, method_id, multikey, state, created_at) "
+        "values (:did, :method, :multikey, :state, :at) returning id",
+        did=did_id,
+        method=method_id,
+        multikey=key.multikey,
+        state=ACTIVE,
+        at=at,
+    )
+    tx.execute("update dids set updated_at = :at where id = :id", at=at, id=did_id)
+    assert key_id is not None  # noqa: S101  it was inserted
+    return key_id
+
+
+def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
+    """The private half of a key, sealed for `identity(key_id)`."""
+    tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
+
+
+def identity(key_id: int) -> str:
+    """What a private key is sealed for."""
+    return f"did_keys/{key_id}/sealed"
+
+
+def active_key(tx: Tx, did_id: int) -> KeyRow | None:
+    """The key that signs, or None."""
+    sql = "select id, did_id, method_id, multikey, sealed, state from did_keys where did_id = :id and state = :state"
+    return tx.one(KeyRow, sql, id=did_id, state=ACTIVE)
+
+
+def signer(vault: Vault, key: KeyRow) -> Signer:
+    """An issuer's key, opened. SecretError."""
+    assert key.sealed is not None  # noqa: S101  an issuer's key is kept here
+    clear = vault.open(key.sealed, identity(key.id))
+    return Signer(key.method_id, PrivateKey(from_multikey(key.multikey).curve, Secret(clear)))
+
+
+def document(tx: Tx, did: str) -> Document | None:
+    """The document of a did:web of this service, or None; a retired key asserts what it has signed, and no more."""
+    sql = (
+        "select id, did_id, method_id, multikey, sealed, state from did_keys "
+        "where did_id in (select id from dids where did = :did) order by id"
+    )
+    keys = tx.all(KeyRow, sql, did=did)
+    methods = [
+        Method(
+            each.method_id, from_multikey(each.multikey), frozenset(PURPOSES if each.state == ACTIVE else (ASSERTION,))
+        )
+        for each in keys
+    ]
+    return of_methods(did, methods) if methods else None
+
+
+def document_of(tx: Tx, did: str) -> Document:
+    """The document of a DID that needs no network. CredentialError `unresolved`: it does, or there is none."""
+    return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
+
+
+def check_key(tx: Tx, vault: Vault) -> None:
+    """Open a key of the store, if there is one. SecretError."""
+    sql = "select id, did_id, method_id, multikey, sealed, state from did_keys where sealed is not null limit 1"
+    row = tx.one(KeyRow, sql)
+    if row is not None and row.sealed is not None:
+        vault.open(row.sealed, identity(row.id))
+
+
+def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
+    """One more credential of an issuer."""
+    tx.execute(
+        "update dids set credentials_issued = credentials_issued + 1, updated_at = :at where id = :id",
+        at=at,
+        id=issuer_id,
+    )
+
+
+def _count(tx: Tx, domain_id: int, kind: Kind, change: int) -> None:
+    counters.add(tx, domain_id, f"{COUNTER}/{kind}", change)
+
+
+def _total(tx: Tx, tenant_id: int, kind: Kind) -> int:
+    sql = (
+        "select coalesce(sum(value), 0) from counters where name = :name "
+        "and domain_id in (select id from domains where tenant_id = :t)"
+    )
+    return tx.value(int, sql, name=f"{COUNTER}/{kind}", t=tenant_id) or 0

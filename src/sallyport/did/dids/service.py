@@ -1,0 +1,167 @@
+"""The rules of DIDs: made, listed, rotated, deleted."""
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.did.crypto.documents import jwk_did, key_did, resolve, web_did
+from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
+from sallyport.did.dids import repo
+from sallyport.did.dids.model import Kind, NewDid, Record
+from sallyport.did.peers import Wallets
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.store.search import Stretch
+from sallyport.store.vault import Vault
+
+NO_ISSUER = "issuer not found"
+NO_DID = "DID not found"
+FOLDER = "did"
+"""Under which the service's own documents are, at its address."""
+
+
+class Dids:
+    """The DIDs of all tenants. base: the URL under which the service's did:web documents are."""
+
+    def __init__(
+        self, store: Store, vault: Vault, wallets: Wallets, base: Callable[[], str], clock: Clock = now_us
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._wallets = wallets
+        self._base = base
+        self._clock = clock
+
+    async def create_issuer(self, tenant_id: int, new: NewDid) -> Record:
+        """A new issuer, with a key of its own that is kept here."""
+        key = PrivateKey.new(CURVES[new.curve])
+        did, method_id = self._named(new.method, key.public)
+
+        def work(tx: Tx) -> Record:
+            at = self._clock()
+            did_id = repo.add(tx, tenant_id, new, Kind.ISSUER, did, at, wallet_id=None, issuer_id=None)
+            key_id = repo.add_key(tx, did_id, method_id, key.public, at)
+            repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
+            return self._made(tx, did_id, "did.issuer.create", at)
+
+        return await self._store.write(work)
+
+    async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
+        """A new holder's DID, for a wallet. issuer: an issuer's id or DID, empty for none. jwk: the public key of the
+        wallet; None: a key is made, sealed for the wallet.
+
+        NotFound: no such wallet user or issuer. Invalid: no key, or a private one. Conflict: the domain has that DID.
+        """
+        private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
+        key = from_jwk(jwk) if private is None else private.public
+        if private is not None and not wallet_id:
+            raise Invalid("walletUserId is needed, or publicKeyJwk")
+        did, method_id = self._named(new.method, key)
+
+        def work(tx: Tx) -> Record:
+            at = self._clock()
+            if wallet_id:
+                self._wallets.check(tx, new.domain_id, wallet_id)
+            issuer_id = _issuer(tx, new.domain_id, issuer).id if issuer not in {"", "0"} else None
+            did_id = repo.add(tx, tenant_id, new, Kind.USER, did, at, wallet_id=wallet_id or None, issuer_id=issuer_id)
+            key_id = repo.add_key(tx, did_id, method_id, key, at)
+            if private is not None:
+                told = repo.identity(key_id)
+                for_wallet = self._wallets.seal(tx, new.domain_id, wallet_id, private.octets.reveal(), told)
+                repo.keep(tx, key_id, self._vault.seal(for_wallet, told))
+            return self._made(tx, did_id, "did.holder.create", at)
+
+        return await self._store.write(work)
+
+    async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> list[Record]:
+        """One page of a domain's DIDs, ordered by id; 0: any."""
+        return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
+
+    async def search(
+        self, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int
+    ) -> tuple[list[Record], int]:
+        """One page of a tenant's DIDs, ordered by id, and how many match. text: a part of a name, or a whole DID."""
+        return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
+
+    async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
+        """Take DIDs off the lists, all or none; how many. NotFound."""
+
+        def work(tx: Tx) -> int:
+            at, deleted = self._clock(), 0
+            for kind, did in dict.fromkeys(wanted):
+                record = repo.get(tx, domain_id, did, kind)
+                if record is None:
+                    raise NotFound(NO_DID)
+                repo.delete(tx, record, at)
+                _note(tx, "did.delete", record, at)
+                deleted += 1
+            return deleted
+
+        return await self._store.write(work)
+
+    async def rotate(self, domain_id: int, did: str) -> str:
+        """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before is
+        kept in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key."""
+
+        def work(tx: Tx) -> str:
+            record = repo.get(tx, domain_id, did, Kind.ISSUER)
+            old = None if record is None else repo.active_key(tx, record.id)
+            if record is None or old is None:
+                raise NotFound(NO_ISSUER)
+            if record.method != "web":
+                raise Invalid("only a did:web can have another key: others are their key")
+            at = self._clock()
+            key = PrivateKey.new(repo.signer(self._vault, old).key.curve)
+            method_id = f"{did}#{key.public.multikey}"
+            key_id = repo.add_key(tx, record.id, method_id, key.public, at)
+            repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
+            _note(tx, "did.rotate", record, at, {"key": [old.method_id, method_id]})
+            return method_id
+
+        return await self._store.write(work)
+
+    async def published(self, name: str) -> dict[str, JSON]:
+        """The document of a did:web of this service, by its last part. NotFound."""
+        did = web_did(self._base(), FOLDER, name)
+        found = await self._store.read(lambda tx: repo.document(tx, did))
+        if found is None:
+            raise NotFound(NO_DID)
+        return found.content
+
+    def check_key(self, tx: Tx) -> None:
+        """Open a key in a store that is to take the place of this one. SecretError."""
+        repo.check_key(tx, self._vault)
+
+    def _named(self, method: str, key: PublicKey) -> tuple[str, str]:
+        """A new DID of a key, and the id of the key's method."""
+        if method == "web":
+            did = web_did(self._base(), FOLDER, secrets.token_hex(8))
+            return did, f"{did}#{key.multikey}"
+        did = key_did(key) if method == "key" else jwk_did(key)
+        return did, resolve(did).methods[0].id
+
+    def _made(self, tx: Tx, did_id: int, action: str, at: int) -> Record:
+        record = repo.by_id(tx, did_id)
+        assert record is not None  # noqa: S101  it was inserted
+        told: dict[str, JSON] = {"did": record.did, "name": record.name}
+        _note(tx, action, record, at, audit.changed({}, told))
+        return record
+
+
+def _issuer(tx: Tx, domain_id: int, said: str) -> Record:
+    """An issuer of the domain by its id or DID. NotFound."""
+    found = repo.get(tx, domain_id, said, Kind.ISSUER)
+    if found is None and said.isascii() and said.isdecimal() and len(said) < 19:
+        found = repo.by_id(tx, int(said))
+    if found is None or found.domain_id != domain_id or found.kind != Kind.ISSUER or found.deleted_at is not None:
+        raise NotFound(NO_ISSUER)
+    return found
+
+
+def _note(tx: Tx, action: str, record: Record, at: int, changes: dict[str, JSON] | None = None) -> None:
+    target = f"DID {record.id} {record.did}"
+    audit.record(
+        tx, action, at=at, tenant_id=record.tenant_id, domain_id=record.domain_id, target=target, changes=changes
+    )

@@ -1,0 +1,87 @@
+"""What everybody may read: the documents of the service's own did:web, schemas, and status lists; and, for who has a
+token, what a DID resolves to.
+
+These are no operations: they are asked by GET, by verifiers that know nothing of this service.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from sallyport.did.area import Issuing
+from sallyport.did.credentials.status import PATH as STATUS_PATH
+from sallyport.did.dids.service import FOLDER
+from sallyport.did.schemas.service import PATH as SCHEMA_PATH
+from sallyport.web import problem
+from sallyport.web.observe import PlainRoute
+from sallyport.web.operation import token_of
+from sallyport.web.scope import Gate
+
+DID_PATH: Final = f"/{FOLDER}/{{name}}/did.json"
+RESOLVE: Final = "/api/v1/did/resolve/"
+_ANYBODY: Final = {"access-control-allow-origin": "*", "x-content-type-options": "nosniff"}
+_KEPT: Final = {**_ANYBODY, "cache-control": "public, max-age=60"}
+TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
+
+
+def routes(issuing: Issuing, gate: Gate) -> list[BaseRoute]:
+    """The routes of everything here."""
+
+    async def document(request: Request) -> Response:
+        content = await issuing.dids.published(str(request.path_params["name"]))
+        return JSONResponse(content, headers=_KEPT, media_type="application/did+json")
+
+    async def schema(request: Request) -> Response:
+        text = await issuing.schemas.published(str(request.path_params["name"]))
+        return Response(text, headers=_KEPT, media_type="application/schema+json")
+
+    async def status(request: Request) -> Response:
+        found = await issuing.lists.published(str(request.path_params["name"]))
+        headers = {**_KEPT, "vary": "accept"}
+        if TOKEN_KIND in request.headers.get("accept", ""):
+            return Response(found.token, headers=headers, media_type=TOKEN_KIND)
+        return Response(found.document, headers=headers, media_type="application/json")
+
+    async def resolution(request: Request) -> Response:
+        await gate.caller(token_of(request), request.client.host if request.client else "")
+        found = await issuing.resolver.resolve(_did(request))
+        return JSONResponse(
+            {
+                "@context": "https://w3id.org/did-resolution/v1",
+                "didDocument": found.content,
+                "didResolutionMetadata": {"contentType": "application/did+json"},
+                "didDocumentMetadata": {},
+            },
+            headers={"cache-control": "no-store"},
+        )
+
+    return [
+        PlainRoute(DID_PATH, _answering(document)),
+        PlainRoute(f"{SCHEMA_PATH}{{name}}", _answering(schema)),
+        PlainRoute(f"{STATUS_PATH}{{name}}", _answering(status)),
+        PlainRoute(f"{RESOLVE}{{did:path}}", _answering(resolution)),
+    ]
+
+
+def _answering(
+    work: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        try:
+            return await work(request)
+        except Exception as error:
+            return problem.response(error, request.scope["path"])
+
+    return answer
+
+
+def _did(request: Request) -> str:
+    """The DID as it was written. A port in a did:web is `%3A`, which a client may send as it is or encoded once more;
+    the path that was decoded does not tell it from a colon."""
+    raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
+    written = raw.partition(RESOLVE)[2]
+    return written if written.startswith("did:") and "%25" not in written else unquote(written)

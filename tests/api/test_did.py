@@ -1,0 +1,367 @@
+"""/api/v1/did/*, /api/v1/schema/*, /api/v1/credential/*, and what everybody may read of them."""
+
+import re
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from sallyport.base.clock import now_us
+from sallyport.did.crypto import jws, status, vc
+from sallyport.did.crypto.documents import parse, resolve
+from sallyport.did.crypto.encoding import read_object
+from tests.api.world import Tenant, problem
+from tests.did.crypto.signers import HOLDER, ISSUERS
+
+ISSUER = "/api/v1/did/createIssuerDid"
+HOLDER_DID = "/api/v1/did/createHolderDid"
+LIST, SEARCH, DELETE = "/api/v1/did/DIDList", "/api/v1/did/SearchDID", "/api/v1/did/deleteDid"
+ROTATE, RESOLVE = "/api/v1/did/rotateKey", "/api/v1/did/resolve/"
+SCHEMA, SCHEMAS = "/api/v1/schema/createSchema", "/api/v1/credential/credentialSchemaList"
+ISSUE = ("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential")
+CREDENTIALS, GET = "/api/v1/credential/credentialList", "/api/v1/credential/GetCredential"
+REVOKE = "/api/v1/credential/revokecredential"
+OF_WALLET = tuple(f"/api/v1/credential/Get{each}Credential" for each in ("Assigned", "Accepted", "Ignored"))
+JWK = HOLDER.key.public.jwk
+DID = HOLDER.method_id.partition("#")[0]
+JSON_SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "description": "A badge",
+    "type": "object",
+    "properties": {"epmUsername": {"type": "string", "maxLength": 20}},
+    "additionalProperties": True,
+}
+
+
+def make(tenant: Tenant, path: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """A DID that is made: the answer. `method` is a field of the body here, and HTTP's in `Tenant.ask`."""
+    answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
+    assert answer.status_code == 200, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def not_made(tenant: Tenant, path: str, fields: dict[str, Any]) -> tuple[int, str]:
+    """A DID that is refused: status and text."""
+    answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
+    assert "hunter2" not in answer.text
+    return problem(answer)
+
+
+def issuer(tenant: Tenant, method: str = "key", **fields: Any) -> str:
+    """A new issuer's DID."""
+    return str(make(tenant, ISSUER, {"method": method, "name": "The issuer", "description": "d", **fields})["id"])
+
+
+def holder(tenant: Tenant) -> str:
+    """The DID of HOLDER's key."""
+    if not tenant.ask(SEARCH, name=DID)["count"]:
+        make(tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK})
+    return DID
+
+
+def schema(tenant: Tenant, author: str, **fields: Any) -> dict[str, Any]:
+    """A new schema's answer."""
+    made: dict[str, Any] = tenant.ask(
+        SCHEMA, **{"author": author, "name": "Badge", "schema": JSON_SCHEMA, "sign": True, **fields}
+    )
+    return made
+
+
+def body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
+    """A createCredential that passes."""
+    by = issuer(tenant)
+    return {
+        "domainId": tenant.domain,
+        "issuerDid": by,
+        "holderDid": holder(tenant),
+        "schemaId": schema(tenant, by)["id"],
+        "credentialName": "Badge",
+        "metadata": {"epmUsername": "alice", "epmPassword": "hunter2", "holderDID": DID, "holderId": "17"},
+        "expiry": "2999-01-01T00:00:00Z",
+        **fields,
+    }
+
+
+def got(tenant: Tenant, url: str, **headers: str) -> Any:
+    """What everybody reads at an address of the service: no token, and its host in front is not the real one."""
+    answer = tenant.world.http.get(urlsplit(url).path, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["access-control-allow-origin"] == "*"
+    return answer
+
+
+@pytest.mark.parametrize("method", ["key", "jwk", "web"])
+def test_a_new_issuer(tenant: Tenant, method: str) -> None:
+    """The answer has these fields and types, id being the DID; the record is found by it."""
+    answer = make(tenant, ISSUER, {"method": method, "name": "n", "description": "d", "keyType": "P-256"})
+    assert re.fullmatch(f"did:{method}:[A-Za-z0-9:%._-]+", answer["id"])
+    assert answer == {
+        "id": answer["id"], "code": 200, "message": "issuer DID created", "status": "Success",
+        "didId": answer["didId"], "issuerId": answer["didId"],
+    }  # fmt: skip
+    (row,) = tenant.ask(LIST, domainId=tenant.domain, issuerId=0, userId=0)
+    assert re.fullmatch(r"\d\d-\d\d-\d{4} \d\d:\d\d:\d\d", row.pop("lastYpdatedAt"))
+    assert row == {
+        "id": answer["didId"], "DIDType": "Issuer", "didType": "Issuer", "domainId": tenant.domain, "did": answer["id"],
+        "issuerName": "n", "credentialIssued": 0, "desc": "d", "method": method, "issuerId": answer["didId"],
+        "walletUserId": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"method": "ion"}, (400, "invalid method")), ({"method": None}, (400, "invalid method")),
+        ({"method": ["key"]}, (400, "invalid method")), ({"method": "key", "keyType": "rsa"}, (400, "invalid keyType")),
+        ({}, (400, "missing method")), ({"method": "key", "name": "x" * 300}, (400, "invalid name")),
+    ],
+)  # fmt: skip
+def test_what_is_no_issuer(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """An unknown method or curve is 400, and names the field."""
+    assert not_made(tenant, ISSUER, fields) == told
+    assert tenant.ask(LIST, domainId=tenant.domain) == []
+
+
+def test_a_method_is_taken_in_any_way_of_writing(tenant: Tenant) -> None:
+    """`did:key` and `KEY` are key."""
+    assert issuer(tenant, "did:key").startswith("did:key:")
+    assert issuer(tenant, "KEY").startswith("did:key:")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"publicKeyJwk": {**JWK, "d": "hunter2"}}, (400, "a private key was sent: use another one from now on")),
+        ({"publicKeyJwk": {"kty": "oct"}}, (400, "the key is of no curve that is known here")),
+        ({"publicKeyJwk": "hunter2"}, (400, "invalid publicKeyJwk")),
+        ({}, (400, "walletUserId is needed, or publicKeyJwk")),
+        ({"walletUserId": 10**9}, (404, "wallet not found")),
+        ({"publicKeyJwk": JWK, "issuerId": 10**9}, (404, "issuer not found")),
+        ({"publicKeyJwk": JWK, "issuerDid": "did:key:z"}, (404, "issuer not found")),
+        ({"publicKeyJwk": JWK, "issuerId": True}, (400, "invalid issuerId")),
+    ],
+)  # fmt: skip
+def test_what_is_no_holder(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """A private key, no key, and an issuer or wallet that is not there."""
+    assert not_made(tenant, HOLDER_DID, {"method": "key", **fields}) == told
+
+
+def test_search(tenant: Tenant) -> None:
+    """The tenant's DIDs by name, kind and page, with lastUpdatedAt; another tenant's are not among them."""
+    by, held = issuer(tenant), holder(tenant)
+    issuer(tenant.world.tenant("other"))
+    answer = tenant.ask(SEARCH, name="", didType="ISSUER", pageNumber=1, pageSize=10)
+    assert answer["count"] == 1
+    assert answer["didList"][0]["did"] == by
+    assert re.fullmatch(r"\d\d-\d\d-\d{4} \d\d:\d\d:\d\d", answer["didList"][0]["lastUpdatedAt"])
+    assert [each["did"] for each in tenant.ask(SEARCH)["didList"]] == [by, held]
+    assert tenant.ask(SEARCH, name="lice", didType="user")["count"] == 1
+    assert tenant.ask(SEARCH, name="lice", pageNumber=2)["didList"] == []
+    assert tenant.refused(SEARCH, didType="hunter2") == (400, "invalid didType")
+    assert tenant.refused(SEARCH, pageSize=1001) == (400, "invalid pageSize")
+
+
+def test_deletion(tenant: Tenant) -> None:
+    """One or several, all or none, with their number in the message."""
+    by, held = issuer(tenant), holder(tenant)
+    one = {"type": "Issuer", "did": by}
+    assert tenant.refused(
+        DELETE, method="DELETE", domainId=tenant.domain, dids=[one, {"type": "Issuer", "did": held}]
+    ) == (
+        404,
+        "DID not found",
+    )
+    wanted = [one, {"type": "User", "did": held}]
+    assert tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, dids=wanted) == {
+        "code": 200, "message": "2 DID(s) deleted", "status": "Success",
+    }  # fmt: skip
+    assert tenant.ask(LIST, domainId=tenant.domain) == []
+    assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, dids=[{"type": "x", "did": by}])[0] == 400
+    assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, dids=[])[0] == 400
+
+
+def test_our_did_web_is_served(tenant: Tenant) -> None:
+    """At the address that the DID names, for everybody; with both keys after a rotation."""
+    by = issuer(tenant, "web")
+    path = "/" + "/".join(by.split(":")[3:]) + "/did.json"
+    before = got(tenant, path)
+    assert before.headers["content-type"] == "application/did+json"
+    (old,) = parse(by, before.content).methods
+    made = tenant.ask(ROTATE, domainId=tenant.domain, did=by)
+    assert {each.id for each in parse(by, got(tenant, path).content).methods} == {old.id, made["verificationMethod"]}
+    assert tenant.refused(ROTATE, domainId=tenant.domain, did=issuer(tenant))[0] == 400
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_resolution(tenant: Tenant, encoded: bool) -> None:
+    """What a DID resolves to, for who has a token, however the client has written the DID into the address."""
+    for did in (issuer(tenant), issuer(tenant, "web"), issuer(tenant, "jwk"), DID):
+        path = RESOLVE + (quote(did, safe="") if encoded else did)
+        answer = tenant.world.http.get(path, headers={"x-authorization": tenant.token})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["didDocument"]["id"] == did
+        assert answer.json()["didResolutionMetadata"] == {"contentType": "application/did+json"}
+        assert problem(tenant.world.http.get(path)) == (401, "missing token")
+
+
+@pytest.mark.parametrize("did", ["did:ion:x", "did:web:169.254.169.254", "did:key:zz", "nothing", "did:web:a%252F..:x"])
+def test_what_does_not_resolve(tenant: Tenant, did: str) -> None:
+    """Other methods, foreign hosts and no DIDs are 400, and nobody is asked."""
+    answer = tenant.world.http.get(RESOLVE + did, headers={"x-authorization": tenant.token})
+    assert problem(answer)[0] == 400
+
+
+def test_a_new_schema(tenant: Tenant) -> None:
+    """The answer has the credential schema; it is listed, and published for everybody with its author's proof."""
+    by = issuer(tenant)
+    made = schema(tenant, by)
+    content = made["Schema"]
+    assert isinstance(made["id"], int)
+    assert {"id", "version", "name", "author", "authored", "type", "Schema", "proof"} == content.keys()
+    assert content["author"] == by and content["version"] == "1.0" and content["name"] == "Badge"
+    assert content["Schema"] == {"$id": content["Schema"]["$id"], **JSON_SCHEMA}
+    assert got(tenant, content["Schema"]["$id"]).json() == content
+    assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=by) == [{"id": made["id"], "name": "Badge"}]
+    assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=issuer(tenant)) == []
+    assert "proof" not in schema(tenant, by, sign=False)["Schema"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"schema": {"$ref": "http://169.254.169.254/"}}, {"schema": {"pattern": "(a+)+$"}}, {"schema": "hunter2"},
+        {"schema": {"type": "hunter2"}}, {"schema": {"enum": ["x" * 100_000]}}, {"name": ""}, {"sign": "maybe"},
+    ],
+)  # fmt: skip
+def test_what_is_no_schema(tenant: Tenant, fields: dict[str, Any]) -> None:
+    """Remote references, patterns that blow up, and what is none are 400, without the value."""
+    sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
+    answer = tenant.world.send("POST", SCHEMA, tenant.token, json=sent)
+    assert answer.status_code == 400
+    assert "hunter2" not in answer.text
+
+
+def test_a_schema_of_nobody(tenant: Tenant) -> None:
+    """Its author is an issuer of the tenant."""
+    other = issuer(tenant.world.tenant("other"))
+    for author in (other, holder(tenant), "did:key:z6Mk"):
+        assert tenant.refused(SCHEMA, author=author, name="n", schema={}) == (404, "issuer not found")
+
+
+@pytest.mark.parametrize("path", ISSUE)
+def test_a_new_credential(tenant: Tenant, path: str) -> None:
+    """It is listed, read as a document, and verifies with nothing but public addresses; the password is nowhere."""
+    sent = body(tenant)
+    made = tenant.ask(path, **sent)
+    assert made == {
+        "code": 200, "message": "credential issued", "status": "Success", "id": made["id"],
+        "credentialId": made["credentialId"],
+    }  # fmt: skip
+    answer = tenant.ask(CREDENTIALS, domainId=tenant.domain)
+    assert answer == {
+        "code": 200, "message": "1 credential(s)", "status": "Success", "domainId": tenant.domain, "count": 1,
+        "credentials": [
+            {
+                "id": made["id"], "issuerId": answer["credentials"][0]["issuerId"], "schemaId": sent["schemaId"],
+                "credentialId": made["credentialId"], "name": "Badge", "status": "ACTIVE",
+            }
+        ],
+    }  # fmt: skip
+    read = tenant.ask(GET, credentialId=made["credentialId"])
+    assert read["id"] == made["id"]
+    assert tenant.ask(GET, credentialId=str(made["id"])) == read
+    document = read["credential"]
+    token = jws.parse(document["proof"]["jws"])
+    held = vc.verify(token, resolve(vc.issuer_of(token)), now_us())
+    assert held.document == {name: value for name, value in document.items() if name != "proof"}
+    assert document["expirationDate"] == "2999-01-01T00:00:00Z"
+    assert document["credentialSubject"] == {"id": DID, "epmUsername": "alice", "holderDID": DID, "holderId": "17"}
+    assert "hunter2" not in str(read)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"expiry": "hunter2"}, (400, "invalid expiry")), ({"expiry": "2001-01-01T00:00:00Z"}, (400, "invalid expiry")),
+        ({"metadata": ["hunter2"]}, (400, "invalid metadata")),
+        ({"metadata": {"id": "did:x:y"}}, (400, "invalid metadata")),
+        ({"metadata": {"holderDID": "did:x:y"}}, (400, "invalid metadata")),
+        ({"metadata": {"epmUsername": "hunter2" * 9}}, (400, "metadata is not what the schema asks for")),
+        ({"metadata": {"x": "y" * 40_000}}, (400, "invalid metadata")),
+        ({"schemaId": 10**9}, (404, "schema not found")), ({"issuerDid": DID}, (404, "issuer not found")),
+        ({"holderDid": "did:key:z6Mk", "metadata": {}}, (404, "holder not found")),
+        ({"credentialName": ""}, (400, "invalid credentialName")),
+    ],
+)  # fmt: skip
+def test_what_is_no_credential(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """400 naming the field without its value, 404 for what is not the domain's; nothing is issued."""
+    assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == told
+    assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["count"] == 0
+
+
+def test_expiry_may_be_left_out(tenant: Tenant) -> None:
+    """Empty or absent is a credential that does not expire."""
+    made = tenant.ask(ISSUE[0], **body(tenant, expiry=""))
+    assert "expirationDate" not in tenant.ask(GET, credentialId=made["credentialId"])["credential"]
+
+
+def test_pages_of_credentials(tenant: Tenant) -> None:
+    """Ordered by id, a page at a time, with the whole count."""
+    sent = body(tenant)
+    made = [tenant.ask(ISSUE[0], **sent)["id"] for _ in range(3)]
+    answer = tenant.ask(CREDENTIALS, domainId=tenant.domain, pageNumber=2, pageSize=2)
+    assert ([each["id"] for each in answer["credentials"]], answer["count"]) == (made[2:], 3)
+
+
+def test_a_revocation(tenant: Tenant) -> None:
+    """The answer is capitalized; the status list at its public address says so, in both forms; again is a success."""
+    sent = body(tenant)
+    made = tenant.ask(ISSUE[0], **sent)
+    document = tenant.ask(GET, credentialId=made["credentialId"])["credential"]
+    entry = status.read(document)
+    assert entry is not None
+
+    def listed() -> vc.Credential:
+        token = jws.parse(got(tenant, entry.list_url, accept="application/jwt").text)
+        return vc.verify(token, resolve(vc.issuer_of(token)), now_us())
+
+    status.check(entry, listed(), sent["issuerDid"])
+    wanted = {"vcid": made["id"], "domainId": tenant.domain, "issuerDid": sent["issuerDid"], "holderDid": DID}
+    assert tenant.refused(REVOKE, **{**wanted, "holderDid": sent["issuerDid"]}) == (404, "credential not found")
+    for _ in range(2):
+        assert tenant.ask(REVOKE, **wanted) == {"Message": "credential revoked", "Code": 200, "Status": "Success"}
+    with pytest.raises(Exception, match="revoked"):
+        status.check(entry, listed(), sent["issuerDid"])
+    assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["credentials"][0]["status"] == "Revoked"
+    assert read_object(got(tenant, entry.list_url).content)["id"] == entry.list_url
+
+
+def test_another_tenants_are_not_there(tenant: Tenant) -> None:
+    """Whatever another tenant has is 404, by number, by urn and by DID."""
+    sent = body(tenant)
+    made = tenant.ask(ISSUE[0], **sent)
+    other = tenant.world.tenant("other")
+    for name in (made["credentialId"], str(made["id"])):
+        assert other.refused(GET, credentialId=name) == (404, "credential not found")
+    wanted = {"vcid": made["id"], "domainId": other.domain, "issuerDid": sent["issuerDid"], "holderDid": DID}
+    assert other.refused(REVOKE, **wanted) == (404, "credential not found")
+    assert other.refused(ISSUE[0], **{**sent, "domainId": other.domain}) == (404, "schema not found")
+    assert other.refused(ISSUE[0], **sent) == (403, "domain not in tenant")
+
+
+@pytest.mark.parametrize("path", OF_WALLET)
+def test_a_wallet_that_is_not_there(tenant: Tenant, path: str) -> None:
+    """404; a page that is none is 400."""
+    assert tenant.refused(path, walletId=10**9)[0] == 404
+    assert tenant.refused(path, walletId=1, pageNumber=0) == (400, "invalid pageNumber")
+
+
+@pytest.mark.parametrize("curve", ISSUERS)
+def test_each_curve_issues(tenant: Tenant, curve: str) -> None:
+    """An issuer of each curve issues what verifies."""
+    sent = body(tenant)
+    by = issuer(tenant, keyType=curve)
+    made = tenant.ask(ISSUE[0], **{**sent, "issuerDid": by, "schemaId": schema(tenant, by)["id"]})
+    token = jws.parse(tenant.ask(GET, credentialId=made["credentialId"])["credential"]["proof"]["jws"])
+    assert vc.verify(token, resolve(by), now_us()).issuer == by

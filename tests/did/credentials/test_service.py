@@ -1,0 +1,276 @@
+"""Credentials: what is issued verifies, what is revoked does not, and what is secret stays so."""
+
+import json
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import CredentialError, Invalid, NotFound
+from sallyport.did.credentials import repo
+from sallyport.did.credentials.model import Credential, Status
+from sallyport.did.credentials.service import claims_of
+from sallyport.did.crypto import bitstring, jws, proofs, status, vc
+from sallyport.did.crypto.documents import ASSERTION
+from sallyport.did.crypto.encoding import read_object
+from sallyport.did.schemas.model import NewSchema
+from sallyport.store.search import Stretch
+from tests.areas import Areas
+from tests.did.crypto.signers import ISSUERS
+from tests.did.world import SCHEMA, Identity, identity, new_did
+from tests.endpoints import trail
+
+
+async def verified(areas: Areas, text: str) -> vc.Credential:
+    """A token, by what its issuer's DID resolves to, with every check but the status."""
+    token = jws.parse(text)
+    return vc.verify(token, await areas.issuing.resolver.resolve(vc.issuer_of(token)), areas.clock())
+
+
+async def check_status(areas: Areas, document: dict[str, object]) -> None:
+    """Look the status up as a verifier does: fetch the list, verify it, look at the bit. CredentialError."""
+    entry = status.read(document)  # type: ignore[arg-type]
+    assert entry is not None
+    published = await areas.issuing.lists.published(entry.list_url.rpartition("/")[2])
+    status.check(entry, await verified(areas, published.token), str(document["issuer"]))
+
+
+@pytest.mark.parametrize("method", ["key", "jwk", "web"])
+@pytest.mark.parametrize("curve", ISSUERS)
+async def test_what_is_issued_verifies_in_both_forms(areas: Areas, method: str, curve: str) -> None:
+    """The token and the document say the same, and both hold by what the issuer's DID resolves to."""
+    some = await identity(areas, method, curve)
+    issued = await some.issue(expires_at=areas.clock() + 3600 * SECOND)
+    token = await areas.store.read(lambda tx: repo.token(tx, issued.id))
+    document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
+    held = await verified(areas, token)
+    proof = document.pop("proof")
+    assert held.document == document
+    assert isinstance(proof, dict) and {"type", "created", "jws", "proofPurpose", "verificationMethod"} <= proof.keys()
+    assert proof["jws"] == token
+    if curve != "secp256k1":
+        signer = await areas.issuing.resolver.resolve(some.issuer.did)
+        proofs.verify({**document, "proof": proof}, signer, purpose=ASSERTION, now=areas.clock())
+    assert held.subject == some.holder.did
+    assert document["credentialSubject"] == {"id": some.holder.did, "epmUsername": "alice", "holderId": "17"}
+    assert document["credentialSchema"] == {
+        "id": f"https://id.example.test/credentials/schemas/{some.schema.uuid}",
+        "type": "https://w3c-ccg.github.io/vc-json-schemas/schema/2.0/schema.json",
+    }
+    await check_status(areas, document)
+
+
+async def test_a_password_is_no_claim(areas: Areas) -> None:
+    """It is sealed, opens for the holder, stands in neither form nor the trail, and goes with the revocation."""
+    some = await identity(areas)
+    issued = await some.issue(password="hunter2")
+    read = areas.issuing.credentials.holders_password
+    assert await areas.store.read(lambda tx: read(tx, issued.id)) == "hunter2"
+    document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
+    token = jws.parse(await areas.store.read(lambda tx: repo.token(tx, issued.id)))
+    assert "hunter2" not in json.dumps([document, token.payload])
+    assert "hunter2" not in str(await trail(areas))
+    rows = await areas.store.read(lambda tx: tx.rows("select * from credentials"))
+    assert "hunter2" not in str(rows)
+    await areas.issuing.credentials.revoke(areas.domain, issued.id)
+    assert await areas.store.read(lambda tx: read(tx, issued.id)) == ""
+
+
+def test_metadata_that_would_mean_something_else() -> None:
+    """The subject's id is the holder's, whatever the metadata say; a password is text."""
+    assert claims_of({"epmUsername": "a", "epmPassword": "p", "holderDID": "did:a"}, "did:a") == (
+        {"epmUsername": "a", "holderDID": "did:a"},
+        "p",
+    )
+    for wrong in ({"id": "did:b"}, {"holderDID": "did:b"}, {"epmPassword": 7}, {"epmUsername": ["a"]}):
+        with pytest.raises(Invalid):
+            claims_of(wrong, "did:a")  # type: ignore[arg-type]
+
+
+async def test_the_schema_decides(areas: Areas) -> None:
+    """Metadata that break it are refused, and nothing is issued; a schema that knows id or epmPassword sees them."""
+    some = await identity(areas)
+    with pytest.raises(Invalid) as refused:
+        await some.issue(claims={"epmUsername": ""})
+    assert [each.field for each in refused.value.fields] == ["metadata.epmUsername"]
+    assert await areas.issuing.credentials.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+    strict = {
+        **SCHEMA,
+        "properties": {"epmUsername": {}, "epmPassword": {"minLength": 8}, "id": {"pattern": "^did:"}},
+        "required": ["epmUsername", "epmPassword", "id"],
+        "additionalProperties": False,
+    }
+    schema = await areas.issuing.schemas.create(areas.tenant, NewSchema(some.issuer.did, "s", strict, sign=False))
+    await some.issue(schema_id=schema.id, claims={"epmUsername": "a"}, password="long enough")
+    for wrong in ({"password": "short"}, {"password": ""}, {"claims": {"epmUsername": "a", "more": 1}}):
+        with pytest.raises(Invalid):
+            await some.issue(
+                **{"schema_id": schema.id, "claims": {"epmUsername": "a"}, "password": "long enough", **wrong}
+            )
+
+
+async def test_who_and_what_must_be_there(areas: Areas) -> None:
+    """Issuer, holder and schema are of the domain; the expiry is to come."""
+    some = await identity(areas)
+    branch = await areas.domains.add(areas.tenant, "branch")
+    elsewhere = await areas.issuing.dids.create_issuer(areas.tenant, new_did(branch))
+    for wrong in (
+        {"issuer_did": elsewhere.did},
+        {"issuer_did": some.holder.did},
+        {"holder_did": some.issuer.did},
+        {"holder_did": "did:key:z6Mk"},
+        {"schema_id": some.schema.id + 1},
+        {"domain_id": branch},
+    ):
+        with pytest.raises(NotFound):
+            await some.issue(**wrong)
+    with pytest.raises(Invalid):
+        await some.issue(expires_at=areas.clock())
+
+
+async def test_a_revocation_acts(areas: Areas) -> None:
+    """The bit is set, others are told once, the trail says so; again changes nothing."""
+    some = await identity(areas)
+    kept, revoked = await some.issue(), await some.issue()
+    told: list[Credential] = []
+    credentials = areas.issuing.credentials
+    credentials._revoked = lambda _tx, credential: told.append(credential)
+    document = await areas.store.read(lambda tx: repo.document(tx, revoked.id))
+    await check_status(areas, document)
+    for _ in range(2):
+        await credentials.revoke(areas.domain, revoked.id, some.issuer.did, some.holder.did)
+    assert [each.id for each in told] == [revoked.id]
+    with pytest.raises(CredentialError) as refused:
+        await check_status(areas, document)
+    assert refused.value.reason == "revoked"
+    await check_status(areas, await areas.store.read(lambda tx: repo.document(tx, kept.id)))
+    listed, _ = await credentials.page(Stretch(areas.domain, 0, 10))
+    assert [each.status for each in listed] == ["ACTIVE", "Revoked"]
+    assert [each.action for each in await trail(areas)].count("credential.revoke") == 1
+    assert areas.sample("sallyport_credentials_revoked_total") == 1
+    assert areas.sample("sallyport_credentials_issued_total") == 2
+
+
+async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas) -> None:
+    """Whose domain disconnects is asked for by name; whose does not, is not."""
+    some = await identity(areas)
+    first, second = await some.issue(), await some.issue()
+    await areas.issuing.credentials.revoke(areas.domain, first.id)
+    assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == []
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.issuing.credentials.revoke(areas.domain, second.id)
+    assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
+
+
+async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:
+    """Another issuer, holder or domain than the credential's finds nothing."""
+    some = await identity(areas)
+    issued = await some.issue()
+    revoke = areas.issuing.credentials.revoke
+    for wrong in (
+        (areas.domain, issued.id, some.holder.did, some.holder.did),
+        (areas.domain, issued.id, some.issuer.did, some.issuer.did),
+        (areas.domain + 1, issued.id, "", ""),
+        (areas.domain, issued.id + 1, "", ""),
+    ):
+        with pytest.raises(NotFound):
+            await revoke(*wrong)
+
+
+async def test_expiry_is_told(areas: Areas) -> None:
+    """A credential whose time is over is Expired in lists, and a revoked one stays Revoked."""
+    some = await identity(areas)
+    issued, revoked = [await some.issue(expires_at=areas.clock() + 60 * SECOND) for _ in range(2)]
+    await areas.issuing.credentials.revoke(areas.domain, revoked.id)
+    areas.clock.pass_by(60)
+    listed, _ = await areas.issuing.credentials.page(Stretch(areas.domain, 0, 10))
+    assert [each.stands(areas.clock()) for each in listed] == [Status.EXPIRED, Status.REVOKED]
+    assert listed[0].id == issued.id
+
+
+async def lists_of(areas: Areas) -> dict[int, list[int]]:
+    """The bits that are given, by list."""
+    rows = await areas.store.read(lambda tx: tx.rows("select list_id, list_index from credentials order by id"))
+    found: dict[int, list[int]] = {}
+    for list_id, index in rows:
+        found.setdefault(int(str(list_id)), []).append(int(str(index)))
+    return found
+
+
+async def test_bits_are_random_and_given_once(areas: Areas) -> None:
+    """Indexes are apart, in no order, and a list that is half full is followed by another."""
+    some = await identity(areas)
+    for _ in range(12):
+        await some.issue()
+    ((first, indexes),) = (await lists_of(areas)).items()
+    assert len(set(indexes)) == 12 and indexes != sorted(indexes)
+    assert all(0 <= each < bitstring.BITS for each in indexes)
+    full = "update status_lists set used = :used"
+    await areas.store.write(lambda tx: tx.execute(full, used=bitstring.BITS // 2))
+    await some.issue()
+    found = await lists_of(areas)
+    assert len(found) == 2 and len(found[first]) == 12
+
+
+async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
+    """The same list is given again; a revocation, an hour and a new key make another."""
+    some = await identity(areas, "web")
+    issued = await some.issue()
+    ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
+    published = areas.issuing.lists.published
+    seen = [await published(str(name))]
+    assert await published(str(name)) is seen[0]
+    await areas.issuing.credentials.revoke(areas.domain, issued.id)
+    seen.append(await published(str(name)))
+    areas.clock.pass_by(3600)
+    seen.append(await published(str(name)))
+    await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    seen.append(await published(str(name)))
+    assert len({each.token for each in seen}) == 4
+    for each in seen:
+        await verified(areas, each.token)
+        signer = await areas.issuing.resolver.resolve(some.issuer.did)
+        proofs.verify(read_object(each.document), signer, purpose=ASSERTION, now=areas.clock())
+    with pytest.raises(NotFound):
+        await published("nobody")
+
+
+async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:
+    """A verified list counts for its own issuer and address alone: anything else fails closed."""
+    some = await identity(areas)
+    issued = await some.issue()
+    document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
+    entry = status.read(document)
+    assert entry is not None
+    other = ISSUERS["P-256"]
+    forged = status.list_document(entry.list_url, other.method_id.partition("#")[0], bytes(16384), areas.clock())
+    listed = await verified(areas, vc.sign(forged, other))
+    with pytest.raises(CredentialError) as refused:
+        status.check(entry, listed, some.issuer.did)
+    assert refused.value.reason == "status"
+    elsewhere = status.Entry("https://id.example.test/credentials/status/x", entry.index)
+    own = await areas.issuing.lists.published(entry.list_url.rpartition("/")[2])
+    with pytest.raises(CredentialError):
+        status.check(elsewhere, await verified(areas, own.token), some.issuer.did)
+    with pytest.raises(CredentialError):
+        status.check(
+            entry, await verified(areas, await areas.store.read(lambda tx: repo.token(tx, issued.id))), some.issuer.did
+        )
+
+
+async def test_pages(areas: Areas) -> None:
+    """Ordered by id, a stretch at a time, with the kept total; another domain has none."""
+    some: Identity = await identity(areas)
+    issued = [await some.issue() for _ in range(5)]
+    found, total = await areas.issuing.credentials.page(Stretch(areas.domain, 2, 2))
+    assert ([each.id for each in found], total) == ([each.id for each in issued[2:4]], 5)
+    assert await areas.issuing.credentials.page(Stretch(areas.domain + 1, 0, 10)) == ([], 0)
+    assert {each.id: each for each in found}[issued[2].id] == issued[2]
+
+
+async def test_an_issuer_counts_what_it_issued(areas: Areas) -> None:
+    """credentialIssued of its record."""
+    some = await identity(areas)
+    await some.issue()
+    await some.issue()
+    issuer, holder = await areas.issuing.dids.page(Stretch(areas.domain, 0, 10))
+    assert (issuer.credentials_issued, holder.credentials_issued) == (2, 0)

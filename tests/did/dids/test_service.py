@@ -1,0 +1,214 @@
+"""DIDs: made, found, rotated, deleted; and who can use their keys."""
+
+import pytest
+
+from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, SecretError
+from sallyport.base.secret import Secret
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, parse, resolve
+from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.dids import repo
+from sallyport.did.dids.model import Kind, spoken
+from sallyport.did.dids.service import Dids
+from sallyport.store.model import Tx
+from sallyport.store.search import Stretch
+from sallyport.store.vault import Vault
+from tests.areas import Areas
+from tests.did.crypto.signers import HOLDER, ISSUERS
+from tests.did.world import identity, new_did
+from tests.endpoints import trail
+
+
+class SomeWallets:
+    """Wallet 5 of every domain, which is sealed for by turning octets around."""
+
+    def check(self, tx: Tx, domain_id: int, wallet_id: int) -> None:
+        if wallet_id != 5:
+            raise NotFound("wallet not found")
+
+    def seal(self, tx: Tx, domain_id: int, wallet_id: int, clear: bytes, identity: str) -> bytes:
+        self.check(tx, domain_id, wallet_id)
+        return clear[::-1]
+
+    def own(self, tx: Tx, caller: object, wallet_id: int) -> None:
+        self.check(tx, 0, wallet_id)
+
+
+@pytest.mark.parametrize("method", ["key", "jwk", "web"])
+@pytest.mark.parametrize("curve", ISSUERS)
+async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, curve: str) -> None:
+    """The sealed key of each method and curve is the one that the DID resolves to, for assertions."""
+    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve))
+    assert issuer.did.startswith(f"did:{method}:")
+    document = await areas.issuing.resolver.resolve(issuer.did)
+
+    def signed(tx: Tx) -> tuple[str, bytes]:
+        key = repo.active_key(tx, issuer.id)
+        assert key is not None
+        signer = repo.signer(areas.vault, key)
+        return signer.method_id, signer.key.sign(b"x")
+
+    method_id, signature = await areas.store.read(signed)
+    key = document.key(method_id, ASSERTION)
+    assert key.curve.name == curve
+    assert key.verify(signature, b"x")
+
+
+async def test_a_key_at_rest_shows_nothing(areas: Areas) -> None:
+    """The store holds a sealed key that opens under the master key alone, and the trail holds none of it."""
+    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain))
+    key = await areas.store.read(lambda tx: repo.active_key(tx, issuer.id))
+    assert key is not None and key.sealed is not None
+    clear = repo.signer(areas.vault, key).key.octets.reveal()
+    assert clear not in key.sealed
+    with pytest.raises(SecretError):
+        repo.signer(Vault(Secret(b"k" * 32)), key)
+    (entry,) = [each for each in await trail(areas) if each.action == "did.issuer.create"]
+    assert issuer.did in entry.target
+    assert clear.hex() not in str(entry) and to_base64url(clear) not in str(entry)
+
+
+async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
+    """The DID is that of the public key, nothing is sealed; the same key twice in a domain is a conflict."""
+    some = await identity(areas)
+    assert some.holder.did == HOLDER.method_id.partition("#")[0]
+    assert some.holder.issuer_name == "The issuer"
+    key = await areas.store.read(lambda tx: repo.active_key(tx, some.holder.id))
+    assert key is not None and key.sealed is None
+    jwk = HOLDER.key.public.jwk
+    with pytest.raises(Conflict):
+        await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", jwk)
+    with pytest.raises(CredentialError):
+        await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", {**jwk, "d": "AAAA"})
+
+
+async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
+    """The key is sealed to the wallet and then under the master key; without a wallet there is nobody to seal it to."""
+    dids = Dids(areas.store, areas.vault, SomeWallets(), lambda: "https://id.example.test", areas.clock)
+    holder = await dids.create_holder(areas.tenant, new_did(areas.domain), 5, "")
+    assert holder.wallet_id == 5
+    key = await areas.store.read(lambda tx: repo.active_key(tx, holder.id))
+    assert key is not None and key.sealed is not None
+    for_wallet = areas.vault.open(key.sealed, repo.identity(key.id))
+    from sallyport.did.crypto.keys import ED25519, PrivateKey
+
+    assert PrivateKey(ED25519, Secret(for_wallet[::-1])).public.multikey == key.multikey
+    with pytest.raises(Invalid):
+        await dids.create_holder(areas.tenant, new_did(areas.domain), 0, "")
+    with pytest.raises(NotFound):
+        await dids.create_holder(areas.tenant, new_did(areas.domain), 6, "")
+    with pytest.raises(NotFound):
+        await dids.create_holder(areas.tenant, new_did(areas.domain), 6, "", HOLDER.key.public.jwk)
+
+
+async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
+    """Both find it, in its own domain alone; 0 and nothing are nobody."""
+    some = await identity(areas)
+    branch = await areas.domains.add(areas.tenant, "branch")
+    for issuer, number in ((str(some.issuer.id), 8), (some.issuer.did, 9)):
+        jwk = ISSUERS["P-256"].key.public.jwk if number == 8 else ISSUERS["secp256k1"].key.public.jwk
+        made = await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, issuer, jwk)
+        assert made.issuer_id == some.issuer.id
+        with pytest.raises(NotFound):
+            await areas.issuing.dids.create_holder(areas.tenant, new_did(branch), 0, issuer, jwk)
+    with pytest.raises(NotFound):
+        await areas.issuing.dids.create_holder(
+            areas.tenant, new_did(areas.domain), 0, str(some.holder.id), ISSUERS["Ed25519"].key.public.jwk
+        )
+
+
+async def test_lists(areas: Areas) -> None:
+    """A domain's DIDs, an issuer's with its holders, and the tenant's by name, by kind or by the whole DID."""
+    some = await identity(areas)
+    other = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
+    dids, everything = areas.issuing.dids, Stretch(areas.domain, 0, 10)
+    assert [each.id for each in await dids.page(everything)] == [some.issuer.id, some.holder.id, other.id]
+    of_issuer = await dids.page(everything, issuer_id=some.issuer.id)
+    assert [each.id for each in of_issuer] == [some.issuer.id, some.holder.id]
+    assert await dids.page(Stretch(areas.domain, 1, 1)) == [
+        await areas.store.read(lambda tx: repo.by_id(tx, some.holder.id))
+    ]
+
+    async def found(text: str, kind: Kind | None = None) -> list[int]:
+        listed, total = await dids.search(areas.tenant, text, kind, 0, 10)
+        assert total == len(listed)
+        return [each.id for each in listed]
+
+    assert await found("") == [some.issuer.id, some.holder.id, other.id]
+    assert await found("ISSUER") == [some.issuer.id, other.id]
+    assert await found("lic", Kind.USER) == [some.holder.id]
+    assert await found("lic", Kind.ISSUER) == []
+    assert await found("", Kind.ISSUER) == [some.issuer.id, other.id]
+    assert await found(some.holder.did) == [some.holder.id]
+    assert (await dids.search(areas.tenant + 1, "", None, 0, 10)) == ([], 0)
+
+
+async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
+    """One unknown DID keeps all; a holder may come again; an issuer signs no more, and stays verifiable."""
+    some = await identity(areas, "web")
+    issued = await some.issue()
+    dids = areas.issuing.dids
+    with pytest.raises(NotFound):
+        await dids.delete(areas.domain, [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.issuer.did)])
+    assert len(await dids.page(Stretch(areas.domain, 0, 10))) == 2
+    both = [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.holder.did)]
+    assert await dids.delete(areas.domain, both) == 2
+    assert await dids.page(Stretch(areas.domain, 0, 10)) == []
+    assert await dids.search(areas.tenant, "", None, 0, 10) == ([], 0)
+    with pytest.raises(NotFound):
+        await dids.delete(areas.domain, both)
+    await dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", HOLDER.key.public.jwk)
+    with pytest.raises(NotFound):
+        await some.issue()
+    await areas.issuing.credentials.revoke(areas.domain, issued.id)
+    assert (await areas.issuing.resolver.resolve(some.issuer.did)).methods
+
+
+async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> None:
+    """The document has both keys; the old one asserts and logs nobody in; the new one signs."""
+    some = await identity(areas, "web", "P-256")
+    (old,) = (await areas.issuing.resolver.resolve(some.issuer.did)).methods
+    method_id = await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    document = await areas.issuing.resolver.resolve(some.issuer.did)
+    assert {each.id for each in document.methods} == {old.id, method_id}
+    assert document.key(old.id, ASSERTION) == old.key
+    with pytest.raises(CredentialError):
+        document.key(old.id, AUTHENTICATION)
+    key = await areas.store.read(lambda tx: repo.active_key(tx, some.issuer.id))
+    assert key is not None and key.method_id == method_id
+    assert document.key(method_id, AUTHENTICATION).curve.name == "P-256"
+
+
+async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
+    """did:key and did:jwk cannot be rotated, and nobody rotates another domain's."""
+    some = await identity(areas)
+    with pytest.raises(Invalid):
+        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    with pytest.raises(NotFound):
+        await areas.issuing.dids.rotate(areas.domain + 1, some.issuer.did)
+
+
+async def test_what_is_published_is_the_document(areas: Areas) -> None:
+    """A did:web is found by its last part, and its document reads back as what it resolves to."""
+    some = await identity(areas, "web")
+    assert some.issuer.did.startswith("did:web:id.example.test:did:")
+    import json
+
+    content = await areas.issuing.dids.published(some.issuer.did.rpartition(":")[2])
+    assert parse(some.issuer.did, json.dumps(content).encode()) == await areas.issuing.resolver.resolve(some.issuer.did)
+    with pytest.raises(NotFound):
+        await areas.issuing.dids.published("0" * 16)
+
+
+async def test_foreign_hosts_are_not_asked(areas: Areas) -> None:
+    """A did:web of a host that nobody named is not resolved, nor is one of ours that is not there."""
+    for did in ("did:web:169.254.169.254", "did:web:localhost%3A8080:x", "did:web:id.example.test:did:0", "did:ion:x"):
+        with pytest.raises(CredentialError) as refused:
+            await areas.issuing.resolver.resolve(did)
+        assert refused.value.reason == "unresolved"
+    key_did = HOLDER.method_id.partition("#")[0]
+    assert await areas.issuing.resolver.resolve(key_did) == resolve(key_did)
+
+
+def test_the_text_of_a_time() -> None:
+    """Day, month, year."""
+    assert spoken(1_767_225_600_000_000 + 40 * 86_400_000_000) == "10-02-2026 00:00:00"

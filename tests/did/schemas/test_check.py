@@ -1,0 +1,146 @@
+"""Schemas: which are kept, what they say of a subject, and that none takes long."""
+
+import pytest
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import Invalid
+from sallyport.did.schemas.check import check_schema, check_subject
+from sallyport.did.schemas.patterns import compiled
+
+DRAFT_07 = "http://json-schema.org/draft-07/schema#"
+DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
+
+
+def nested(levels: int) -> dict[str, JSON]:
+    """A schema that is so deep."""
+    found: dict[str, JSON] = {"type": "string"}
+    for _ in range(levels):
+        found = {"properties": {"a": found}}
+    return found
+
+
+@pytest.mark.parametrize("dialect", [DRAFT_07, DRAFT_07.rstrip("#"), DRAFT_2020, None])
+def test_drafts_that_are_run(dialect: str | None) -> None:
+    """Drafts 07 and 2020-12 are kept, and one that names none is 2020-12."""
+    schema: dict[str, JSON] = {"type": "object", "required": ["a"]}
+    kept = check_schema(schema if dialect is None else {**schema, "$schema": dialect})
+    assert kept["$schema"] == (dialect or DRAFT_2020)
+    check_subject(kept, {"a": 1})
+    with pytest.raises(Invalid):
+        check_subject(kept, {})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        [],
+        "text",
+        None,
+        {"$schema": "http://json-schema.org/draft-04/schema#"},
+        {"$schema": 7},
+        {"type": "no such type"},
+        {"properties": []},
+        {"$ref": "https://example.test/schema"},
+        {"$ref": "file:///etc/passwd"},
+        {"properties": {"a": {"$ref": "other.json"}}},
+        {"properties": {"a": {"$dynamicRef": "https://example.test/#a"}}},
+        {"properties": {"a": {"$id": "https://example.test/b", "$ref": "#"}}},
+        {"$defs": {"x": {"enum": [{"$ref": "https://example.test"}]}}},
+        nested(20),
+        {"enum": list(range(3000))},
+        {"description": "x" * 70_000},
+        {"pattern": "(a+)+$"},
+        {"pattern": "("},
+        {"patternProperties": {"^(a|a)*$": {}}},
+        {"patternProperties": {"a*b*": {}}},
+    ],
+)
+def test_schemas_that_are_not_kept(schema: JSON) -> None:
+    """Other drafts, broken ones, references elsewhere, large and deep ones, and patterns that blow up."""
+    with pytest.raises(Invalid) as refused:
+        check_schema(schema)
+    assert refused.value.fields[0].field == "schema"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[^@\\s]+@[^@\\s]+\\.[^@\\s]+$", "^[a-z]{3,8}$", "^(?:red|green|blue)$", "\\d{4}-\\d{2}", "^(ab)?c$", "[)(*+]",
+        "^\\(\\*\\)$",
+    ],
+)  # fmt: skip
+def test_patterns_that_are_run(pattern: str) -> None:
+    """What people write is taken, also where brackets hold what would mean something outside."""
+    assert compiled(pattern).expression.pattern == pattern
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+", "(a|a)*", "(?:a*)*",
+        "(a{1,3}){2,}", "a*a*a*a*a*", "(a)\\1", "(?=a)a", "(?P<n>a)(?P=n)", "x{1,9999}y{1,9}",
+        "a" * 600, "a?" * 30, "(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)", "[",
+        "(?i)a",
+    ],
+)  # fmt: skip
+def test_patterns_that_blow_up(pattern: str) -> None:
+    """A repeated group, a reference back, and too many ways are refused."""
+    with pytest.raises(ValueError, match="pattern"):
+        compiled(pattern)
+
+
+def test_a_pattern_on_a_long_text() -> None:
+    """A pattern with many ways is not tried on a text for which they are too many."""
+    kept = check_schema({"properties": {"a": {"pattern": "^a*a*a*$"}}})
+    check_subject(kept, {"a": "a" * 50})
+    with pytest.raises(Invalid):
+        check_subject(kept, {"a": "a" * 1000 + "b"})
+
+
+def test_references_that_multiply() -> None:
+    """Each level follows two references to the next: the run is stopped, not the service."""
+    defs: dict[str, JSON] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
+    kept = check_schema({"$defs": {**defs, "d30": {}}, "$ref": "#/$defs/d0"})
+    with pytest.raises(Invalid):
+        check_subject(kept, {"a": 1})
+
+
+def test_references_that_do_not_end() -> None:
+    """A schema that refers to itself for the same value is stopped, and so is one that refers to nothing."""
+    with pytest.raises(Invalid):
+        check_subject(check_schema({"$ref": "#"}), {"a": 1})
+    with pytest.raises(Invalid):
+        check_subject(check_schema({"$ref": "#/$defs/nothing"}), {"a": 1})
+
+
+def test_a_reference_into_itself() -> None:
+    """A recursive schema is fine where the value ends."""
+    kept = check_schema({"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}})
+    check_subject(kept, {"n": 1, "next": {"n": 2, "next": {}}})
+    with pytest.raises(Invalid):
+        check_subject(kept, {"next": {"next": {"n": "x"}}})
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [{"a": "x" * 40_000}, {"a": [0] * 600}, {"a": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}],
+    ids=["large", "many", "deep"],
+)
+def test_subjects_that_are_not_looked_at(subject: dict[str, JSON]) -> None:
+    """Large, numerous and deep metadata are refused before the schema runs."""
+    with pytest.raises(Invalid) as refused:
+        check_subject(check_schema({}), subject)
+    assert refused.value.fields[0].field == "metadata"
+
+
+def test_what_is_wrong_is_told_without_the_value() -> None:
+    """Each wrong field by its place, and the keyword that it breaks."""
+    kept = check_schema({"properties": {"a": {"type": "integer"}, "b": {"pattern": "^x"}}, "required": ["c"]})
+    with pytest.raises(Invalid) as refused:
+        check_subject(kept, {"a": "hunter2", "b": "hunter2"})
+    told = {(each.field, each.message) for each in refused.value.fields}
+    assert told == {
+        ("metadata.a", "breaks `type` of the schema"),
+        ("metadata.b", "breaks `pattern` of the schema"),
+        ("metadata", "breaks `required` of the schema"),
+    }
