@@ -24,6 +24,7 @@ from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
 from sallyport.did.area import Issuing
 from sallyport.did.peers import NoWallets
+from sallyport.directory.area import DirectoryArea
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
@@ -171,6 +172,7 @@ class Areas:
             lambda: "https://id.example.test",
             clock,
         )
+        self.directory = DirectoryArea(store, self.vault, store.path.parent, self.revocations, {}, clock)
         self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
         self.instances = Instances(store, clock, deleted=forget_instance)
         self.keys = Keys(store, clock, has_instance=self.instances.in_domain)

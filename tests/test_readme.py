@@ -25,6 +25,10 @@ from sallyport.did.dids import api as dids_api
 from sallyport.did.dids.service import Dids
 from sallyport.did.schemas import api as schemas_api
 from sallyport.did.schemas.service import Schemas
+from sallyport.directory import api as directories_api
+from sallyport.directory.runs import api as directory_runs_api
+from sallyport.directory.runs.service import Runs
+from sallyport.directory.service import Directories
 from sallyport.domains import api as domains_api
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.impact import Foresight
@@ -239,6 +243,8 @@ def operations() -> Iterator[str]:
         bypass_api.operations(cast(Bypass, NOTHING), gate),
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
+        directories_api.operations(cast(Directories, NOTHING), lambda _tenant: (), gate),
+        directory_runs_api.operations(cast(Runs, NOTHING), gate),
         groups_api.operations(cast(Groups, NOTHING), gate),
         users_api.operations(cast(Users, NOTHING), gate),
         enrolments_api.operations(cast(OneTimeSeeds, NOTHING), str, gate),

@@ -21,6 +21,8 @@ from sallyport.base.errors import ConfigError, SecretError, StartError
 from sallyport.certs.service import Certificates
 from sallyport.did.area import Issuing
 from sallyport.did.peers import NoWallets
+from sallyport.directory import commands as directory_commands
+from sallyport.directory.area import DirectoryArea
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.revert import Reverts
@@ -160,6 +162,7 @@ class App:
             http=self._http,
             hosts=settings.did_web_hosts,
         )
+        self.directory = DirectoryArea(store, vault, settings.data_dir, self.revocations, {}, now_us)
         self.events = Events(store)
         self.retention = Retention(
             store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
@@ -173,6 +176,7 @@ class App:
         self.configuration.on_foreign_change(self.tenancy.forget)
         self.configuration.on_foreign_change(self.keys.forget)
         self.configuration.on_foreign_change(self.users.forget)
+        self.configuration.on_foreign_change(self.directory.principals.forget)
         self.configuration.on_replaced(self.devices.sightings.forget_all)
         self.configuration.on_replaced(self.second.forget)
         self.configuration.on_replaced(self.revocations.forget)
@@ -286,6 +290,7 @@ class App:
                 lambda name: self.domains.anywhere(name).id,
                 self.enrolment_link,
             ),
+            directory_commands.commands(self.directory.directories, lambda name: self.domains.anywhere(name).id),
             first_commands.commands(self.first, self.trials, self.domains),
             policy_commands.commands(self.policies, self.tenancy),
             bypass_commands.commands(self.bypass, lambda name: self.domains.anywhere(name).id),
@@ -319,6 +324,11 @@ class App:
         """The store was replaced as a whole. StoreError, SecretError."""
         await self.configuration.restored()
         await self.lockouts.load()
+        await self.directory.restored()
+
+    def domain_ids(self, tenant_id: int) -> set[int]:
+        """A tenant's domains."""
+        return {domain.id for domain in self.domains.of_tenant(tenant_id)}
 
     def _find_client(self, host: str) -> Client | None:
         return self.clients.table.find(host)
@@ -360,6 +370,7 @@ class App:
         self.providers.check_key(tx)
         self.first.check_key(tx)
         self.issuing.check_key(tx)
+        self.directory.directories.check_key(tx)
 
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
@@ -374,6 +385,7 @@ class App:
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
         await self.reverts.take_back()
+        await self.directory.principals.load()
         await self.lockouts.load()
 
 

@@ -24,6 +24,8 @@ from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
 from sallyport.did.dids import api as dids_api
 from sallyport.did.schemas import api as schemas_api
+from sallyport.directory import api as directories_api
+from sallyport.directory.runs import api as directory_runs_api
 from sallyport.domains import api as domains_api
 from sallyport.dynamic import api as dynamic_api
 from sallyport.endpoints import api as enrolments_api
@@ -92,6 +94,7 @@ async def serve(
                 background.start_soon(app.providers.run)
                 background.start_soon(app.ntlm_auth.run)
                 background.start_soon(app.lockouts.run)
+                background.start_soon(app.directory.jobs.run)
                 await background.start(app.first.run)
                 await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
@@ -300,6 +303,8 @@ async def _serve_http(
             audit_api.operations(app.audit, gate),
             keys_api.operations(app.keys, gate),
             instances_api.operations(app.instances, gate),
+            directories_api.operations(app.directory.directories, app.domain_ids, gate),
+            directory_runs_api.operations(app.directory.runs, gate),
             groups_api.operations(app.groups, gate),
             users_api.operations(app.accounts, gate),
             enrolments_api.operations(app.seeds, app.enrolment_link, gate),

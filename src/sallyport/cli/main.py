@@ -24,6 +24,7 @@ COMMANDS = {
     "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
     "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices, and show what it sees."),
     "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
+    "directory": ("sallyport.directory.cli:directory", "Directories: people and groups that other systems keep."),
     "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
     "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
     "event": ("sallyport.login.cli:event", "The log of logins: what was decided, and its export."),

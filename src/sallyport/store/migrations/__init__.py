@@ -18,6 +18,7 @@ from sallyport.store.migrations import (
     m0013_lockouts,
     m0014_radsec,
     m0015_dynamic,
+    m0016_directories,
     m0019_api_keys,
     m0022_credentials,
     m0027_bypass,
@@ -39,6 +40,7 @@ ALL(name="m0012_passwords")(m0012_passwords.apply)
 ALL(name="m0013_lockouts")(m0013_lockouts.apply)
 ALL(name="m0014_radsec")(m0014_radsec.apply)
 ALL(name="m0015_dynamic")(m0015_dynamic.apply)
+ALL(name="m0016_directories")(m0016_directories.apply)
 ALL(name="m0019_api_keys")(m0019_api_keys.apply)
 ALL(name="m0022_credentials")(m0022_credentials.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)

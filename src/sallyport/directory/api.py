@@ -1,0 +1,238 @@
+"""The HTTP operations of directories: the people and groups under /ad/, configuration, imports and mappings."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+
+from pydantic import SecretStr
+
+from sallyport.base.clock import iso
+from sallyport.base.errors import NotFound
+from sallyport.directory.entries.model import Group, User
+from sallyport.directory.imports.model import OPEN, Job
+from sallyport.directory.model import (
+    CancelImport,
+    GroupEntry,
+    GroupList,
+    ImportStatus,
+    ImportUsers,
+    JobCounts,
+    JobEntry,
+    JobError,
+    JobList,
+    ListGroups,
+    ListMappings,
+    ListUsers,
+    ListUsersOfGroup,
+    MappingEntry,
+    MappingList,
+    MappingPreview,
+    OfMapping,
+    PreviewEntry,
+    PreviewMapping,
+    ReConfigure,
+    SaveDirectory,
+    UserEntry,
+    UserList,
+)
+from sallyport.directory.repo import Directory
+from sallyport.directory.service import NO_GROUP, Directories, Said
+from sallyport.store.search import Stretch
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+DomainsOf = Callable[[int], Collection[int]]
+"""The ids of a tenant's domains."""
+
+
+def operations(service: Directories, domains_of: DomainsOf, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    directories = Operations("Directories", gate)
+    _declare_lists(directories, service)
+    _declare_imports(directories, service, domains_of)
+    _declare_mappings(directories, service, domains_of)
+    return directories
+
+
+def _declare_lists(directories: Operations, service: Directories) -> None:
+    @directories.post("/ad/GetAllGroupsByDomain", roles=READERS)
+    async def groups_by_domain(body: ListGroups, caller: Caller) -> GroupList:
+        """The groups of a domain's directories, ordered by id."""
+        page = body.page()
+        found, total = await service.groups(Stretch(body.domainId, page.offset, page.size), body.search)
+        names = await service.names(body.domainId)
+        return GroupList(groups=[_group(each, names) for each in found], totalCount=total)
+
+    @directories.post("/ad/GetAllUsersByGroup", roles=READERS)
+    async def users_by_group(body: ListUsersOfGroup, caller: Caller) -> UserList:
+        """The people in a group and in the groups in it, ordered by id."""
+        page = body.page()
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        return await _people(service, *await service.users_of_group(body.groupId, stretch, body.search))
+
+    @directories.post("/ad/GetAllAdUsers", roles=READERS)
+    async def all_users(body: ListUsers, caller: Caller) -> UserList:
+        """The people of all of a domain's directories, ordered by id."""
+        page = body.page()
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        return await _people(service, *await service.users(stretch, body.search))
+
+    @directories.post("/ad/GetCloudUsers", roles=READERS)
+    async def cloud_users(body: ListUsers, caller: Caller) -> UserList:
+        """The people of a domain's cloud directories, ordered by id."""
+        page = body.page()
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        return await _people(service, *await service.users(stretch, body.search, cloud=True))
+
+
+def _declare_imports(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
+    @directories.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
+    async def save(body: list[SaveDirectory], caller: Caller) -> str:
+        """Set what is said of directories, all or none; one that is not there is made."""
+        await service.save([(each.domainId, _said(each)) for each in body])
+        return "Directory configuration saved"
+
+    @directories.post("/api/v1/importUsers", roles=OPERATORS)
+    async def import_users(body: list[ImportUsers], caller: Caller) -> str:
+        """Queue the import of people and groups by LDAP; the bind password is forgotten once it is over."""
+        wanted = [(each.domainID, each.directoryName, each.source(), _octets(each.bindPassword)) for each in body]
+        jobs = await service.import_users(wanted)
+        return f"Import queued: {', '.join(map(str, jobs))}" if jobs else "Nothing to import"
+
+    @directories.post("/api/v1/getImportStatus", roles=READERS)
+    async def import_status(body: list[ImportStatus], caller: Caller) -> JobList:
+        """The last 20 imports of each directory, the newest first."""
+        found = dict[int, Job]()
+        for each in body:
+            domains = sorted(domains_of(caller.tenant_id)) if each.domainId is None else [each.domainId]
+            jobs = await service.jobs_named(domains, [each.DirectoryName])
+            found |= {job.id: job for job in jobs}
+        jobs = [found[job_id] for job_id in sorted(found, reverse=True)]
+        waiting = sum(job.state in OPEN for job in jobs)
+        return JobList(message=f"{len(jobs)} import(s), {waiting} not done yet", jobs=[_job(job) for job in jobs])
+
+    @directories.post("/api/v1/cancelImport", roles=OPERATORS)
+    async def cancel_import(body: CancelImport, caller: Caller) -> Done:
+        """Cancel an import that waits or runs; what it has written stays. One that is over is 409."""
+        job = await service.jobs.get(body.jobId)
+        if job.domain_id != body.domainId:
+            raise NotFound("import not found")
+        await service.jobs.cancel(job)
+        return Done(message="import cancelled")
+
+
+def _declare_mappings(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
+    @directories.post("/api/v1/reConfigure", roles=OPERATORS)
+    async def reconfigure(body: ReConfigure, caller: Caller) -> str:
+        """Set which attributes become which fields, for a directory or for the people of a group. It holds for the next
+        import; with `apply` it is applied now to who is there already."""
+        of = await _of(service, domains_of, body, caller)
+        await service.map_fields(of, body.fieldMappings, apply=body.apply)
+        return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"
+
+    @directories.post("/api/v1/mapping/list", roles=READERS)
+    async def list_mappings(body: ListMappings, caller: Caller) -> MappingList:
+        """The mappings of a domain: each directory's, and those of the groups that have one."""
+        page = body.page()
+        found, total = await service.mappings(Stretch(body.domainId, page.offset, page.size))
+        mappings = [
+            MappingEntry(
+                directoryName=each.directory_name,
+                groupId=each.group_id,
+                groupName=each.group_name,
+                fieldMappings=dict(each.fields),
+            )
+            for each in found
+        ]
+        return MappingList(message=f"{total} mapping(s)", mappings=mappings, totalCount=total)
+
+    @directories.post("/api/v1/mapping/preview", roles=READERS)
+    async def preview_mapping(body: PreviewMapping, caller: Caller) -> MappingPreview:
+        """Ten people's fields as they are, and as they would be; nothing is changed."""
+        of = await _of(service, domains_of, body, caller)
+        found = await service.preview(of, body.fieldMappings)
+        users = [
+            PreviewEntry(userId=each.user_id, dn=each.dn, before=dict(each.before), after=dict(each.after))
+            for each in found
+        ]
+        return MappingPreview(message=f"{len(users)} of the people", users=users)
+
+
+async def _of(service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller) -> Directory | Group:
+    """What a mapping is for. NotFound."""
+    if body.groupID is None:
+        return await service.named(body.domainId or 0, body.directoryName)
+    group = await service.group(body.groupID)
+    if group.domain_id not in domains_of(caller.tenant_id) or body.domainId not in (None, group.domain_id):
+        raise NotFound(NO_GROUP)
+    return group
+
+
+async def _people(service: Directories, users: Sequence[User], total: int) -> UserList:
+    groups = await service.groups_of(users)
+    return UserList(users=[_user(*each) for each in zip(users, groups, strict=True)], totalCount=total)
+
+
+def _user(user: User, groups: list[str]) -> UserEntry:
+    return UserEntry(
+        userId=user.id,
+        userName=user.name,
+        displayName=user.display_name,
+        email=user.email,
+        upn=user.upn,
+        dn=user.dn,
+        status=user.status,
+        source=user.source,
+        groups=groups,
+        directoryName=user.directory_name,
+        fields=json.loads(user.fields),
+    )
+
+
+def _group(group: Group, names: dict[int, str]) -> GroupEntry:
+    return GroupEntry(
+        groupId=group.id,
+        groupName=group.name,
+        dn=group.dn,
+        memberCount=group.members,
+        directoryName=names.get(group.directory_id, ""),
+    )
+
+
+def _said(body: SaveDirectory) -> Said:
+    return Said(
+        name=body.directoryName,
+        kind=body.kind,
+        account_name=body.accountName,
+        app_url=body.appUrl,
+        settings=body.settings(),
+        secret=_octets(body.secret),
+    )
+
+
+def _octets(secret: SecretStr | None) -> bytes | None:
+    return None if secret is None or not secret.get_secret_value() else secret.get_secret_value().encode()
+
+
+def _job(job: Job) -> JobEntry:
+    times = [iso(at) if at is not None else "" for at in (job.created_at, job.started_at, job.ended_at)]
+    return JobEntry(
+        jobId=job.id,
+        domainId=job.domain_id,
+        directoryName=job.directory_name,
+        kind=job.kind,
+        state=job.state,
+        fileName=job.file_name,
+        counts=JobCounts(
+            total=job.total,
+            added=job.added,
+            updated=job.updated,
+            removed=job.removed,
+            skipped=job.skipped,
+            failed=job.failed,
+        ),
+        errors=[JobError(where=where, message=message) for where, message in json.loads(job.errors)],
+        message=job.message,
+        createdAt=times[0],
+        startedAt=times[1],
+        endedAt=times[2],
+    )

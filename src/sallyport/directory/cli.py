@@ -1,0 +1,135 @@
+"""`sallyport directory`: the directories of a domain, their imports, and the fields that are taken from them."""
+
+import time
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import JSON, CommandLine, Form, Row
+from sallyport.base.errors import StartError
+
+COLUMNS = ("id", "name", "kind", "app_url", "account", "secret")
+JOB_COLUMNS = (
+    "id",
+    "directory",
+    "kind",
+    "state",
+    "total",
+    "added",
+    "updated",
+    "removed",
+    "skipped",
+    "failed",
+    "message",
+)
+MAPPING_COLUMNS = ("directory", "group", "field", "attribute")
+LOOK_S = 0.5
+OVER = {"DONE", "FAILED", "CANCELLED"}
+
+domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
+wait = click.option("--wait", is_flag=True, help="Wait until the import is over; exit status 1 where it fails.")
+
+
+@click.group()
+def directory() -> None:
+    """Directories: people and groups that other systems keep."""
+
+
+@directory.command("list")
+@domain
+@json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """List the directories of a domain."""
+    line.print_rows(line.rows("directory.list", domain=domain), COLUMNS, form)
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.pass_obj
+def show(line: CommandLine, *, name: str, domain: str) -> None:
+    """Show a directory with its settings, its mapping and its last imports, as JSON."""
+    line.print_json(line.row("directory.show", name=name, domain=domain))
+
+
+@directory.command("import-ldif")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@domain
+@click.option("--directory", default="", help="Which directory the file is of; otherwise LDIF.")
+@click.option("--complete", is_flag=True, help="Who is not in the file is removed.")
+@wait
+@click.pass_obj
+def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, complete: bool, wait: bool) -> None:
+    """Import an LDIF file in the background; prints the number of the import."""
+    path = str(file.absolute())
+    job = line.call("directory.import_ldif", path=path, domain=domain, directory=directory, complete=complete)
+    _queued(line, job, wait=wait)
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.option("--full", is_flag=True, help="All of it, not only what has changed.")
+@wait
+@click.pass_obj
+def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
+    """Read a directory in the background; prints the number of the import."""
+    _queued(line, line.call("directory.sync", name=name, domain=domain, full=full), wait=wait)
+
+
+@directory.command()
+@domain
+@json_form
+@click.pass_obj
+def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """List the imports of a domain, the newest first."""
+    line.print_rows(line.rows("directory.jobs", domain=domain), JOB_COLUMNS, form)
+
+
+@directory.command()
+@click.argument("job", type=int)
+@click.pass_obj
+def cancel(line: CommandLine, *, job: int) -> None:
+    """Cancel an import; what it has written stays."""
+    line.call("directory.cancel", job=job)
+    line.note(f"import {job} is cancelled")
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
+@click.option("--group", default="", help="For the people of this group alone.")
+@click.option("--apply", is_flag=True, help="To who is there already, too.")
+@click.pass_obj
+def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
+    """Set which attributes become which fields, such as email=mail; without any, show what is set."""
+    if not fields:
+        rows = [row for row in line.rows("directory.mappings", domain=domain) if _is_named(row, name)]
+        line.print_rows(rows, MAPPING_COLUMNS)
+        return
+    pairs = [field.partition("=") for field in fields]
+    if not all(mark for _, mark, _ in pairs):
+        raise click.UsageError("a field and its attribute, such as email=mail")
+    told: dict[str, JSON] = {field: attribute for field, _, attribute in pairs}
+    line.call("directory.map", name=name, domain=domain, group=group, fields=told, apply=apply)
+    line.note(f"the mapping of {name} is set")
+
+
+def _is_named(row: Row, name: str) -> bool:
+    return str(row["directory"]).casefold() == name.casefold()
+
+
+def _queued(line: CommandLine, job: JSON, *, wait: bool) -> None:
+    line.print(str(job))
+    if not wait:
+        line.note("the import goes on in the background of the service")
+        return
+    while (row := line.row("directory.job", job=job))["state"] not in OVER:
+        time.sleep(LOOK_S)
+    line.note(", ".join(f"{row[name]} {name}" for name in JOB_COLUMNS[4:10]))
+    if row["state"] != "DONE":
+        errors = row["errors"] if isinstance(row["errors"], list) else []
+        raise StartError("; ".join(map(str, [f"the import is {row['state']}", row["message"], *errors])))

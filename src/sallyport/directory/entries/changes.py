@@ -1,0 +1,124 @@
+"""What an LDIF file of changes does to entries that are there already (RFC 4511 sections 4.6 and 4.9).
+
+Only the store knows such an entry, and of its attributes what can be text. It is understood anew from those, so that a
+change comes to the same as a reading of the whole entry.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.entries import edges, groups, people
+from sallyport.directory.entries.groups import Named, NewNamed
+from sallyport.directory.entries.model import Counts, Run
+from sallyport.directory.entries.people import Known, NewPerson
+from sallyport.directory.entry import Person, Raw, Status, normalized, understand
+from sallyport.directory.imports.lines import UID, keys_of, person_line
+from sallyport.directory.ldif import Step
+from sallyport.directory.revoking import Revocations
+from sallyport.store.model import Tx
+
+# What says whether an account may log in; not all of it is kept.
+_STATUS: Final = frozenset(
+    {"useraccountcontrol", "accountexpires", "lockouttime", "pwdaccountlockedtime", "nsaccountlock", "shadowexpire"}
+)
+_MEMBERS: Final = ("member", "uniquemember")
+
+Steps = Sequence[tuple[str, str, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A modification, and the name that the entry has after it."""
+
+    dn: str
+    dn_key: bytes
+    new_dn: str
+    new_dn_key: bytes
+    steps: Steps
+
+
+def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts:
+    """Change an entry. Invalid: there is none of that name, or it is none after the change."""
+    person = people.find(tx, run, "", wanted.dn_key)
+    if person is not None:
+        new = _person(tx, run, person, wanted, at)
+        if new.digest == person.digest:
+            return people.unchanged(tx, run, person)
+        people.update(tx, run, person, new, revocations, at)
+        return Counts(updated=1)
+    group = groups.find_group(tx, run, "", wanted.dn_key)
+    if group is not None:
+        _group(tx, run, group, wanted, revocations, at)
+        return Counts(updated=1)
+    unit = groups.find_unit(tx, run, "", wanted.dn_key)
+    if unit is None:
+        raise Invalid("there is no such entry")
+    if wanted.dn_key != wanted.new_dn_key:
+        raise Invalid("a unit is not renamed by itself: what is in it has to be imported with its new name")
+    return groups.unchanged(tx, run, unit, is_group=False)
+
+
+def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
+    before = people.attributes_of(tx, known.id)
+    after = {name: tuple(values) for name, values in before.items()}
+    keys = edges.told_by(tx, run.directory_id, known.dn_key)
+    touched = set[str]()
+    for step, name, values in wanted.steps:
+        touched.add(name)
+        if name == "memberof":
+            keys = [bytes.fromhex(key) for key in _stepped([key.hex() for key in keys], step, keys_of(values))]
+        else:
+            after[name] = tuple(_stepped(after.get(name, ()), step, values))
+    octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
+    person = understand(Raw(wanted.new_dn, {"objectclass": (b"person",), **octets}), now=at)
+    if not isinstance(person, Person):
+        raise Invalid("it is no account after the change")
+    status = person.status if touched & _STATUS or "useraccountcontrol" in octets else Status(known.status)
+    external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
+    return new_person(person_line(replace(person, status=status, external_id=external), [key.hex() for key in keys]))
+
+
+def _group(tx: Tx, run: Run, known: Named, wanted: Change, revocations: Revocations, at: int) -> None:
+    before = edges.members_told(tx, run.directory_id, known.dn_key)
+    after, name = [key.hex() for key in sorted(before)], known.name
+    for step, attribute, values in wanted.steps:
+        if attribute in _MEMBERS:
+            after = _stepped(after, step, keys_of(values))
+        elif attribute == "memberuid":
+            after = _stepped(after, step, keys_of([UID + value for value in values]))
+        elif attribute in ("cn", "samaccountname") and step != Step.DELETE and values:
+            name = values[0]
+    external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
+    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
+    groups.put_group(tx, run, new, known, at)
+    members = {bytes.fromhex(key) for key in after}
+    groups.lose_members(tx, run, new, sorted(before - members), revocations)
+    edges.add_members(tx, run.directory_id, new.dn_key, sorted(members - before))
+
+
+def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
+    """An attribute's values after one step."""
+    if step == Step.REPLACE:
+        return list(wanted)
+    if step == Step.DELETE:
+        return [value for value in values if value not in wanted] if wanted else []
+    return list(dict.fromkeys((*values, *wanted)))
+
+
+def new_person(line: Sequence[object]) -> NewPerson:
+    """A person of a prepared line."""
+    _, external_id, dn, dn_key, uid_key, login, aliases, status, group_keys, attributes, digest = line
+    return NewPerson(
+        external_id=str(external_id),
+        dn=str(dn),
+        dn_key=bytes.fromhex(str(dn_key)),
+        uid_key=bytes.fromhex(str(uid_key)),
+        login=str(login),
+        aliases=cast(Sequence[str], aliases),
+        status=str(status),
+        group_keys=[bytes.fromhex(key) for key in cast(Sequence[str], group_keys)],
+        attributes=cast(Mapping[str, Sequence[str]], attributes),
+        digest=bytes.fromhex(str(digest)),
+    )

@@ -1,0 +1,144 @@
+"""The SQL of who is a member of what, by keys (`imports.lines`).
+
+Each statement belongs to whoever made it: a group that names a member (told 0), a member that names its group (told 1).
+It is taken back only by the same. When an entry gets another name, what others have said of it goes with it, as
+directories do with their own links; where one does not, its groups say so when they are read again, so what tells
+whether they have changed is forgotten.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from sallyport.directory.entries.model import Run
+from sallyport.directory.revoking import Revocations
+from sallyport.store.model import Tx
+
+BY_GROUP: Final = 0
+BY_MEMBER: Final = 1
+_COLUMNS: Final = ("directory_id", "member_key", "group_key", "told")
+_DELETE: Final = (
+    "delete from directory_members where directory_id = :dir and member_key = :m and group_key = :g and told = :told"
+)
+
+
+def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> set[bytes]:
+    """What a member says of its groups, in place of what it said before; the groups that it does not name any more."""
+    before = set(told_by(tx, directory_id, member_key))
+    after = set(group_keys)
+    if before == after:
+        return set()
+    for key in before - after:
+        tx.execute(_DELETE, dir=directory_id, m=member_key, g=key, told=BY_MEMBER)
+    tx.insert(
+        "directory_members",
+        _COLUMNS,
+        [(directory_id, member_key, key, BY_MEMBER) for key in sorted(after - before)],
+        on_conflict="on conflict do nothing",
+    )
+    return before - after
+
+
+def told_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
+    """The groups that a member names, in order."""
+    sql = (
+        "select group_key from directory_members where directory_id = :dir and member_key = :m and told = 1 "
+        "order by group_key"
+    )
+    return [_key(row) for row in tx.rows(sql, dir=directory_id, m=member_key)]
+
+
+def members_told(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
+    """The members that a group names."""
+    sql = "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0"
+    return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
+
+
+def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
+    """A group names these members too."""
+    rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]
+    tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
+
+
+def take_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Iterable[bytes]) -> None:
+    """A group does not name these members any more."""
+    for key in member_keys:
+        tx.execute(_DELETE, dir=directory_id, m=key, g=group_key, told=BY_GROUP)
+
+
+def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
+    """What was a member is gone, and what it said of its groups."""
+    sql = "delete from directory_members where directory_id = :dir and member_key = :m and told = 1"
+    tx.execute(sql, dir=directory_id, m=member_key)
+
+
+def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
+    """Forget at most so many of the members that a group has named; False: there are more."""
+    sql = (
+        "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
+    )
+    keys = [_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key, most=most)]
+    take_members(tx, directory_id, group_key, keys)
+    return len(keys) < most
+
+
+def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
+    """An entry has another name, and with it what it says and what is said of it as a member."""
+    if old == new:
+        return
+    tx.execute(
+        "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
+        "from directory_members where directory_id = :dir and member_key = :old and told = 0)",
+        dir=directory_id,
+        old=old,
+        none=b"",
+    )
+    tx.execute(
+        "insert into directory_members (directory_id, member_key, group_key, told) "
+        "select directory_id, :new, group_key, told from directory_members "
+        "where directory_id = :dir and member_key = :old on conflict do nothing",
+        dir=directory_id,
+        old=old,
+        new=new,
+    )
+    tx.execute(
+        "delete from directory_members where directory_id = :dir and member_key = :old", dir=directory_id, old=old
+    )
+
+
+def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
+    """A group has another name."""
+    if old == new:
+        return
+    rename_member(tx, directory_id, old, new)
+    tx.execute(
+        "insert into directory_members (directory_id, member_key, group_key, told) "
+        "select directory_id, member_key, :new, told from directory_members "
+        "where directory_id = :dir and group_key = :old on conflict do nothing",
+        dir=directory_id,
+        old=old,
+        new=new,
+    )
+    tx.execute(
+        "delete from directory_members where directory_id = :dir and group_key = :old", dir=directory_id, old=old
+    )
+
+
+def any_matters(tx: Tx, run: Run, group_keys: Collection[bytes], revocations: Revocations) -> bool:
+    """Whether to lose one of these groups is to lose access."""
+    sql = "select name from directory_groups where directory_id = :dir and dn_key = :g"
+    names = [str(row[0]) for key in group_keys for row in tx.rows(sql, dir=run.directory_id, g=key)]
+    return any(revocations.group_matters(run.domain_id, name) for name in names)
+
+
+def people_of(tx: Tx, run: Run, member_keys: Iterable[bytes]) -> list[int]:
+    """The people who are called so, by ids."""
+    sql = (
+        "select id from directory_users where directory_id = :dir and dn_key = :m "
+        "union select id from directory_users where directory_id = :dir and uid_key = :m"
+    )
+    return [int(str(row[0])) for key in member_keys for row in tx.rows(sql, dir=run.directory_id, m=key)]
+
+
+def _key(row: tuple[object, ...]) -> bytes:
+    assert isinstance(row[0], bytes)  # noqa: S101  the column's type
+    return row[0]

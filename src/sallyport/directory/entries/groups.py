@@ -1,0 +1,198 @@
+"""The SQL by which an import writes groups and units."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.directory.entries import edges, people
+from sallyport.directory.entries.model import GROUPS, Counts, Moved, Run
+from sallyport.directory.revoking import Revocations
+from sallyport.store import counters
+from sallyport.store.model import Tx
+from sallyport.store.search import SearchIndex, fold
+
+_SEARCH: Final = SearchIndex("directory_groups_search")
+MOST: Final = 1000
+"""Members that change in one transaction."""
+NO_DIGEST: Final = b""
+_GROUPS: Final = "directory_groups"
+_UNITS: Final = "directory_units"
+
+
+@dataclass(frozen=True, slots=True)
+class NewNamed:
+    """A group or a unit as an import tells it. digest: of all of it, its members too."""
+
+    external_id: str
+    dn: str
+    dn_key: bytes
+    name: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A group or a unit as the store has it."""
+
+    id: int
+    external_id: str
+    dn: str
+    dn_key: bytes
+    name: str
+    digest: bytes
+    seen: int
+
+
+def find_group(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Named | None:
+    """See `people.find`."""
+    return _find(tx, _GROUPS, run, external_id, dn_key)
+
+
+def find_unit(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Named | None:
+    """See `people.find`."""
+    return _find(tx, _UNITS, run, external_id, dn_key)
+
+
+def unchanged(tx: Tx, run: Run, known: Named, *, is_group: bool) -> Counts:
+    """One that is as before."""
+    if run.marks and known.seen != run.job_id:
+        table = _GROUPS if is_group else _UNITS
+        tx.execute(f"update {table} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
+    return Counts(skipped=1)
+
+
+def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Counts:
+    """One that nobody has changed, but perhaps renamed something above it."""
+    if moved.dn_key in (b"", known.dn_key):
+        return unchanged(tx, run, known, is_group=is_group)
+    if is_group:
+        edges.rename_group(tx, run.directory_id, known.dn_key, moved.dn_key)
+    tx.execute(
+        f"update {_GROUPS if is_group else _UNITS} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job "  # noqa: S608
+        "where id = :id",
+        dn=moved.dn,
+        dn_key=moved.dn_key,
+        none=NO_DIGEST,
+        job=run.job_id,
+        id=known.id,
+    )
+    return Counts(updated=1)
+
+
+def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> Counts:
+    """Write a group, without its members. new.digest: NO_DIGEST until they are written too."""
+    if known is None:
+        group_id = _insert(tx, _GROUPS, run, new, at)
+        _SEARCH.add(tx, run.domain_id, group_id, (fold(new.name),))
+        counters.add(tx, run.domain_id, GROUPS, 1)
+        return Counts(added=1)
+    edges.rename_group(tx, run.directory_id, known.dn_key, new.dn_key)
+    _update(tx, _GROUPS, run, known, new, at)
+    if fold(known.name) != fold(new.name):
+        _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
+        _SEARCH.add(tx, run.domain_id, known.id, (fold(new.name),))
+    return Counts(updated=1)
+
+
+def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
+    """All that was told of a group is written."""
+    sql = "update directory_groups set digest = :digest where directory_id = :dir and dn_key = :key"
+    tx.execute(sql, digest=digest, dir=run.directory_id, key=new.dn_key)
+
+
+def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
+    """Write a unit."""
+    known = find_unit(tx, run, new.external_id, new.dn_key)
+    if known is None:
+        _insert(tx, _UNITS, run, new, at)
+        return Counts(added=1)
+    if known.digest == new.digest:
+        return unchanged(tx, run, known, is_group=False)
+    _update(tx, _UNITS, run, known, new, at)
+    return Counts(updated=1)
+
+
+def lose_members(tx: Tx, run: Run, group: NewNamed, member_keys: Iterable[bytes], revocations: Revocations) -> None:
+    """A group does not name these members any more: take them off, and tell what that means to them."""
+    keys = list(member_keys)
+    edges.take_members(tx, run.directory_id, group.dn_key, keys)
+    if keys and revocations.group_matters(run.domain_id, group.name):
+        for user_id in edges.people_of(tx, run, keys):
+            names = people.names_of(tx, user_id)
+            revocations.revoke(tx, run.domain_id, names, "the user has lost a group in the directory")
+
+
+def remove_group(tx: Tx, run: Run, known: Named, revocations: Revocations) -> Counts | None:
+    """A group is gone; None: call it again, there are more members than one transaction takes."""
+    if revocations.group_matters(run.domain_id, known.name):
+        group = NewNamed(known.external_id, known.dn, known.dn_key, known.name, known.digest)
+        lose_members(tx, run, group, sorted(edges.members_told(tx, run.directory_id, known.dn_key)), revocations)
+    if not edges.forget_group(tx, run.directory_id, known.dn_key, MOST):
+        return None
+    _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
+    tx.execute("delete from directory_groups where id = :id", id=known.id)
+    counters.add(tx, run.domain_id, GROUPS, -1)
+    return Counts(removed=1)
+
+
+def remove_unit(tx: Tx, known: Named) -> Counts:
+    """A unit is gone."""
+    tx.execute("delete from directory_units where id = :id", id=known.id)
+    return Counts(removed=1)
+
+
+def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Named | None:
+    select = f"select id, external_id, dn, dn_key, name, digest, seen from {table} where "  # noqa: S608
+    found = None
+    if external_id:
+        found = tx.one(
+            Named,
+            f"{select}domain_id = :d and directory_id = :dir and external_id = :external",
+            d=run.domain_id,
+            dir=run.directory_id,
+            external=external_id,
+        )
+    if found is None and dn_key:
+        named = tx.one(
+            Named, f"{select}directory_id = :dir and dn_key = :key order by id", dir=run.directory_id, key=dn_key
+        )
+        if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
+            return named
+    return found
+
+
+def _insert(tx: Tx, table: str, run: Run, new: NewNamed, at: int) -> int:
+    row_id = tx.value(
+        int,
+        f"insert into {table} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
+        "updated_at) values (:d, :dir, :external, :dn, :dn_key, :name, :digest, :job, :at, :at) returning id",
+        d=run.domain_id,
+        **_told(run, new, at),
+    )
+    assert row_id is not None  # noqa: S101  an insert returns its row
+    return row_id
+
+
+def _update(tx: Tx, table: str, run: Run, known: Named, new: NewNamed, at: int) -> None:
+    told = _told(run, new, at)
+    if new.external_id[:3] == "dn:" != known.external_id[:3]:  # it is known by something better
+        told["external"] = known.external_id
+    tx.execute(
+        f"update {table} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
+        "seen = :job, updated_at = :at where id = :id and directory_id = :dir",
+        id=known.id,
+        **told,
+    )
+
+
+def _told(run: Run, new: NewNamed, at: int) -> dict[str, str | bytes | int]:
+    return {
+        "dir": run.directory_id,
+        "external": new.external_id,
+        "dn": new.dn,
+        "dn_key": new.dn_key,
+        "name": new.name,
+        "digest": new.digest,
+        "job": run.job_id,
+        "at": at,
+    }

@@ -1,0 +1,288 @@
+"""The SQL by which an import writes people."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.directory.entries import edges
+from sallyport.directory.entries.model import CLOUD_USERS, GONE, USERS, Counts, Moved, Run
+from sallyport.directory.entry import Status
+from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
+from sallyport.directory.revoking import Revocations
+from sallyport.store import counters
+from sallyport.store.model import Tx
+from sallyport.store.search import SearchIndex, fold
+
+_SEARCH: Final = SearchIndex("directory_users_search")
+_KNOWN: Final = (
+    "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
+    "from directory_users where directory_id = :dir and "
+)
+_BY_ID: Final = (
+    _KNOWN.replace("where directory_id", "where domain_id = :d and directory_id") + "external_id = :external"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewPerson:
+    """A person as an import tells it; keys as in `imports.lines`."""
+
+    external_id: str
+    dn: str
+    dn_key: bytes
+    uid_key: bytes
+    login: str
+    aliases: Sequence[str]
+    status: str
+    group_keys: Sequence[bytes]
+    attributes: Mapping[str, Sequence[str]]
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A person as the store has it."""
+
+    id: int
+    external_id: str
+    dn: str
+    dn_key: bytes
+    uid_key: bytes
+    login: str
+    name: str
+    display_name: str
+    email: str
+    upn: str
+    status: str
+    digest: bytes
+    seen: int
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the search knows it by."""
+        return _texts(self.name, self.display_name, self.email, self.upn)
+
+
+def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
+    """By what names it for good, or by its name where one of the two readings knew nothing better."""
+    found = None
+    if external_id:
+        found = tx.one(Known, _BY_ID, d=run.domain_id, dir=run.directory_id, external=external_id)
+    if found is None and dn_key:
+        named = tx.one(Known, f"{_KNOWN}dn_key = :key order by id", dir=run.directory_id, key=dn_key)
+        if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
+            return named
+    return found
+
+
+def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int) -> Counts:
+    """Write a person that was told of."""
+    known = find(tx, run, new.external_id, new.dn_key)
+    if known is None:
+        _add(tx, run, new, at)
+        return Counts(added=1)
+    if known.digest == new.digest:
+        return unchanged(tx, run, known)
+    update(tx, run, known, new, revocations, at)
+    return Counts(updated=1)
+
+
+def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
+    """Write a person that is not as it was, whatever it was called."""
+    names = names_of(tx, known.id)
+    columns = _columns(fields_of(new.attributes, run.mapping), new.login)
+    keeps = new.external_id[:3] == "dn:" != known.external_id[:3]  # it is known by something better
+    tx.execute(
+        "update directory_users set external_id = :external, dn = :dn, dn_key = :dn_key, uid_key = :uid_key, "
+        "login = :login, name = :name, display_name = :display_name, email = :email, upn = :upn, status = :status, "
+        "fields = :fields, mapping = :mapping, digest = :digest, seen = :job, updated_at = :at where id = :id and "
+        "directory_id = :dir",
+        id=known.id,
+        at=at,
+        **{**_told(run, new), **({"external": known.external_id} if keeps else {})},
+        **columns,
+    )
+    sql = "update directory_attributes set attributes = :a where user_id = :id"
+    tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
+    _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
+    _search_again(tx, run.domain_id, known, columns)
+    edges.rename_member(tx, run.directory_id, known.dn_key, new.dn_key)
+    lost = edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    if not _judge(tx, run, known, new.status, names, revocations) and edges.any_matters(tx, run, lost, revocations):
+        revocations.revoke(tx, run.domain_id, names, "the user has lost a group in the directory")
+
+
+def unchanged(tx: Tx, run: Run, known: Known) -> Counts:
+    """A person that is as before."""
+    if run.marks and known.seen != run.job_id:
+        tx.execute("update directory_users set seen = :job where id = :id", job=run.job_id, id=known.id)
+    return Counts(skipped=1)
+
+
+def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
+    """A person that nobody has changed."""
+    dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
+    if (dn_key, status) == (known.dn_key, known.status):
+        return unchanged(tx, run, known)
+    tx.execute(
+        "update directory_users set dn = :dn, dn_key = :dn_key, status = :status, digest = :none, seen = :job, "
+        "updated_at = :at where id = :id",
+        dn=moved.dn or known.dn,
+        dn_key=dn_key,
+        status=status,
+        none=b"",  # of the entry as it was before
+        job=run.job_id,
+        at=at,
+        id=known.id,
+    )
+    edges.rename_member(tx, run.directory_id, known.dn_key, dn_key)
+    _judge(tx, run, known, status, names_of(tx, known.id), revocations)
+    return Counts(updated=1)
+
+
+def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
+    """A person is gone."""
+    names = names_of(tx, known.id)
+    _SEARCH.remove(tx, run.domain_id, known.id, known.texts)
+    edges.forget_member(tx, run.directory_id, known.dn_key)
+    for table in ("directory_names", "directory_attributes"):
+        tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
+    tx.execute("delete from directory_users where id = :id", id=known.id)
+    _count(tx, run, -1)
+    if known.status not in GONE:
+        _revoke(tx, run, names, revocations, "the directory does not have the user any more")
+    return Counts(removed=1)
+
+
+def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
+    """What was kept of a person's attributes."""
+    kept = tx.value(str, "select attributes from directory_attributes where user_id = :id", id=user_id)
+    attributes: dict[str, list[str]] = json.loads(kept or "{}")
+    return attributes
+
+
+def names_of(tx: Tx, user_id: int) -> list[str]:
+    """All that a person may log in as, without case, the login name first."""
+    sql = "select name_key from directory_names where user_id = :id order by is_alias, name_key"
+    return [str(row[0]) for row in tx.rows(sql, id=user_id)]
+
+
+def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) -> bool:
+    """Make a person's fields anew from the attributes that were kept; whether anything changed."""
+    known = tx.one(Known, f"{_KNOWN.partition(' where ')[0]} where id = :id", id=user_id)
+    if known is None:
+        return False
+    before = tx.value(str, "select fields from directory_users where id = :id", id=user_id)
+    fields = fields_of(attributes_of(tx, user_id), mapping)
+    columns = _columns(fields, known.login)
+    sql = (
+        "update directory_users set name = :name, display_name = :display_name, email = :email, upn = :upn, "
+        "fields = :fields, mapping = :mapping, updated_at = :at where id = :id"
+    )
+    tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
+    _search_again(tx, domain_id, known, columns)
+    if columns["name"] != known.name:
+        # The name that the directory has stays another name of the same person.
+        aliases = [key for key in names_of(tx, user_id) if key != fold(known.name)]
+        _name(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
+    shown = (known.name, known.display_name, known.email, known.upn, before)
+    return shown != tuple(columns[name] for name in ("name", "display_name", "email", "upn", "fields"))
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> None:
+    columns = _columns(fields_of(new.attributes, run.mapping), new.login)
+    user_id = tx.value(
+        int,
+        "insert into directory_users (domain_id, directory_id, external_id, dn, dn_key, uid_key, login, name, "
+        "display_name, email, upn, status, cloud, fields, mapping, digest, seen, created_at, updated_at) values "
+        "(:d, :dir, :external, :dn, :dn_key, :uid_key, :login, :name, :display_name, :email, :upn, :status, :cloud, "
+        ":fields, :mapping, :digest, :job, :at, :at) returning id",
+        d=run.domain_id,
+        cloud=int(run.cloud),
+        at=at,
+        **_told(run, new),
+        **columns,
+    )
+    assert user_id is not None  # noqa: S101  an insert returns its row
+    attributes = json.dumps(new.attributes)
+    tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
+    _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
+    edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    _SEARCH.add(tx, run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
+    _count(tx, run, 1)
+
+
+_SHOWN: Final = ("name", "display_name", "email", "upn")
+
+
+def _columns(fields: Fields, login: str) -> dict[str, str]:
+    return {
+        "name": fields.username or login,
+        "display_name": fields.display_name,
+        "email": fields.email,
+        "upn": fields.upn,
+        "fields": json.dumps(fields.others),
+    }
+
+
+def _told(run: Run, new: NewPerson) -> dict[str, str | bytes | int]:
+    return {
+        "dir": run.directory_id,
+        "external": new.external_id,
+        "dn": new.dn,
+        "dn_key": new.dn_key,
+        "uid_key": new.uid_key,
+        "login": new.login,
+        "status": new.status,
+        "mapping": run.mapping.digest,
+        "digest": new.digest,
+        "job": run.job_id,
+    }
+
+
+def _texts(*shown: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(fold(text) for text in shown if text))
+
+
+def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, str]) -> None:
+    texts = _texts(*(columns[name] for name in _SHOWN))
+    if texts != known.texts:
+        _SEARCH.remove(tx, domain_id, known.id, known.texts)
+        _SEARCH.add(tx, domain_id, known.id, texts)
+
+
+def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
+    """All names that a person may log in with, in place of those before."""
+    tx.execute("delete from directory_names where user_id = :id", id=user_id)
+    keys = dict.fromkeys((fold(name), *map(fold, aliases)))
+    rows = [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
+    tx.insert("directory_names", ("domain_id", "name_key", "user_id", "is_alias"), rows)
+
+
+def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> bool:
+    """Whether a person has lost their access by a change of status, which is told."""
+    lost = status in GONE and known.status not in GONE
+    if lost:
+        _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
+    return lost
+
+
+def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:
+    """A person has lost their access, unless another directory of the domain has somebody of that name."""
+    sql = (
+        "select 1 from directory_names n join directory_users u on u.id = n.user_id where n.domain_id = :d and "
+        "n.name_key = :name and n.is_alias = 0 and u.status = :active and u.directory_id <> :dir"
+    )
+    active, name = Status.ACTIVE.value, names[0] if names else ""
+    if not tx.rows(sql, d=run.domain_id, name=name, active=active, dir=run.directory_id):
+        revocations.revoke(tx, run.domain_id, names, reason)
+
+
+def _count(tx: Tx, run: Run, change: int) -> None:
+    counters.add(tx, run.domain_id, USERS, change)
+    if run.cloud:
+        counters.add(tx, run.domain_id, CLOUD_USERS, change)

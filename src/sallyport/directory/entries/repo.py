@@ -1,0 +1,209 @@
+"""The SQL of lists of people and groups, of who is in a group, and of what a login asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, User
+from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+
+_USERS_SEARCH: Final = SearchIndex("directory_users_search")
+_GROUPS_SEARCH: Final = SearchIndex("directory_groups_search")
+_USER_SELECT: Final = (
+    "select id, domain_id, directory_id, dn, login, name, display_name, email, upn, status, fields, source, "
+    "directory_name from (select u.id, u.domain_id, u.directory_id, u.dn, u.login, u.name, u.display_name, u.email, "
+    "u.upn, u.status, u.fields, d.kind as source, d.name as directory_name from directory_users u "
+    "join directories d on d.id = u.directory_id) as found"
+)
+_GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
+MOST_GROUPS: Final = 10_000
+"""Groups of one person: with more, nothing is said of them."""
+
+# Everything that is in a group, and in the groups in it; `union` ends where they contain each other.
+INSIDE: Final = (
+    "with recursive inside (k) as (select dn_key from directory_groups where id = :g union "
+    "select m.member_key from inside join directory_members m on m.directory_id = :dir and m.group_key = inside.k) "
+)
+_PEOPLE_INSIDE: Final = (
+    "select u.id from inside join directory_users u on u.directory_id = :dir and u.dn_key = inside.k union "
+    "select u.id from inside join directory_users u on u.directory_id = :dir and u.uid_key = inside.k"
+)
+# The groups that someone is in, and those that these are in.
+_ABOVE: Final = (
+    "with recursive above (k) as (select dn_key from directory_users where id = :user union "
+    "select uid_key from directory_users where id = :user union "
+    "select m.group_key from above join directory_members m on m.directory_id = :dir and m.member_key = above.k) "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A person as a login looks for them."""
+
+    id: int
+    directory_id: int
+    dn: str
+    status: str
+
+
+def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+    """One page of a domain's people, ordered by id, and how many match. cloud: those of cloud directories alone."""
+    ids, parameters = "select id from directory_users where domain_id = :d", dict[str, Value](d=stretch.domain_id)
+    if cloud:
+        ids += " and cloud = 1"
+    if search:
+        found = f"{_USERS_SEARCH.found}"
+        ids = f"{ids} and id in ({found})" if cloud else found
+        parameters = {"match": matching(stretch.domain_id, fold(search)), **(parameters if cloud else {})}
+    counter = None if search else CLOUD_USERS if cloud else USERS
+    return page_of(tx, User, _USER_SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+
+
+def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
+    """One page of a domain's groups, ordered by id, and how many match."""
+    ids, parameters = "select id from directory_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
+    if search:
+        ids, parameters = _GROUPS_SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
+    counter = None if search else GROUPS
+    return page_of(tx, Group, _GROUP_SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+
+
+def group(tx: Tx, group_id: int) -> Group | None:
+    """A group, or None."""
+    return tx.one(Group, f"{_GROUP_SELECT} where id = :id", id=group_id)
+
+
+def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
+    """The groups of a directory that have this name, in any case."""
+    column, text = without_case("name", name)
+    return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
+
+
+def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[list[User], int]:
+    """One page of the people in a group and in the groups in it, ordered by id, and how many there are."""
+    ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
+    parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
+    if search:
+        ids += f" where id in ({_USERS_SEARCH.found})"
+        parameters["match"] = matching(of.domain_id, fold(search))
+    return page_of(tx, User, _USER_SELECT, f"{ids} order by id", stretch, counter=None, **parameters)
+
+
+def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
+    """The first people of a directory."""
+    return tx.all(User, f"{_USER_SELECT} where directory_id = :dir order by id limit :n", dir=directory_id, n=limit)
+
+
+def has_people(tx: Tx, directory_id: int) -> bool:
+    """Whether anybody is known of a directory."""
+    return bool(tx.rows("select 1 from directory_users where directory_id = :dir limit 1", dir=directory_id))
+
+
+def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:
+    """The ids of all people in a group and in the groups in it."""
+    return [int(str(row[0])) for row in tx.rows(INSIDE + _PEOPLE_INSIDE, g=group_id, dir=directory_id)]
+
+
+def names_of_own_groups(tx: Tx, user: User) -> list[str]:
+    """The names of the groups that someone is in directly."""
+    sql = (
+        "select distinct g.name from directory_users u join directory_members m on m.directory_id = u.directory_id and "
+        "(m.member_key = u.dn_key or m.member_key = u.uid_key) join directory_groups g on "
+        "g.directory_id = m.directory_id and g.dn_key = m.group_key where u.id = :user order by g.name limit :most"
+    )
+    return [str(row[0]) for row in tx.rows(sql, user=user.id, most=MOST_GROUPS)]
+
+
+def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
+    """The names of the groups that someone is in, directly or not; None: more than can be looked at."""
+    sql = (
+        f"{_ABOVE}select g.name from (select k from above limit :most) as some left join directory_groups g "
+        "on g.directory_id = :dir and g.dn_key = some.k"
+    )
+    rows = tx.rows(sql, user=principal.id, dir=principal.directory_id, most=MOST_GROUPS)
+    return None if len(rows) >= MOST_GROUPS else frozenset(str(row[0]) for row in rows if row[0] is not None)
+
+
+def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
+    """Who is meant by these names, of which the first is the one that was given: those whose login name it is, else
+    those who have one of them as another name."""
+    select = (
+        "select u.id, u.directory_id, u.dn, u.status from directory_names n join directory_users u on u.id = n.user_id "
+        "where n.domain_id = :d and n.name_key = :key and n.is_alias = :alias order by u.id"
+    )
+    own = tx.all(Principal, select, d=domain_id, key=keys[0], alias=0)
+    if own:
+        return own
+    found = {
+        each.id: each
+        for key in keys
+        for alias in (0, 1)
+        for each in tx.all(Principal, select, d=domain_id, key=key, alias=alias)
+    }
+    return list(found.values())
+
+
+def inhabited(tx: Tx) -> frozenset[int]:
+    """The domains that have anybody of a directory."""
+    sql = "select domain_id from counters where name = :name and value > 0"
+    return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USERS))
+
+
+# --- after an import ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A group and how many members it has now."""
+
+    id: int
+    members: int
+    now: int
+
+
+def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
+    """Groups of a directory with what is in each itself: people and groups that are known."""
+    sql = (
+        "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
+        "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
+        "where m.directory_id = g.directory_id and m.group_key = g.dn_key union "
+        "select u.id, 0 from directory_members m join directory_users u on u.directory_id = m.directory_id and "
+        "u.uid_key = m.member_key where m.directory_id = g.directory_id and m.group_key = g.dn_key union "
+        "select c.id, 1 from directory_members m join directory_groups c on c.directory_id = m.directory_id and "
+        "c.dn_key = m.member_key where m.directory_id = g.directory_id and m.group_key = g.dn_key) as inside) as now "
+        "from directory_groups g where g.directory_id = :dir and g.id > :after order by g.id limit :limit"
+    )
+    return tx.all(Counted, sql, dir=directory_id, after=after, limit=limit)
+
+
+def set_members(tx: Tx, counts: Sequence[Counted]) -> None:
+    """Keep how many members groups have."""
+    for each in counts:
+        tx.execute("update directory_groups set members = :now where id = :id", now=each.now, id=each.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Somebody and the digest of the mapping that the fields were made by."""
+
+    id: int
+    mapping: bytes
+
+
+def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[Mapped]:
+    """People of a directory, by id."""
+    sql = "select id, mapping from directory_users where directory_id = :dir and id > :after order by id limit :limit"
+    return tx.all(Mapped, sql, dir=directory_id, after=after, limit=limit)
+
+
+def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
+    """The groups of a directory that have a mapping of their own, by id."""
+    sql = f"{_GROUP_SELECT} where directory_id = :dir and mapping <> '{{}}' order by id"
+    return tx.all(Group, sql, dir=directory_id)
+
+
+def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:
+    """What reConfigure sets."""
+    tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)

@@ -1,0 +1,11 @@
+"""Imports: from a file, from what an agent has sent, or from a directory that is read now, to people in the store.
+
+    ldif or a reading --convert--> prepared lines --applier--> the store --finisher--> fields and numbers of members
+
+lines     the two forms of an entry on disk
+convert   the child process that reads a file through
+files     where the files are
+applier   short transactions
+finisher  what follows from all entries together
+service   jobs: their order, their restart, their end
+"""

@@ -1,0 +1,295 @@
+"""Writes what a prepared file says, in transactions so short that logins do not wait for them.
+
+A transaction takes as many entries as are written in TURN_S, as the last one showed; it also keeps how far it has come,
+so that an import that was interrupted goes on exactly there. A group with more members than one transaction takes is
+written in several; only the last of them makes it known as it is.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import trio
+
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Invalid
+from sallyport.directory.entries import edges, groups, people
+from sallyport.directory.entries.changes import Change, Steps, change, new_person
+from sallyport.directory.entries.groups import MOST, NO_DIGEST, NewNamed
+from sallyport.directory.entries.model import Counts, Moved, Run
+from sallyport.directory.imports import repo
+from sallyport.directory.imports.lines import Line
+from sallyport.directory.revoking import Revocations
+from sallyport.store.model import Store, Tx
+
+TURN_S: Final = 0.005
+FEWEST: Final = 4
+AT_ONCE: Final = 400
+LINES: Final = 400
+"""Read at a time."""
+
+Flaw = tuple[str, str]
+"""Where, and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An entry of a prepared file. end: the lines up to its end. members: of a group."""
+
+    end: int
+    line: Line
+    members: tuple[bytes, ...] = ()
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one transaction has done: so many items, in so many seconds."""
+
+    done: int = 0
+    counts: Counts | None = None
+    seconds: float = 0.0
+
+
+class Applier:
+    """Writes entries. changed: told of each domain after something in it has changed."""
+
+    def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
+        self._store = store
+        self._revocations = revocations
+        self._clock = clock
+        self._changed = changed
+
+    async def apply(self, run: Run, path: Path, position: int) -> None:
+        """Write a prepared file from a line on. OSError, StoreError."""
+        size = FEWEST
+        waiting = list[Item]()
+        with path.open("rb") as file:
+            async for items in _items(file, position):
+                waiting += items
+                while waiting:
+                    if len(waiting[0].members) > MOST:
+                        await self._large_group(run, waiting.pop(0))
+                        continue
+                    turn = await self._turn(run, _light(waiting[:size]))
+                    del waiting[: turn.done]
+                    size = _next_size(turn, size)
+
+    async def remove_unseen(self, run: Run) -> None:
+        """Remove what a complete import has not told of. StoreError."""
+        for table in ("directory_users", "directory_groups", "directory_units"):
+            after = 0
+            while ids := await self._store.search(partial(_unseen, run=run, table=table, after=after)):
+                size = FEWEST
+                while ids:
+                    turn = await self._removals(run, table, ids[:size])
+                    after = ids[turn.done - 1] if turn.done else after
+                    del ids[: turn.done]
+                    size = _next_size(turn, size)
+
+    async def _turn(self, run: Run, items: Sequence[Item]) -> _Turn:
+        turn = await self._store.write(partial(self._write, run=run, items=items))
+        self._tell(run, turn)
+        return turn
+
+    def _tell(self, run: Run, turn: _Turn) -> None:
+        if turn.counts is not None and turn.counts.changed:
+            self._changed(run.domain_id)
+
+    def _write(self, tx: Tx, run: Run, items: Sequence[Item]) -> _Turn:
+        started, turn, counts, flaws = time.perf_counter(), _Turn(), Counts(), list[Flaw]()
+        for item in items:
+            done = self._put(tx, run, item, flaws)
+            if done is None:
+                break
+            counts += done
+            turn.done += 1
+        position = items[turn.done - 1].end if turn.done else None
+        repo.progress(tx, run.job_id, position, counts, flaws)
+        turn.counts, turn.seconds = counts, time.perf_counter() - started
+        return turn
+
+    def _put(self, tx: Tx, run: Run, item: Item, flaws: list[Flaw]) -> Counts | None:
+        """Write one entry; None: it takes another transaction."""
+        line, at = item.line, self._clock()
+        match line[0]:
+            case "p":
+                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at)
+            case "g":
+                done = self._small_group(tx, run, item, at)
+            case "u":
+                _, external_id, dn, dn_key, name, digest = line
+                done = groups.put_unit(tx, run, _named(external_id, dn, dn_key, name, digest), at)
+            case "=":
+                done = self._unchanged(tx, run, line, at)
+            case "-":
+                done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
+            case "~":
+                done = self._change(tx, run, line, at, flaws)
+            case _:
+                done = self._problem(tx, run, line, at, flaws)
+        return done
+
+    def _problem(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
+        _, where, message, external_id = map(str, line)
+        flaws.append((where, message))
+        if external_id:
+            self._unchanged(tx, run, ["=", external_id, "", "", ""], at)
+        return Counts(failed=1)
+
+    def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:
+        external_id, dn, dn_key, status = map(str, line[1:])
+        moved = Moved(dn, bytes.fromhex(dn_key), status)
+        person = people.find(tx, run, external_id, b"")
+        if person is not None:
+            return people.still(tx, run, person, moved, self._revocations, at)
+        group = groups.find_group(tx, run, external_id, b"")
+        if group is not None:
+            return groups.still(tx, run, group, moved, is_group=True)
+        unit = groups.find_unit(tx, run, external_id, b"")
+        return Counts(skipped=1) if unit is None else groups.still(tx, run, unit, moved, is_group=False)
+
+    def _change(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
+        _, dn, dn_key, new_dn, new_dn_key, steps = line
+        keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(new_dn_key))
+        wanted = Change(str(dn), keys[0], str(new_dn), keys[1], cast(Steps, steps))
+        try:
+            return change(tx, run, wanted, self._revocations, at)
+        except Invalid as error:
+            flaws.append((str(dn), str(error)))
+            return Counts(failed=1)
+
+    def _small_group(self, tx: Tx, run: Run, item: Item, at: int) -> Counts:
+        new = _group_of(item.line)
+        known = groups.find_group(tx, run, new.external_id, new.dn_key)
+        if known is not None and known.digest == new.digest:
+            return groups.unchanged(tx, run, known, is_group=True)
+        counts = groups.put_group(tx, run, new, known, at)
+        before = edges.members_told(tx, run.directory_id, new.dn_key)
+        edges.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
+        groups.lose_members(tx, run, new, sorted(before - set(item.members)), self._revocations)
+        return counts
+
+    async def _large_group(self, run: Run, item: Item) -> None:
+        """A group whose members take several transactions."""
+        new = _group_of(item.line)
+
+        def begin(tx: Tx) -> Counts | None:
+            known = groups.find_group(tx, run, new.external_id, new.dn_key)
+            if known is not None and known.digest == new.digest:
+                repo.progress(tx, run.job_id, item.end, groups.unchanged(tx, run, known, is_group=True))
+                return None
+            return groups.put_group(tx, run, replace(new, digest=NO_DIGEST), known, self._clock())
+
+        counts = await self._store.write(begin)
+        if counts is None:
+            return
+        before = await self._store.search(lambda tx: edges.members_told(tx, run.directory_id, new.dn_key))
+        after = set(item.members)
+        for part in _parts(sorted(after - before)):
+            await self._store.write(
+                partial(edges.add_members, directory_id=run.directory_id, group_key=new.dn_key, member_keys=part)
+            )
+        for part in _parts(sorted(before - after)):
+            await self._store.write(
+                partial(groups.lose_members, run=run, group=new, member_keys=part, revocations=self._revocations)
+            )
+
+        def finish(tx: Tx) -> None:
+            groups.finish_group(tx, run, new, new.digest)
+            repo.progress(tx, run.job_id, item.end, counts)
+
+        await self._store.write(finish)
+        self._changed(run.domain_id)
+
+    def _gone(self, tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Counts | None:
+        person = people.find(tx, run, external_id, dn_key)
+        if person is not None:
+            return people.remove(tx, run, person, self._revocations)
+        group = groups.find_group(tx, run, external_id, dn_key)
+        if group is not None:
+            return groups.remove_group(tx, run, group, self._revocations)
+        unit = groups.find_unit(tx, run, external_id, dn_key)
+        return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
+
+    async def _removals(self, run: Run, table: str, ids: Sequence[int]) -> _Turn:
+        sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen <> :job"  # noqa: S608
+
+        def work(tx: Tx) -> _Turn:
+            started, turn, counts = time.perf_counter(), _Turn(), Counts()
+            for row_id in ids:
+                external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
+                done = Counts() if external_id is None else self._gone(tx, run, external_id, b"")
+                if done is None:
+                    break
+                counts += done
+                turn.done += 1
+            repo.progress(tx, run.job_id, None, counts)
+            turn.counts, turn.seconds = counts, time.perf_counter() - started
+            return turn
+
+        turn = await self._store.write(work)
+        self._tell(run, turn)
+        return turn
+
+
+def _next_size(turn: _Turn, size: int) -> int:
+    """How many entries the next transaction takes."""
+    fitting = int(turn.done * TURN_S / max(turn.seconds, 1e-6))
+    return max(FEWEST, min(AT_ONCE, fitting, 2 * size))
+
+
+def _light(items: Sequence[Item]) -> Sequence[Item]:
+    """Those before the first large group."""
+    for place, item in enumerate(items):
+        if len(item.members) > MOST:
+            return items[:place]
+    return items
+
+
+def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (keys[at : at + MOST] for at in range(0, len(keys), MOST))
+
+
+def _named(external_id: object, dn: object, dn_key: object, name: object, digest: object) -> NewNamed:
+    keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(digest))
+    return NewNamed(str(external_id), str(dn), keys[0], str(name), keys[1])
+
+
+def _group_of(line: Line) -> NewNamed:
+    return _named(*line[1:6])
+
+
+def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
+    sql = f"select id from {table} where directory_id = :dir and id > :after and seen <> :job order by id limit 1000"  # noqa: S608
+    return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
+
+
+async def _items(file: BinaryIO, position: int) -> AsyncIterator[list[Item]]:
+    """The entries of a file behind so many lines, some at a time."""
+    await trio.to_thread.run_sync(_skip, file, position)
+    while items := await trio.to_thread.run_sync(_read, file, position):
+        position = items[-1].end
+        yield items
+
+
+def _skip(file: BinaryIO, lines: int) -> None:
+    for _ in islice(file, lines):
+        pass
+
+
+def _read(file: BinaryIO, position: int) -> list[Item]:
+    items = list[Item]()
+    read = 0
+    while read < LINES and (octets := file.readline()):
+        line, members = json.loads(octets), list[bytes]()
+        read += 1
+        for _ in range(line[6] if line[0] == "g" else 0):
+            members += map(bytes.fromhex, json.loads(file.readline())[1])
+            read += 1
+        items.append(Item(position + read, line, tuple(members)))
+    return items

@@ -1,0 +1,180 @@
+"""A file of entries made ready to be written, in a process of its own: `python -m ... ldif|spool SOURCE TARGET`.
+
+Reading 100,000 entries takes seconds of the interpreter, which logins need. So a child process reads the file through,
+and writes what is to be done with each entry as a line of TARGET (`lines`). TARGET appears when all of SOURCE has been
+read: a file with an error in it imports nothing. What the child has to tell is one JSON object on standard output:
+`{"total", "skipped"}`, or `{"error"}`, which is for a person.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from sallyport.base.clock import now_us
+from sallyport.base.errors import Invalid
+from sallyport.directory.dn import escaped, parsed
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, understand, with_primary_group
+from sallyport.directory.imports.lines import (
+    Line,
+    encoded,
+    entry_of,
+    prepared,
+    prepared_change,
+    spooled,
+)
+from sallyport.directory.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
+
+PIECE: Final = 1 << 18
+KINDNESS: Final = 10
+"""How much more the child gives way to others (nice)."""
+
+
+class Converter:
+    """Writes prepared lines to `target`; `later` keeps persons until the groups are known that they name by number."""
+
+    def __init__(self, target: BinaryIO, later: BinaryIO) -> None:
+        self._target = target
+        self._later = later
+        self._groups: dict[str, str] = {}
+        self.total = 0
+        self.skipped = 0
+
+    def ldif(self, source: BinaryIO, now: int) -> None:
+        """All records of an LDIF file. LdifError."""
+        parser = LdifParser()
+        while piece := source.read(PIECE):
+            for record in parser.feed(piece):
+                self._record(record, now)
+        for record in parser.close():
+            self._record(record, now)
+        self._finish()
+
+    def spool(self, source: BinaryIO) -> None:
+        """All entries that a reading has told."""
+        open_group: Group | None = None
+        for line in source:
+            entry, continued = entry_of(json.loads(line))
+            if continued and isinstance(entry, Group) and open_group is not None:
+                open_group = replace(open_group, members=(*open_group.members, *entry.members))
+                continue
+            if open_group is not None:
+                self._entry(open_group, "")
+            open_group = entry if isinstance(entry, Group) else None
+            if open_group is None:
+                self._entry(entry, "")
+        if open_group is not None:
+            self._entry(open_group, "")
+        self._finish()
+
+    def _record(self, record: Record, now: int) -> None:
+        place = f"line {record.line}"
+        try:
+            match record:
+                case Content():
+                    entry = understand(record.raw, now=now)
+                    if entry is None:
+                        self.total += 1
+                        self.skipped += 1
+                    else:
+                        self._entry(entry, place)
+                case Deletion():
+                    self._change(next(prepared(Gone(dn=record.dn))))
+                case Modification():
+                    self._change(prepared_change(record.dn, record.dn, record.steps))
+                case Renaming():
+                    self._change(_renamed(record))
+        except Invalid as error:
+            dn = record.raw.dn if isinstance(record, Content) else record.dn
+            self._fail(f"{place}: {dn}", error)
+
+    def _entry(self, entry: Entry, place: str) -> None:
+        if isinstance(entry, Group) and entry.key:
+            self._groups.setdefault(entry.key, entry.dn)
+        if isinstance(entry, Person) and entry.primary_group:
+            known = with_primary_group(entry, self._groups)
+            if known.primary_group:
+                self._later.write(encoded(spooled(entry)))
+                return
+            entry = known
+        try:
+            self._write(prepared(entry))
+        except Invalid as error:
+            self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error)
+
+    def _change(self, line: Line) -> None:
+        """A change of what is there, behind everything that came before it."""
+        self._finish()
+        self._write(iter([line]))
+
+    def _finish(self) -> None:
+        """The persons whose group was not known before."""
+        if not self._later.tell():
+            return
+        self._later.seek(0)
+        for line in self._later:
+            entry, _ = entry_of(json.loads(line))
+            if isinstance(entry, Person):
+                self._entry(replace(with_primary_group(entry, self._groups), primary_group=""), "")
+        self._later.seek(0)
+        self._later.truncate()
+
+    def _fail(self, where: str, error: Invalid) -> None:
+        self._write(prepared(Problem(where, str(error))))
+
+    def _write(self, lines: Iterator[Line]) -> None:
+        for line in list(lines):
+            self._target.write(encoded(line))
+        self.total += 1
+
+
+def _renamed(record: Renaming) -> Line:
+    """A renaming, with what it does to the attributes. Invalid: one of the names is none."""
+    superior = record.superior
+    own, *parents = parsed(record.dn) or [[]]
+    if superior is None:
+        superior = ",".join("+".join(f"{kind}={escaped(value)}" for kind, value in pairs) for pairs in parents)
+    steps = [(Step.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
+    if record.deletes_old:
+        steps = [(Step.DELETE, kind, [value.encode()]) for kind, value in own] + steps
+    return prepared_change(record.dn, f"{record.new_rdn},{superior}" if superior else record.new_rdn, steps)
+
+
+def convert(kind: str, source: Path, target: Path) -> dict[str, int | str]:
+    """Read SOURCE through and write TARGET; what there is to tell. OSError."""
+    part, later = target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
+    try:
+        with source.open("rb") as lines, part.open("wb") as written, later.open("w+b") as kept:
+            converter = Converter(written, kept)
+            if kind == "ldif":
+                converter.ldif(lines, now_us())
+            else:
+                converter.spool(lines)
+            written.flush()
+            os.fsync(written.fileno())
+        part.replace(target)
+    except Invalid as error:
+        return {"error": str(error)}
+    finally:
+        part.unlink(missing_ok=True)
+        later.unlink(missing_ok=True)
+    return {"total": converter.total, "skipped": converter.skipped}
+
+
+def main() -> None:
+    """The child process."""
+    kind, source, target = sys.argv[1:]
+    os.umask(0o077)
+    os.nice(KINDNESS)
+    try:
+        told = convert(kind, Path(source), Path(target))
+    except OSError as error:
+        told = {"error": f"the file cannot be prepared: {error.strerror}"}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""The files of imports, in a folder of the data directory: what was uploaded, sent or read, until its job is over.
+
+A file has a random name, and its job's row has that name; what no row names is of a crash, and deleted at the start.
+"""
+
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+from sallyport.base.errors import StartError, StoreFull
+
+FOLDER: Final = "directory"
+ROOM: Final = 256 << 20
+"""Octets that an import leaves free: a full disk would end all logins."""
+PREPARED: Final = ".lines"
+
+
+class ImportFiles:
+    """The folder. Blocking: call it in a worker thread."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir / FOLDER
+        self._new: set[str] = set()
+
+    def new(self, kind: str, octets: int) -> str:
+        """The name of a file that is not there yet. octets: it may take so many. StoreFull, OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.check_room(octets)
+        name = f"{token_hex(8)}.{kind}"
+        self._new.add(name)
+        return name
+
+    def check_room(self, octets: int = 0) -> None:
+        """Whether the disk takes a file of so many octets, and what is made of it. StoreFull."""
+        disk = os.statvfs(self._folder)
+        if disk.f_bavail * disk.f_frsize < 4 * octets + ROOM:
+            raise StoreFull("the disk has no room for an import")
+
+    def path(self, name: str) -> Path:
+        """Where a file is."""
+        return self._folder / name
+
+    def prepared(self, name: str) -> Path:
+        """Where what is to be done for a file is."""
+        return self._folder / (name + PREPARED)
+
+    def append(self, name: str, octets: bytes, at: int) -> None:
+        """Write at the end, which is at `at`; what a crash has left behind that is cut off. On disk when it returns.
+        OSError."""
+        descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(octets)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def copy(self, path: str, limit: int) -> str:
+        """The name of a copy of a file of this machine. StartError: it cannot be read, or is larger. StoreFull."""
+        try:
+            with Path(path).open("rb") as source:
+                size = os.fstat(source.fileno()).st_size
+                if size > limit or not Path(path).is_file():
+                    raise StartError(f"{path}: no file of at most {limit >> 20} MiB")
+                name = self.new("ldif", size)
+                with self.path(name).open("xb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+                    target.flush()
+                    os.fsync(target.fileno())
+        except OSError as error:
+            raise StartError(f"{path}: {error.strerror}") from error
+        return name
+
+    def delete(self, name: str) -> None:
+        """With what was made of it."""
+        if name:
+            for path in (self.path(name), self.prepared(name)):
+                path.unlink(missing_ok=True)
+            self._new.discard(name)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Delete all others but those that are new since the start."""
+        kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED)}
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if path.name not in kept:
+                    path.unlink(missing_ok=True)

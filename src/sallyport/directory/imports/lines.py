@@ -1,0 +1,165 @@
+"""The two kinds of lines that an import goes through on disk, each line a JSON array.
+
+Spooled: what a reading has told, entry by entry, as an agent or a reader sends it (`spooled`, `entry_of`).
+
+Prepared: the same ready to be written, so that the service has little to do for each (`prepared`): names hashed to
+keys of 16 octets, so that members are compared without their names; a digest of everything that was read, by which an
+entry that has not changed is known. A group's members stand behind it, in lines of at most MEMBERS each.
+
+    ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
+    ["g", external_id, dn, dn_key, name, digest, number of "m" lines behind it]     ["m", [member_key, ...]]
+    ["u", external_id, dn, dn_key, name, digest]
+    ["=", external_id, dn, dn_key, status] there, and as before but for what is told
+    ["-", external_id, dn_key]             gone
+    ["~", dn, dn_key, new dn, new dn_key, steps]    changed by steps of [step, attribute, values], perhaps renamed
+    ["x", where, message, external_id]     cannot be used; it is there
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final, cast
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Status, Unchanged, Unit, normalized
+
+Line = list[object]
+MEMBERS: Final = 500
+KEY_OCTETS: Final = 16
+UID: Final = "uid:"
+ID: Final = "id:"
+_KINDS: Final[Mapping[str, type[Entry]]] = {
+    "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
+}  # fmt: skip
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+# Written by the directory itself at each login or replication: no change of the person.
+_RESTLESS: Final = frozenset(
+    {
+        "authtimestamp", "badpasswordtime", "badpwdcount", "dscorepropagationdata", "entrycsn", "lastlogoff",
+        "lastlogon", "lastlogontimestamp", "logoncount", "modifiersname", "modifytimestamp", "usnchanged",
+        "whenchanged",
+    }
+)  # fmt: skip
+
+
+def encoded(line: Line) -> bytes:
+    """A line of either kind, with its end."""
+    return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def key_of(name: str) -> bytes:
+    """What an entry is called among members, as 16 octets: a distinguished name in any spelling, `uid:` and a login
+    name, or `id:` and what a cloud directory calls it. Invalid: none of these."""
+    own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
+    if not own:
+        raise Invalid("it has no name")
+    return blake2b(own.encode("utf-8", "surrogatepass"), digest_size=KEY_OCTETS).digest()
+
+
+def keys_of(names: Sequence[str]) -> list[str]:
+    """The keys of those that are names, each once, in hex."""
+    found = dict[str, None]()
+    for name in names:
+        try:
+            found[key_of(name).hex()] = None
+        except Invalid:
+            continue
+    return list(found)
+
+
+def digest_of(*parts: object) -> bytes:
+    """Of everything that was read of an entry."""
+    return blake2b(json.dumps(parts).encode(), digest_size=KEY_OCTETS).digest()
+
+
+# --- spooled --------------------------------------------------------------------------------------------------------
+
+
+def spooled(entry: Entry, *, continued: bool = False) -> Line:
+    """An entry of a reading as it is kept until all have come. continued: members of the group before it."""
+    return [_NAMES[type(entry)], {name: getattr(entry, name) for name in entry.__dataclass_fields__}, continued]
+
+
+def entry_of(line: Line) -> tuple[Entry, bool]:
+    """What `spooled` has kept, and whether it continues the group before it."""
+    kind, fields = _KINDS[str(line[0])], dict(cast(Mapping[str, object], line[1]))
+    for name in ("aliases", "member_of", "members"):
+        if name in fields:
+            fields[name] = tuple(cast(list[str], fields[name]))
+    if fields.get("status") is not None:
+        fields["status"] = Status(str(fields["status"]))
+    if kind is Person:
+        attributes = cast(Mapping[str, list[str]], fields["attributes"])
+        fields["attributes"] = {name: tuple(values) for name, values in attributes.items()}
+    return kind(**fields), bool(line[2])  # type: ignore[arg-type]
+
+
+# --- prepared -------------------------------------------------------------------------------------------------------
+
+
+def prepared(entry: Entry) -> Iterator[Line]:
+    """What is to be written for an entry; Invalid: its name is none."""
+    match entry:
+        case Person():
+            yield _person(entry)
+        case Group():
+            yield from _group(entry)
+        case Unit():
+            digest = digest_of(entry.dn, entry.name)
+            yield ["u", entry.external_id, entry.dn, key_of(entry.dn).hex(), entry.name, digest.hex()]
+        case Unchanged():
+            key = key_of(entry.dn).hex() if entry.dn else ""
+            yield ["=", entry.external_id, entry.dn, key, "" if entry.status is None else entry.status.value]
+        case Gone():
+            yield ["-", entry.external_id, key_of(entry.dn).hex() if entry.dn else ""]
+        case Problem():
+            yield ["x", entry.dn, entry.message, entry.external_id]
+
+
+def _person(person: Person) -> Line:
+    return person_line(person, keys_of(person.member_of))
+
+
+def person_line(person: Person, group_keys: Sequence[str]) -> Line:
+    """The line of a person whose groups are known by their keys. Invalid: its name is none."""
+    attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _RESTLESS}
+    rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes)
+    return [
+        "p",
+        person.external_id,
+        person.dn,
+        key_of(person.dn).hex(),
+        key_of(UID + person.name).hex(),
+        person.name,
+        list(person.aliases),
+        person.status.value,
+        list(group_keys),
+        attributes,
+        digest_of(*rest).hex(),
+    ]
+
+
+def _group(group: Group) -> Iterator[Line]:
+    members = keys_of(group.members)
+    digest = digest_of(group.dn, group.name, sorted(members)).hex()
+    more = range(0, len(members), MEMBERS)
+    yield ["g", group.external_id, group.dn, key_of(group.dn).hex(), group.name, digest, len(more)]
+    for at in more:
+        yield ["m", members[at : at + MEMBERS]]
+
+
+def prepared_change(dn: str, new_dn: str, steps: Iterable[tuple[str, str, Iterable[bytes]]]) -> Line:
+    """A modification or a renaming, of an entry that only the store knows. What is no text is left out, as from all
+    attributes. Invalid: one of the names is none."""
+    told = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
+    return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), told]
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return ""

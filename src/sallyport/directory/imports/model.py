@@ -1,0 +1,97 @@
+"""What an import is: a job of a directory, and where it comes from."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from sallyport.base.secret import Secret
+from sallyport.directory.entry import Batch
+
+MOST_ERRORS: Final = 20
+"""So many of the first errors are kept with a job."""
+LONGEST_ERROR: Final = 500
+
+
+class State(StrEnum):
+    """Of a job."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
+
+
+class Kind(StrEnum):
+    """What a job does: reads an uploaded file, what an agent has sent, or a directory; or maps what is there anew."""
+
+    LDIF = "ldif"
+    AGENT = "agent"
+    READING = "reading"
+    MAPPING = "mapping"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it is stored. file: its name among the files of imports. complete: who is not told of is gone.
+    source, errors: JSON. position: lines of the prepared file that are written. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    directory_id: int
+    directory_name: str
+    directory_kind: str
+    kind: str
+    state: str
+    file_name: str
+    file: str
+    complete: int
+    source: str
+    cursor: str
+    total: int
+    added: int
+    updated: int
+    removed: int
+    skipped: int
+    failed: int
+    position: int
+    errors: str
+    message: str
+    created_at: int
+    started_at: int | None
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be. source: JSON of what is read where that is not as the directory has it; secret: for it."""
+
+    directory_id: int
+    kind: Kind
+    file_name: str = ""
+    file: str = ""
+    complete: bool = False
+    source: str = ""
+    secret: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A directory that is read over a network. kind: of the directory. settings: as `directory.model` names them."""
+
+    domain_id: int
+    kind: str
+    app_url: str
+    account_name: str
+    settings: Mapping[str, str]
+    secret: Secret | None
+
+
+Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
+"""Reads a directory: source, the cursor of the reading before, and whether all of it is to be read; the batches, while
+the block lasts. SallyportError: what is wrong, for a person; what was told until then is thrown away."""

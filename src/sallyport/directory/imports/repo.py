@@ -1,0 +1,156 @@
+"""The SQL of jobs."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from sallyport.directory.entries.model import Counts
+from sallyport.directory.imports.model import LONGEST_ERROR, MOST_ERRORS, Job, NewJob, State
+from sallyport.store.model import Tx, Value
+
+_COLUMNS: Final = (
+    "j.id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, j.state, "
+    "j.file_name, j.file, j.complete, j.source, j.cursor, j.total, j.added, j.updated, j.removed, j.skipped, j.failed, "
+    "j.position, j.errors, j.message, j.created_at, j.started_at, j.ended_at"
+)
+_SELECT: Final = f"select {_COLUMNS} from directory_jobs j join directories d on d.id = j.directory_id"
+_OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
+
+
+def add(tx: Tx, domain_id: int, new: NewJob, at: int) -> int:
+    """The new job's id."""
+    job_id = tx.value(
+        int,
+        "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
+        "created_at) values (:d, :dir, :kind, 'QUEUED', :file_name, :file, :complete, :source, :at) returning id",
+        d=domain_id,
+        dir=new.directory_id,
+        kind=new.kind.value,
+        file_name=new.file_name,
+        file=new.file,
+        complete=int(new.complete),
+        source=new.source,
+        at=at,
+    )
+    assert job_id is not None  # noqa: S101  an insert returns its row
+    return job_id
+
+
+def get(tx: Tx, job_id: int) -> Job | None:
+    """A job, or None."""
+    return tx.one(Job, f"{_SELECT} where j.id = :id", id=job_id)
+
+
+def page(tx: Tx, domain_id: int, offset: int, limit: int) -> list[Job]:
+    """Jobs of a domain, the newest first."""
+    sql = f"{_SELECT} where j.domain_id = :d order by j.id desc limit :limit offset :offset"
+    return tx.all(Job, sql, d=domain_id, limit=limit, offset=offset)
+
+
+def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
+    """The last jobs of a directory, the newest first."""
+    return tx.all(
+        Job, f"{_SELECT} where j.directory_id = :id order by j.id desc limit :limit", id=directory_id, limit=limit
+    )
+
+
+def waiting(tx: Tx, busy: Collection[int], limit: int) -> list[Job]:
+    """The job that comes next in each domain that is not busy, the oldest first."""
+    firsts = f"select min(j.id) from directory_jobs j where {_OPEN} group by j.domain_id"
+    found = tx.all(Job, f"{_SELECT} where j.id in ({firsts}) order by j.id limit :limit", limit=limit + len(busy))
+    return [job for job in found if job.domain_id not in busy][:limit]
+
+
+def open_jobs(tx: Tx, domain_id: int) -> int:
+    """How many jobs of a domain wait or run."""
+    return tx.value(int, f"select count(*) from directory_jobs j where j.domain_id = :d and {_OPEN}", d=domain_id) or 0
+
+
+def open_reading(tx: Tx, directory_id: int) -> int | None:
+    """A job of the directory that is to read it and has not begun, or None."""
+    sql = "select id from directory_jobs where directory_id = :id and kind = 'reading' and state = 'QUEUED'"
+    return tx.value(int, sql, id=directory_id)
+
+
+def files(tx: Tx) -> set[str]:
+    """The files of jobs that are not over, and of runs of agents."""
+    sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
+    return {str(row[0]) for row in tx.rows(sql)}
+
+
+def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
+    """Keep what a job needs to bind."""
+    tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
+
+
+def secret(tx: Tx, job_id: int) -> bytes | None:
+    """What a job needs to bind, sealed."""
+    return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
+
+
+def begin(tx: Tx, job_id: int, at: int) -> bool:
+    """The job runs; False: it is over."""
+    sql = (
+        "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '' "
+        "where id = :id and state in ('QUEUED', 'RUNNING')"
+    )
+    return tx.execute(sql, id=job_id, at=at) > 0
+
+
+def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
+    """All of the source is in the job's file."""
+    sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
+    tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
+
+
+def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
+    """What is to be done is known."""
+    sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
+    tx.execute(sql, id=job_id, total=total, skipped=skipped)
+
+
+def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
+    """What was done, in the transaction that does it. position: None where it stays."""
+    columns: dict[str, Value] = {
+        "added": counts.added,
+        "updated": counts.updated,
+        "removed": counts.removed,
+        "skipped": counts.skipped,
+        "failed": counts.failed,
+    }
+    tx.execute(
+        "update directory_jobs set added = added + :added, updated = updated + :updated, removed = removed + :removed, "
+        "skipped = skipped + :skipped, failed = failed + :failed, position = coalesce(:position, position) "
+        "where id = :id",
+        id=job_id,
+        position=position,
+        **columns,
+    )
+    if errors:
+        _keep_errors(tx, job_id, errors)
+
+
+def _keep_errors(tx: Tx, job_id: int, errors: Sequence[tuple[str, str]]) -> None:
+    kept = json.loads(tx.value(str, "select errors from directory_jobs where id = :id", id=job_id) or "[]")
+    more = [[where[:LONGEST_ERROR], message[:LONGEST_ERROR]] for where, message in errors]
+    if len(kept) < MOST_ERRORS:
+        text = json.dumps((kept + more)[:MOST_ERRORS])
+        tx.execute("update directory_jobs set errors = :errors where id = :id", errors=text, id=job_id)
+
+
+def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
+    """The job is over, and what it needed to bind is forgotten; False: it was over."""
+    sql = (
+        "update directory_jobs set state = :state, message = :message, ended_at = :at, secret = null "
+        "where id = :id and state in ('QUEUED', 'RUNNING')"
+    )
+    return tx.execute(sql, id=job_id, state=state.value, message=message[:LONGEST_ERROR], at=at) > 0
+
+
+def purge(tx: Tx, domain_id: int, keep: int) -> None:
+    """Forget the jobs of a domain but for the last that are over."""
+    sql = (
+        "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
+        "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"
+    )
+    tx.execute(sql, d=domain_id, keep=keep)

@@ -1,0 +1,292 @@
+"""The jobs: imports in the background of the service, one at a time for a domain.
+
+A job goes through three steps, each of which leaves something behind that a restart goes on from: all of its source is
+in a file (an upload, what an agent has sent, or a directory that is read now); a child process has prepared that file;
+it is written, and the job knows how far. A job that runs when the service stops is RUNNING in the store, and goes on
+with the next start.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.actor import Actor, acting_as
+from sallyport.base.clock import Clock
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, Invalid, NotFound, SallyportError, StoreError
+from sallyport.base.ids import new_error_id
+from sallyport.base.secret import Secret
+from sallyport.directory import repo as directories
+from sallyport.directory.entries.model import Run
+from sallyport.directory.entry import Entry
+from sallyport.directory.imports import repo
+from sallyport.directory.imports.applier import Applier
+from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.finisher import Finisher
+from sallyport.directory.imports.lines import encoded, spooled
+from sallyport.directory.imports.model import Job, Kind, NewJob, Read, Source, State
+from sallyport.directory.mappings.model import FieldMapping
+from sallyport.directory.model import CLOUD
+from sallyport.directory.revoking import Revocations
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+
+AT_ONCE: Final = 2
+MOST_WAITING: Final = 20
+"""Jobs of a domain that wait or run."""
+KEPT: Final = 200
+"""Jobs of a domain that are over and still shown."""
+LOOK_S: Final = 5.0
+AGAIN_S: Final = 5.0
+
+log = structlog.get_logger()
+
+
+class Jobs:
+    """All jobs; `run` must run for them to be done. readers: by the kind of the directory. changed: told of each domain
+    in which somebody has changed."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        files: ImportFiles,
+        revocations: Revocations,
+        readers: Mapping[str, Read],
+        clock: Clock,
+        *,
+        changed: Callable[[int], None],
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._files = files
+        self._readers = readers
+        self._clock = clock
+        self._applier = Applier(store, revocations, clock, changed)
+        self._finisher = Finisher(store, clock, changed)
+        self._wake = trio.Event()
+        self._running: dict[int, trio.CancelScope] = {}
+        self._domains: dict[int, int] = {}
+
+    # --- for others -------------------------------------------------------------------------------------------------
+
+    def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
+        """Queue a job, in the transaction of who asks for it, who then calls `wake`. Conflict: too many wait."""
+        if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
+            raise Conflict(f"{MOST_WAITING} imports of the domain are not done yet")
+        job_id = repo.add(tx, domain_id, new, self._clock())
+        if new.secret is not None:
+            repo.set_secret(tx, job_id, self._vault.seal(new.secret, _identity(job_id)))
+        repo.purge(tx, domain_id, KEPT)
+        return job_id
+
+    def wake(self) -> None:
+        """There is a job."""
+        self._wake.set()
+
+    async def get(self, job_id: int) -> Job:
+        """A job. NotFound."""
+        job = await self._store.read(lambda tx: repo.get(tx, job_id))
+        if job is None:
+            raise NotFound("import not found")
+        return job
+
+    async def page(self, domain_id: int, offset: int, limit: int) -> list[Job]:
+        """Jobs of a domain, the newest first."""
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
+
+    async def cancel(self, job: Job) -> None:
+        """End a job; what it has written stays. Conflict: it is over."""
+
+        def work(tx: Tx) -> None:
+            if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
+                raise Conflict("the import is over")
+            self._note(tx, job, "directory.import.cancel")
+
+        await self._store.write(work)
+        if job.id in self._running:
+            self._running[job.id].cancel()
+        else:
+            await trio.to_thread.run_sync(self._files.delete, job.file)
+
+    def forget(self) -> None:
+        """The store was replaced: no job of before goes on."""
+        for scope in self._running.values():
+            scope.cancel()
+
+    # --- in the background ------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Do the jobs, until cancelled."""
+        with suppress(OSError):
+            kept = await self._store.read(repo.files)
+            await trio.to_thread.run_sync(self._files.keep_only, kept)
+        async with trio.open_nursery() as nursery:
+            while True:
+                self._wake = trio.Event()
+                try:
+                    room = AT_ONCE - len(self._running)
+                    waiting = partial(repo.waiting, busy=tuple(self._domains), limit=room)
+                    for job in await self._store.read(waiting) if room else ():
+                        self._domains[job.domain_id] = job.id
+                        self._running[job.id] = trio.CancelScope()
+                        nursery.start_soon(self._do, job)
+                except StoreError as error:
+                    log.warning("imports are not looked after", error=str(error))
+                with trio.move_on_after(LOOK_S):
+                    await self._wake.wait()
+
+    async def _do(self, job: Job) -> None:
+        """One job, until it is over, or the service stops."""
+        with self._running[job.id]:
+            try:
+                with acting_as(Actor("service", f"import {job.id}")):
+                    await self._perform(job)
+            except StoreError as error:
+                log.warning("an import waits for the store", job=job.id, error=str(error))
+                await trio.sleep(AGAIN_S)
+            except (SallyportError, OSError) as error:
+                await self._fail(job, str(error))
+            except Exception:
+                error_id = new_error_id()
+                log.exception("an import failed", job=job.id, error_id=error_id)
+                await self._fail(job, f"internal error {error_id}, see the log of the service")
+        del self._running[job.id], self._domains[job.domain_id]
+        self.wake()
+        await self._clean(job.id)
+
+    async def _fail(self, job: Job, message: str) -> None:
+        log.warning("an import failed", job=job.id, domain=job.domain_id, error=message)
+        with suppress(StoreError):
+            await self._store.write(partial(self._end, job=job, state=State.FAILED, message=message))
+
+    async def _clean(self, job_id: int) -> None:
+        """Delete the files of a job that is over."""
+        with suppress(StoreError, OSError, NotFound):
+            job = await self.get(job_id)
+            if job.state not in (State.QUEUED, State.RUNNING):
+                await trio.to_thread.run_sync(self._files.delete, job.file)
+
+    async def _perform(self, job: Job) -> None:
+        if not await self._store.write(lambda tx: repo.begin(tx, job.id, self._clock())):
+            return
+        directory = await self._store.read(lambda tx: directories.get(tx, job.directory_id))
+        if directory is None:
+            raise NotFound("the directory is deleted")
+        if job.kind == Kind.READING and not job.file:
+            await self._collect(job, directory)
+        if job.kind != Kind.MAPPING:
+            await self._prepare(await self.get(job.id))
+        job = await self.get(job.id)
+        mapping = FieldMapping(json.loads(directory.mapping))
+        run = Run(
+            job.domain_id, job.directory_id, job.id, directory.kind in CLOUD, marks=bool(job.complete), mapping=mapping
+        )
+        if job.kind != Kind.MAPPING:
+            await self._applier.apply(run, self._files.prepared(job.file), job.position)
+        message = await self._finish(run)
+        await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
+
+    async def _collect(self, job: Job, directory: directories.Directory) -> None:
+        """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
+        read = self._readers.get(directory.kind)
+        if read is None:
+            raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
+        source = await self._source(job, directory)
+        full = not directory.cursor or bool(job.complete) or bool(job.source)
+        name = await trio.to_thread.run_sync(self._files.new, "spool", 0)
+        size, complete, cursor = 0, False, ""
+        try:
+            async with read(source, "" if full else directory.cursor, full) as batches:
+                async for batch in batches:
+                    size += await trio.to_thread.run_sync(self._spool, name, batch.entries, size)
+                    complete, cursor = complete or batch.complete, batch.cursor or cursor
+            if not size:
+                self._spool(name, (), 0)
+            collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
+            await self._store.write(collected)
+        except BaseException:
+            self._files.delete(name)
+            raise
+
+    def _spool(self, name: str, batch: Sequence[Entry], at: int) -> int:
+        """Write a batch at the end of a file; its size. OSError."""
+        octets = b"".join(encoded(spooled(entry)) for entry in batch)
+        self._files.append(name, octets, at)
+        return len(octets)
+
+    async def _source(self, job: Job, directory: directories.Directory) -> Source:
+        """What is read, and with which secret. SecretError."""
+        settings: dict[str, str] = json.loads(directory.settings)
+        own: dict[str, str] = json.loads(job.source) if job.source else {}
+        sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))
+        secret = None
+        if sealed is not None:
+            secret = Secret(self._vault.open(sealed, _identity(job.id)))
+        elif directory.secret is not None:
+            secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
+        app_url = own.pop("appUrl", directory.app_url)
+        return Source(job.domain_id, directory.kind, app_url, directory.account_name, {**settings, **own}, secret)
+
+    async def _prepare(self, job: Job) -> None:
+        """Have a child process read the job's file through. Invalid: there is an error in it."""
+        source, target = self._files.path(job.file), self._files.prepared(job.file)
+        if target.exists() and job.total:
+            return
+        kind = "ldif" if job.kind == Kind.LDIF else "spool"
+        command = [sys.executable, "-m", "sallyport.directory.imports.convert", kind, str(source), str(target)]
+        done = await trio.run_process(
+            command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
+        )
+        told: dict[str, int | str] = {"error": "the file could not be read through"}
+        if done.returncode == 0:
+            told = json.loads(done.stdout)
+        else:
+            log.error("an import's child process failed", job=job.id, status=done.returncode, error=done.stderr[-2000:])
+        if "error" in told:
+            raise Invalid(str(told["error"]))
+        total, skipped = int(told["total"]), int(told["skipped"])
+        await self._store.write(partial(repo.prepared, job_id=job.id, total=total, skipped=skipped))
+
+    async def _finish(self, run: Run) -> str:
+        """What follows from all entries together; what there is to tell."""
+        job, message = await self.get(run.job_id), ""
+        if run.marks and job.kind == Kind.LDIF and job.failed:
+            message = "nothing was removed, since some entries could not be used"
+        elif run.marks:
+            await self._applier.remove_unseen(run)
+        await self._finisher.finish(run, counts=job.kind == Kind.MAPPING)
+        return message
+
+    def _end(self, tx: Tx, job: Job, state: State, message: str) -> None:
+        at = self._clock()
+        if not repo.end(tx, job.id, state, message, at):
+            return
+        if state is State.DONE and job.cursor:
+            directories.update(tx, job.directory_id, {"cursor": job.cursor}, at)
+        self._note(tx, job, "directory.import.end")
+
+    def _note(self, tx: Tx, job: Job, action: str) -> None:
+        now = repo.get(tx, job.id) or job
+        counts: dict[str, JSON] = {"added": now.added, "updated": now.updated, "removed": now.removed}
+        audit.record(
+            tx,
+            action,
+            at=self._clock(),
+            tenant_id=audit.tenant_of(tx, job.domain_id),
+            domain_id=job.domain_id,
+            target=f"import {job.id} of {job.directory_name}",
+            changes=audit.changed({"state": job.state}, {"state": now.state, **counts}),
+        )
+
+
+def _identity(job_id: int) -> str:
+    return f"directory_jobs/{job_id}/secret"

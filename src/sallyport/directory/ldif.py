@@ -1,0 +1,282 @@
+"""LDIF (RFC 2849) sans-io: octets in, records out.
+
+A file is cut at its empty lines into records, and a record is unfolded and split at once: the work for each line is
+small, and the number of a line is only counted where it has to be told. Read leniently: `changetype` may begin any
+record, a record of a file of changes may lack it, text may be UTF-8 without base64. Read strictly: everything else.
+What a value names by a URL is never fetched.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NoReturn
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.entry import Raw
+
+LONGEST_LINE: Final = 4 << 20
+"""Octets of one line once it is unfolded."""
+LARGEST_RECORD: Final = 16 << 20
+"""Octets: the group that has every account of a large company as a member."""
+_NAME: Final = re.compile(rb"([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
+_MOST_NAMES: Final = 4096
+
+
+class LdifError(Invalid):
+    """A file that is no LDIF. line: where, from 1."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(f"line {line}: {what}")
+        self.line = line
+
+
+class Step(StrEnum):
+    """What one part of a modification does with an attribute's values."""
+
+    ADD = "add"
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An entry as it is, or as it is to be added. line: of its name."""
+
+    line: int
+    raw: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """An entry that goes."""
+
+    line: int
+    dn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Modification:
+    """An entry whose attributes change. steps: what, which attribute in lower case, which values."""
+
+    line: int
+    dn: str
+    steps: tuple[tuple[Step, str, tuple[bytes, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """An entry that gets another name. superior: the name of what it moves below; None where it stays."""
+
+    line: int
+    dn: str
+    new_rdn: str
+    deletes_old: bool
+    superior: str | None
+
+
+Record = Content | Deletion | Modification | Renaming
+_Line = tuple[int, str, bytes]
+"""The place of a line in its record, the attribute in lower case without options, the value; `-` has no value."""
+
+
+class LdifParser:
+    """Takes a file piece by piece. LdifError: nothing more can be read."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+        self._searched = 0
+        self._line = 1
+        self._carriage = b""
+        self._begun = False
+        self._names: dict[bytes, str] = {}
+
+    def feed(self, octets: bytes) -> Iterator[Record]:
+        """The records that end in this piece. LdifError."""
+        octets = self._carriage + octets
+        self._carriage = b"\r" if octets.endswith(b"\r") else b""
+        self._pending += octets.removesuffix(b"\r").replace(b"\r\n", b"\n")
+        while (end := self._pending.find(b"\n\n", self._searched)) >= 0:
+            yield from self._take(end + 1)
+        self._searched = max(0, len(self._pending) - 1)
+        if len(self._pending) > LARGEST_RECORD:
+            raise LdifError(self._line, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
+
+    def close(self) -> Iterator[Record]:
+        """The last record. LdifError."""
+        self._pending += self._carriage
+        yield from self._take(len(self._pending))
+
+    def _take(self, end: int) -> Iterator[Record]:
+        """The record in so many octets of what is pending."""
+        octets = bytes(self._pending[:end])
+        del self._pending[:end]
+        self._searched = 0
+        line = self._line
+        self._line += octets.count(b"\n")
+        blank = len(octets) - len(octets.lstrip(b"\n"))
+        if blank < len(octets):
+            yield from self._record(octets[blank:].rstrip(b"\n"), line + blank)
+
+    def _record(self, octets: bytes, line: int) -> Iterator[Record]:
+        try:
+            lines = list(self._lines(octets))
+            if not self._begun and lines and lines[0][1] == "version" and lines.pop(0)[2].strip() != b"1":
+                _fail(0, "the version is 1")
+            if not lines:
+                return
+            self._begun = True
+            yield _understood(lines, line + _physical(octets, lines[0][0]))
+        except _Flaw as flaw:
+            raise LdifError(line + _physical(octets, flaw.place), flaw.what) from None
+
+    def _lines(self, octets: bytes) -> Iterator[_Line]:
+        if octets[:1] == b" ":
+            _fail(0, "the continuation of no line")
+        for place, line in enumerate(octets.replace(b"\n ", b"").split(b"\n")):
+            if line[:1] == b"#":
+                continue
+            if line == b"-":
+                yield place, "-", b""
+                continue
+            name, mark, rest = line.partition(b":")
+            if not mark:
+                _fail(place, "no `name: value`")
+            if len(rest) > LONGEST_LINE:
+                _fail(place, f"longer than {LONGEST_LINE >> 20} MiB")
+            yield place, self._names.get(name) or self._name(place, name), _value(place, rest)
+
+    def _name(self, place: int, name: bytes) -> str:
+        found = _NAME.fullmatch(name)
+        if found is None:
+            _fail(place, "no name of an attribute")
+        if len(self._names) >= _MOST_NAMES:
+            self._names.clear()
+        known = self._names[name] = found[1].decode("ascii").lower()
+        return known
+
+
+class _Flaw(Exception):
+    """What is wrong with a line of a record, which is known by its place."""
+
+    def __init__(self, place: int, what: str) -> None:
+        super().__init__(what)
+        self.place = place
+        self.what = what
+
+
+def _fail(place: int, what: str) -> NoReturn:
+    raise _Flaw(place, what)
+
+
+def _physical(octets: bytes, place: int) -> int:
+    """The lines of the file before the unfolded line at this place."""
+    unfolded = -1
+    if place == 0:
+        return 0
+    for number, line in enumerate(octets.split(b"\n")):
+        unfolded += line[:1] != b" "
+        if unfolded == place:
+            return number
+    return 0
+
+
+def _value(place: int, rest: bytes) -> bytes:
+    kind = rest[:1]
+    if kind == b":":
+        try:
+            return b64decode(rest[1:].strip(b" "), validate=True)
+        except Base64Error:
+            _fail(place, "wrong base64")
+    if kind == b"<":
+        _fail(place, "the value is in a file or at a URL, which is not read")
+    if b"\0" in rest or b"\r" in rest:
+        _fail(place, "a NUL or a carriage return, which base64 is for")
+    return rest.lstrip(b" ")
+
+
+def _text(line: _Line) -> str:
+    try:
+        return line[2].decode()
+    except UnicodeDecodeError:
+        _fail(line[0], "not UTF-8")
+
+
+def _understood(lines: Sequence[_Line], at: int) -> Record:
+    """What the lines of a record mean. at: the line of its name."""
+    if lines[0][1] != "dn":
+        _fail(lines[0][0], "a record begins with `dn:`")
+    dn, rest = _text(lines[0]), lines[1:]
+    while rest and rest[0][1] == "control":
+        if b" true" in rest[0][2].lower():
+            _fail(rest[0][0], "a critical control, and none is known")
+        rest = rest[1:]
+    if not rest or rest[0][1] != "changetype":
+        return _content(dn, rest, at)
+    kind, rest = rest[0][2].strip().lower(), rest[1:]
+    if kind == b"add":
+        return _content(dn, rest, at)
+    if kind == b"delete":
+        if rest:
+            _fail(rest[0][0], "a deletion has nothing more")
+        return Deletion(at, dn)
+    if kind == b"modify":
+        return Modification(at, dn, tuple(_steps(rest)))
+    if kind in (b"modrdn", b"moddn"):
+        return _renaming(dn, rest, at, lines[-1][0])
+    _fail(lines[1][0], "changetype is add, delete, modify, modrdn or moddn")
+
+
+def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
+    attributes: dict[str, list[bytes]] = {}
+    for place, name, value in lines:
+        if name in ("-", "dn", "changetype", "control"):
+            _fail(place, f"`{name}` where an attribute is expected: an empty line ends an entry")
+        known = attributes.get(name)
+        if known is None:
+            attributes[name] = [value]
+        else:
+            known.append(value)
+    return Content(at, Raw(dn, {name: tuple(values) for name, values in attributes.items()}))
+
+
+def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
+    at = 0
+    while at < len(lines):
+        place, kind, attribute = lines[at]
+        if kind not in (Step.ADD, Step.DELETE, Step.REPLACE):
+            _fail(place, "add, delete or replace is expected")
+        name = _NAME.fullmatch(attribute.strip())
+        if name is None:
+            _fail(place, "no name of an attribute")
+        wanted, values = name[1].decode("ascii").lower(), list[bytes]()
+        at += 1
+        while at < len(lines) and lines[at][1] != "-":
+            if lines[at][1] != wanted:
+                _fail(lines[at][0], f"a value of `{wanted}` or `-` is expected")
+            values.append(lines[at][2])
+            at += 1
+        if kind == Step.ADD and not values:
+            _fail(place, "nothing is added")
+        yield Step(kind), wanted, tuple(values)
+        at += 1
+
+
+def _renaming(dn: str, lines: Sequence[_Line], at: int, end: int) -> Renaming:
+    named = {name: line for line in lines if (name := line[1]) in ("newrdn", "deleteoldrdn", "newsuperior")}
+    if len(named) < len(lines):
+        _fail(end, "newrdn, deleteoldrdn and newsuperior are all that a renaming has, each once")
+    if "newrdn" not in named or "deleteoldrdn" not in named:
+        _fail(end, "a renaming has newrdn and deleteoldrdn")
+    if named["deleteoldrdn"][2].strip() not in (b"0", b"1"):
+        _fail(named["deleteoldrdn"][0], "deleteoldrdn is 0 or 1")
+    superior = named.get("newsuperior")
+    return Renaming(
+        at,
+        dn,
+        _text(named["newrdn"]),
+        named["deleteoldrdn"][2].strip() == b"1",
+        None if superior is None else _text(superior),
+    )

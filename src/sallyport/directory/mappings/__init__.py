@@ -1,0 +1,1 @@
+"""Mappings: which attribute of a directory becomes which field of a person."""

@@ -1,0 +1,356 @@
+"""What a directory is in the interface: its configuration, its people and groups, and its imports."""
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, SecretStr, model_validator
+
+from sallyport.base.errors import Invalid
+from sallyport.base.validation import unfit
+from sallyport.directory.dn import parsed
+from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
+from sallyport.outgoing.fields import HostName, is_loopback
+from sallyport.web.paging import Paged
+from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, OfDomain, ScopedIfGiven, Text, Whole
+
+
+class DirectoryKind(StrEnum):
+    """What a directory is, and by which protocol it is read."""
+
+    LDAP = "ldap"
+    GRAPH = "graph"
+    OKTA = "okta"
+    AGENT = "agent"
+    LDIF = "ldif"
+
+
+CLOUD: Final = frozenset({DirectoryKind.GRAPH, DirectoryKind.OKTA})
+READ_BY_SERVICE: Final = frozenset({DirectoryKind.LDAP, *CLOUD})
+LDIF_NAME: Final = "LDIF"
+"""The directory of an LDIF file that names none."""
+LDAPS_PORTS: Final = frozenset({636, 3269})
+
+Secret = Annotated[SecretStr, Field(max_length=1024)]
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _base(value: str) -> str:
+    try:
+        parsed(value)
+    except Invalid:
+        raise unfit("a distinguished name") from None
+    return value.strip()
+
+
+def _port(value: object) -> object:
+    return 389 if value in ("", None) else value
+
+
+AnyKind = Annotated[DirectoryKind, BeforeValidator(_lower)]
+Base = Annotated[LongText, AfterValidator(_base)]
+
+
+# --- /ad/ -----------------------------------------------------------------------------------------------------------
+
+
+class ListGroups(InDomain, Paged):
+    """Body of GetAllGroupsByDomain. search: a part of a name."""
+
+    search: Text = ""
+
+
+class GroupEntry(BaseModel):
+    """A group. memberCount: the people and groups in it itself; directoryName is an addition."""
+
+    groupId: int
+    groupName: str
+    dn: str
+    memberCount: int
+    directoryName: str = ""
+
+
+class GroupList(BaseModel):
+    """Answer of GetAllGroupsByDomain."""
+
+    groups: list[GroupEntry]
+    totalCount: int
+
+
+class ListUsers(InDomain, Paged):
+    """Body of GetAllAdUsers and GetCloudUsers. search: a part of a name or an address."""
+
+    search: Text = ""
+
+
+class ListUsersOfGroup(ListUsers):
+    """Body of GetAllUsersByGroup."""
+
+    groupId: Id
+
+
+class UserEntry(BaseModel):
+    """A person of a directory. source: the kind of the directory; groups: those that say so themselves. directoryName
+    and fields, which the mapping makes, are additions."""
+
+    userId: int
+    userName: str
+    displayName: str
+    email: str
+    upn: str
+    dn: str
+    status: str
+    source: str
+    groups: list[str]
+    directoryName: str
+    fields: dict[str, str]
+
+
+class UserList(BaseModel):
+    """Answer of GetAllUsersByGroup, GetAllAdUsers and GetCloudUsers."""
+
+    users: list[UserEntry]
+    totalCount: int
+
+
+# --- configuration --------------------------------------------------------------------------------------------------
+
+
+class SaveDirectory(OfDomain):
+    """An entry of saveDirectoryConfig. What is absent stays; what is empty is cleared, but for secrets.
+
+    kind: what it is; else by appUrl. The others are additions, of which each kind has its own: ldap {baseDN, filter,
+    bindDN, bindPassword, startTls, caCertificate}, graph {tenant, clientId, clientSecret}, okta {clientId,
+    clientSecret or apiToken}.
+    """
+
+    directoryName: Name
+    accountName: Text | None = None
+    appUrl: LongText | None = None
+    kind: AnyKind | None = None
+    baseDN: Base | None = None
+    filter: LongText | None = None
+    bindDN: LongText | None = None
+    startTls: Flag | None = None
+    caCertificate: Annotated[str, Field(max_length=65_536)] | None = None
+    tenant: Text | None = None
+    clientId: Text | None = None
+    secret: Secret | None = Field(
+        default=None, validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken")
+    )
+
+    def settings(self) -> dict[str, str | None]:
+        """What is said of how it is read; None: nothing."""
+        return {
+            "baseDN": self.baseDN,
+            "filter": self.filter,
+            "bindDN": self.bindDN,
+            "startTls": None if self.startTls is None else "true" if self.startTls else "",
+            "caCertificate": self.caCertificate,
+            "tenant": self.tenant,
+            "clientId": self.clientId,
+        }
+
+
+class ImportUsers(ScopedIfGiven):
+    """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes. useTls: LDAPS on its
+    ports, else StartTLS; the default is true, but for this machine itself. directoryName: which directory of the domain
+    it is; else the one whose appUrl has that host, else one of the host's name."""
+
+    ldapHost: HostName
+    ldapPort: Annotated[Whole, Field(ge=1, le=65_535), BeforeValidator(_port)] = 389
+    baseDN: Base
+    filter: LongText = ""
+    bindDN: LongText = ""
+    domainID: Whole = Field(validation_alias=AliasChoices("domainId", "domainID"))
+    bindPassword: Secret | None = Field(default=None, validation_alias=AliasChoices("bindPassword", "bindSecret"))
+    useTls: Flag | None = None
+    caCertificate: Annotated[str, Field(max_length=65_536)] = ""
+    directoryName: Text = ""
+
+    def claimed_domains(self) -> Sequence[int]:
+        return (self.domainID,)
+
+    def source(self) -> dict[str, str]:
+        """What is read, as `Source.settings` has it, and its appUrl."""
+        tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
+        secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
+        host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
+        return {
+            "appUrl": f"{'ldaps' if secure else 'ldap'}://{host}:{self.ldapPort}",
+            "baseDN": self.baseDN,
+            "filter": self.filter,
+            "bindDN": self.bindDN,
+            "startTls": "true" if tls and not secure else "",
+            "caCertificate": self.caCertificate,
+        }
+
+
+# --- imports --------------------------------------------------------------------------------------------------------
+
+
+class ImportStatus(ScopedIfGiven):
+    """An entry of getImportStatus. domainId: where several domains have a directory of that name."""
+
+    DirectoryName: Name = Field(validation_alias=AliasChoices("DirectoryName", "directoryName"))
+    domainId: Whole | None = None
+
+    def claimed_domains(self) -> Sequence[int]:
+        return () if self.domainId is None else (self.domainId,)
+
+
+class JobCounts(BaseModel):
+    """What has become of the entries of an import. total: 0 until it is known."""
+
+    total: int
+    added: int
+    updated: int
+    removed: int
+    skipped: int
+    failed: int
+
+
+class JobError(BaseModel):
+    """One of the first entries that could not be used. where: a line, a distinguished name, or both."""
+
+    where: str
+    message: str
+
+
+class JobEntry(BaseModel):
+    """An import. Times as ISO 8601; empty: not yet."""
+
+    jobId: int
+    domainId: int
+    directoryName: str
+    kind: str
+    state: str
+    fileName: str
+    counts: JobCounts
+    errors: list[JobError]
+    message: str
+    createdAt: str
+    startedAt: str
+    endedAt: str
+
+
+class JobList(BaseModel):
+    """Answer of getImportStatus: the last imports of the directories, the newest first."""
+
+    message: str
+    status: str = "Success"
+    jobs: list[JobEntry]
+
+
+class CancelImport(OfDomain):
+    """Body of cancelImport."""
+
+    jobId: Id
+
+
+# --- mappings -------------------------------------------------------------------------------------------------------
+
+
+def _field_mappings(value: object) -> object:
+    if not isinstance(value, dict):
+        raise unfit("an object of fields and the attributes that they are taken from")
+    found = dict[str, str]()
+    for name, attribute in value.items():
+        field = ALIASES.get(name, name)
+        if field not in FIELDS:
+            raise unfit(f"the fields are {', '.join(FIELDS)}")
+        text = "" if attribute is None else str(attribute).strip()
+        if isinstance(attribute, list | dict | bool) or (text and not ATTRIBUTE.fullmatch(text)):
+            raise unfit("an attribute's name for each field, such as mail")
+        found[field] = text.lower()
+    return found
+
+
+FieldMappings = Annotated[dict[str, str], BeforeValidator(_field_mappings)]
+"""The attribute, in lower case, of each field that is named; empty: as without a mapping."""
+
+
+def _group_id(value: object) -> object:
+    return None if value == "" else value
+
+
+class OfMapping(ScopedIfGiven):
+    """A body that names a group by groupID, or a directory of a domain."""
+
+    groupID: Annotated[Id | None, BeforeValidator(_group_id)] = None
+    directoryName: Text = ""
+    domainId: Whole | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "OfMapping":
+        if self.groupID is None and not (self.directoryName and self.domainId is not None):
+            raise unfit("groupID, or directoryName with domainId, is needed")
+        return self
+
+    def claimed_domains(self) -> Sequence[int]:
+        return () if self.domainId is None else (self.domainId,)
+
+
+class ReConfigure(OfMapping):
+    """Body of reConfigure. What fieldMappings does not name stays as it is. apply: also to who is there already, not
+    only with the next import."""
+
+    fieldMappings: FieldMappings
+    apply: Flag = False
+
+
+class PreviewMapping(OfMapping):
+    """Body of mapping/preview. Without fieldMappings: what is set."""
+
+    fieldMappings: FieldMappings = Field(default_factory=dict)
+
+
+class PreviewEntry(BaseModel):
+    """Somebody's fields as they are, and as they would be."""
+
+    userId: int
+    dn: str
+    before: dict[str, str]
+    after: dict[str, str]
+
+
+class MappingPreview(BaseModel):
+    """Answer of mapping/preview: at most ten people."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+    users: list[PreviewEntry]
+
+
+class ListMappings(OfDomain, Paged):
+    """Body of mapping/list."""
+
+
+class MappingEntry(BaseModel):
+    """A mapping. groupId: 0 for the directory's own."""
+
+    directoryName: str
+    groupId: int
+    groupName: str
+    fieldMappings: dict[str, str]
+
+
+class MappingList(BaseModel):
+    """Answer of mapping/list: every directory's, and those of the groups that have one."""
+
+    code: int = 200
+    status: str = "Success"
+    message: str
+    mappings: list[MappingEntry]
+    totalCount: int
+
+
+def loaded(mapping: str) -> Mapping[str, str]:
+    """A mapping as it is stored."""
+    found: dict[str, str] = json.loads(mapping)
+    return found

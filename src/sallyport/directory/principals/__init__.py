@@ -1,0 +1,1 @@
+"""The people of directories as logins see them."""

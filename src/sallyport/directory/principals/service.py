@@ -1,0 +1,92 @@
+"""What a login asks of directories: the groups and units of whoever logs in.
+
+In memory: which domains have anybody of a directory, so that the others' logins are never kept; and, of those, who has
+logged in lately. An import that changes anything in a domain drops what is held of it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.directory.dn import pairs_of
+from sallyport.directory.entries import repo
+from sallyport.store.model import Store, Tx
+from sallyport.store.search import fold
+
+MAX_CACHED: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What directories say of a principal. groups, ous: by their names, nested groups too; None: it cannot be said,
+    since several people have the name, or there are too many groups."""
+
+    groups: frozenset[str] | None
+    ous: frozenset[str] | None
+
+
+NOBODY: Final = Membership(frozenset(), frozenset())
+"""No directory knows the name."""
+UNCLEAR: Final = Membership(None, None)
+
+
+class Principals:
+    """The people of all directories, as logins see them. `load` must have run."""
+
+    def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
+        self._store = store
+        self._max_cached = max_cached
+        self._inhabited: frozenset[int] = frozenset()
+        self._known: dict[int, dict[str, Membership]] = {}
+        self._held = 0
+        self._changes = 0
+
+    def cached(self, domain_id: int, name: str) -> Membership | None:
+        """What directories say of a name without its realm; None: ask `find`. Never waits."""
+        if domain_id not in self._inhabited:
+            return NOBODY
+        known = self._known.get(domain_id)
+        return None if known is None else known.get(fold(name))
+
+    async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+        """The same from the store, kept until something changes. realms: of the domain, by which the name may be
+        written in full in a directory. StoreError."""
+        key, changes = fold(name), self._changes
+        keys = [key, *(f"{key}@{fold(realm)}" for realm in realms)]
+        found = await self._store.read(lambda tx: _membership(tx, domain_id, keys))
+        if changes == self._changes:
+            self._keep(domain_id, key, found)
+        return found
+
+    def _keep(self, domain_id: int, key: str, found: Membership) -> None:
+        if self._held >= self._max_cached:
+            self._known.clear()
+            self._held = 0
+        self._known.setdefault(domain_id, {})[key] = found
+        self._held += 1
+
+    def changed(self, domain_id: int) -> None:
+        """Something has changed in a domain's directories."""
+        self._changes += 1
+        self._held -= len(self._known.pop(domain_id, ()))
+        self._inhabited |= {domain_id}
+
+    async def load(self) -> None:
+        """Know which domains have people of directories, and nothing else. StoreError."""
+        self.forget()
+        self._inhabited = await self._store.read(repo.inhabited)
+
+    def forget(self) -> None:
+        """Drop everything from memory but which domains have people: somebody else changed the store."""
+        self._changes += 1
+        self._known.clear()
+        self._held = 0
+
+
+def _membership(tx: Tx, domain_id: int, keys: list[str]) -> Membership:
+    found = repo.principals(tx, domain_id, keys)
+    if not found:
+        return NOBODY
+    if len(found) > 1:
+        return UNCLEAR
+    ous = frozenset(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    return Membership(repo.all_groups(tx, found[0]), ous)

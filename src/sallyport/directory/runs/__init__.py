@@ -1,0 +1,1 @@
+"""The runs of directory agents, which send what they read in batches."""

@@ -1,0 +1,367 @@
+"""The rules of directories: what is set of them, who is in them, and what asks for an import."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from sallyport.base.clock import Clock
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.directory import repo
+from sallyport.directory.entries import people
+from sallyport.directory.entries import repo as entries
+from sallyport.directory.entries.model import Group, User
+from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.model import Job, Kind, NewJob
+from sallyport.directory.imports.service import Jobs
+from sallyport.directory.mappings.model import FieldMapping, fields_of
+from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
+from sallyport.directory.repo import Directory
+from sallyport.store import audit
+from sallyport.store.audit import HIDDEN, changed
+from sallyport.store.model import Store, Tx, Value, Work
+from sallyport.store.search import Stretch
+from sallyport.store.vault import Vault
+
+T = TypeVar("T")
+
+PREVIEWED: Final = 10
+SHOWN_JOBS: Final = 20
+MOST_DIRECTORIES: Final = 100
+NO_DIRECTORY: Final = "directory not found"
+NO_GROUP: Final = "group not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of a directory; None: nothing. secret: what is empty stays."""
+
+    name: str
+    kind: DirectoryKind | None = None
+    account_name: str | None = None
+    app_url: str | None = None
+    settings: Mapping[str, str | None] | None = None
+    secret: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Somebody's fields as they are, and as they would be."""
+
+    user_id: int
+    dn: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A mapping and what it is for; group_id 0: the directory."""
+
+    directory_name: str
+    group_id: int
+    group_name: str
+    fields: Mapping[str, str]
+
+
+class Directories:
+    """The directories of all domains."""
+
+    def __init__(self, store: Store, vault: Vault, files: ImportFiles, jobs: Jobs, clock: Clock) -> None:
+        self._store = store
+        self._vault = vault
+        self._clock = clock
+        self.files = files
+        self.jobs = jobs
+
+    # --- people and groups ------------------------------------------------------------------------------------------
+
+    async def groups(self, stretch: Stretch, search: str) -> tuple[list[Group], int]:
+        """One page of a domain's groups, and how many match."""
+        return await self._store.search(lambda tx: entries.groups(tx, stretch, search))
+
+    async def users(self, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+        """One page of a domain's people, and how many match."""
+        return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
+
+    async def users_of_group(self, group_id: int, stretch: Stretch, search: str) -> tuple[list[User], int]:
+        """One page of the people in a group of the domain and in the groups in it, and how many. NotFound."""
+
+        def work(tx: Tx) -> tuple[list[User], int]:
+            group = entries.group(tx, group_id)
+            if group is None or group.domain_id != stretch.domain_id:
+                raise NotFound(NO_GROUP)
+            return entries.users_of_group(tx, group, stretch, search)
+
+        return await self._store.search(work)
+
+    async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
+        """The names of the groups that each is in directly."""
+        return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
+
+    async def names(self, domain_id: int) -> dict[int, str]:
+        """What a domain's directories are called, by id."""
+        return {each.id: each.name for each in await self.of_domain(domain_id)}
+
+    # --- configuration ----------------------------------------------------------------------------------------------
+
+    async def of_domain(self, domain_id: int) -> list[Directory]:
+        """A domain's directories."""
+        return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
+
+    async def save(self, said: Sequence[tuple[int, Said]]) -> None:
+        """Set what is said of directories of domains, all or none; one that is not there is made. Invalid."""
+
+        def work(tx: Tx) -> None:
+            for domain_id, each in said:
+                self._save(tx, domain_id, each)
+
+        await self._store.write(work)
+
+    def _save(self, tx: Tx, domain_id: int, said: Said) -> Directory:
+        known, at = repo.named(tx, domain_id, said.name), self._clock()
+        kind = said.kind or (DirectoryKind(known.kind) if known is not None else _kind_of(said.app_url or ""))
+        if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
+            raise Conflict("the directory has people: it cannot become another kind of directory")
+        directory = known or self.make(tx, domain_id, said.name, kind)
+        before = _told(directory)
+        settings = {
+            **json.loads(directory.settings),
+            **{k: v for k, v in (said.settings or {}).items() if v is not None},
+        }
+        columns: dict[str, Value] = {
+            "kind": kind.value,
+            "settings": json.dumps({k: v for k, v in settings.items() if v}),
+        }
+        given = {"account_name": said.account_name, "app_url": said.app_url}
+        columns |= {name: value for name, value in given.items() if value is not None}
+        if said.secret:
+            columns["secret"] = self._vault.seal(said.secret, repo.identity(directory.id))
+        moved = columns.get("app_url", directory.app_url) != directory.app_url
+        if moved or settings != json.loads(directory.settings):
+            columns["cursor"] = ""  # it was of another directory, or of another part of it
+        repo.update(tx, directory.id, columns, at)
+        after = repo.get(tx, directory.id)
+        assert after is not None  # noqa: S101  it was just written
+        hidden: dict[str, JSON] = {"secret": HIDDEN} if said.secret else {}
+        self._note(tx, "directory.save", after, changed({**before, **hidden}, {**_told(after), **hidden}))
+        return after
+
+    def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
+        """The domain's directory of that name, which is made where it is not there. Conflict: too many."""
+        known = repo.named(tx, domain_id, name)
+        if known is not None:
+            return known
+        if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
+            raise Conflict(f"a domain has at most {MOST_DIRECTORIES} directories")
+        directory = repo.add(tx, domain_id, name, kind.value, self._clock())
+        self._note(tx, "directory.add", directory, changed({}, {"kind": kind.value}))
+        return directory
+
+    # --- imports ----------------------------------------------------------------------------------------------------
+
+    async def import_ldif(self, domain_id: int, file: str, file_name: str, name: str, *, complete: bool) -> int:
+        """Queue the import of an uploaded file; the job's id. Conflict: too many wait."""
+
+        def work(tx: Tx) -> int:
+            directory = self.make(tx, domain_id, name or LDIF_NAME, DirectoryKind.LDIF)
+            new = NewJob(directory.id, Kind.LDIF, file_name, file, complete)
+            return self.queue(tx, directory, new)
+
+        return await self._asked(work)
+
+    async def import_users(self, wanted: Sequence[tuple[int, str, Mapping[str, str], bytes | None]]) -> list[int]:
+        """Queue readings of (domain, name of the directory or "", what is read, secret), all or none; the jobs' ids."""
+
+        def work(tx: Tx) -> list[int]:
+            found = list[int]()
+            for domain_id, name, source, secret in wanted:
+                directory = self._read_from(tx, domain_id, name, source["appUrl"])
+                new = NewJob(directory.id, Kind.READING, source=json.dumps(source), complete=True, secret=secret)
+                found.append(self.queue(tx, directory, new))
+            return found
+
+        return await self._asked(work)
+
+    async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
+        """Queue a reading of a directory as it is set; the job's id. NotFound; Invalid: it is not read by the
+        service; Conflict: too many wait. One that waits already is the one."""
+
+        def work(tx: Tx) -> int:
+            directory = repo.named(tx, domain_id, name)
+            if directory is None:
+                raise NotFound(NO_DIRECTORY)
+            if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
+                raise Invalid("nothing is set by which the service could read this directory")
+            waits = jobs_repo.open_reading(tx, directory.id)
+            return waits or self.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
+
+        return await self._asked(work)
+
+    async def _asked(self, work: Work[T]) -> T:
+        result = await self._store.write(work)
+        self.jobs.wake()
+        return result
+
+    def queue(self, tx: Tx, directory: Directory, new: NewJob) -> int:
+        """Queue a job in a transaction, after which `jobs.wake` is called; its id. Conflict: too many wait."""
+        job_id = self.jobs.add(tx, directory.domain_id, new)
+        told: dict[str, JSON] = {"import": job_id, "kind": new.kind.value, "file": new.file_name or None}
+        self._note(tx, "directory.import", directory, changed({}, {k: v for k, v in told.items() if v is not None}))
+        return job_id
+
+    def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
+        """The directory that is meant by a name, or by where it is."""
+        host = _host_of(app_url)
+        if not name:
+            for each in repo.of_domain(tx, domain_id):
+                if each.kind == DirectoryKind.LDAP and _host_of(each.app_url) == host:
+                    return each
+        directory = self.make(tx, domain_id, name or host, DirectoryKind.LDAP)
+        if directory.kind != DirectoryKind.LDAP:
+            raise Conflict("the directory of that name is not read by LDAP")
+        return directory
+
+    async def jobs_named(self, domain_ids: Sequence[int], names: Sequence[str]) -> list[Job]:
+        """The last imports of the directories of these names, the newest first. NotFound: a name is nobody's."""
+
+        def work(tx: Tx) -> list[Job]:
+            found = dict[int, Job]()
+            for name in names:
+                named = [each for domain_id in domain_ids if (each := repo.named(tx, domain_id, name)) is not None]
+                if not named:
+                    raise NotFound(NO_DIRECTORY)
+                for each in named:
+                    found |= {job.id: job for job in jobs_repo.of_directory(tx, each.id, SHOWN_JOBS)}
+            return [found[job_id] for job_id in sorted(found, reverse=True)]
+
+        return await self._store.read(work)
+
+    # --- mappings ---------------------------------------------------------------------------------------------------
+
+    async def group(self, group_id: int) -> Group:
+        """A group. NotFound."""
+        group = await self._store.read(lambda tx: entries.group(tx, group_id))
+        if group is None:
+            raise NotFound(NO_GROUP)
+        return group
+
+    async def groups_named(self, directory: Directory, name: str) -> list[Group]:
+        """The groups of a directory that have this name, in any case."""
+        return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
+
+    async def named(self, domain_id: int, name: str) -> Directory:
+        """The domain's directory of that name. NotFound."""
+        directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
+        if directory is None:
+            raise NotFound(NO_DIRECTORY)
+        return directory
+
+    async def map_fields(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
+        """Set which attributes become which fields, for a directory or for a group's own people. Conflict: it is to
+        be applied, and too many imports wait."""
+
+        def work(tx: Tx) -> None:
+            current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
+            directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
+            if current is None or directory is None:
+                raise NotFound(NO_GROUP if isinstance(of, Group) else NO_DIRECTORY)
+            before = json.loads(current.mapping)
+            after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
+            if isinstance(current, Group):
+                entries.set_group_mapping(tx, current.id, json.dumps(after))
+            else:
+                repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
+            differences = changed(before, after)
+            if differences:
+                self._note(tx, "directory.mapping", directory, differences, of)
+            if apply:
+                self.queue(tx, directory, NewJob(directory.id, Kind.MAPPING))
+
+        await self._asked(work)
+
+    async def mappings(self, stretch: Stretch) -> tuple[list[Mapped], int]:
+        """One page of the mappings of a domain: each directory's, and those of its groups that have one."""
+
+        def work(tx: Tx) -> list[Mapped]:
+            found = list[Mapped]()
+            for directory in repo.of_domain(tx, stretch.domain_id):
+                found.append(Mapped(directory.name, 0, "", json.loads(directory.mapping)))
+                for group in entries.groups_with_mapping(tx, directory.id):
+                    found.append(Mapped(directory.name, group.id, group.name, json.loads(group.mapping)))
+            return found
+
+        found = await self._store.search(work)
+        return found[stretch.offset : stretch.offset + stretch.limit], len(found)
+
+    async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
+        """Ten people's fields as they are, and as they would be with these attributes beside those that are set."""
+
+        def work(tx: Tx) -> list[Preview]:
+            directory_id = of.directory_id if isinstance(of, Group) else of.id
+            directory = repo.get(tx, directory_id)
+            mapping = {**json.loads(of.mapping), **fields}
+            wanted = FieldMapping({field: attribute for field, attribute in mapping.items() if attribute})
+            if isinstance(of, Group):
+                own = FieldMapping(json.loads(directory.mapping) if directory is not None else {})
+                wanted = wanted.over(own)
+                found, _ = entries.users_of_group(tx, of, Stretch(of.domain_id, 0, PREVIEWED), "")
+            else:
+                found = entries.users_of_directory(tx, directory_id, PREVIEWED)
+            return [self._previewed(tx, user, wanted) for user in found]
+
+        return await self._store.search(work)
+
+    def _previewed(self, tx: Tx, user: User, mapping: FieldMapping) -> Preview:
+        after = fields_of(people.attributes_of(tx, user.id), mapping)
+        username = after.username or user.login
+        before = {"username": user.name, "email": user.email, **json.loads(user.fields)}
+        return Preview(user.id, user.dn, before, {"username": username, "email": after.email, **after.others})
+
+    def check_key(self, tx: Tx) -> None:
+        """Open a secret in a store that is to take the place of this one. SecretError."""
+        repo.check_key(tx, self._vault)
+
+    def _note(
+        self,
+        tx: Tx,
+        action: str,
+        directory: Directory,
+        changes: Mapping[str, JSON],
+        of: Directory | Group | None = None,
+    ) -> None:
+        target = f"directory {directory.id} {directory.name}"
+        audit.record(
+            tx,
+            action,
+            at=self._clock(),
+            tenant_id=audit.tenant_of(tx, directory.domain_id),
+            domain_id=directory.domain_id,
+            target=f"{target}, group {of.id} {of.name}" if isinstance(of, Group) else target,
+            changes=changes,
+        )
+
+
+def _told(directory: Directory) -> dict[str, JSON]:
+    """What the audit trail tells of a directory."""
+    settings: dict[str, JSON] = json.loads(directory.settings)
+    own: dict[str, JSON] = {"kind": directory.kind, "accountName": directory.account_name, "appUrl": directory.app_url}
+    return {**own, **settings}
+
+
+def _kind_of(app_url: str) -> DirectoryKind:
+    """What is at a URL, as far as it tells."""
+    host = _host_of(app_url)
+    if host.endswith((".okta.com", ".oktapreview.com", ".okta-emea.com")):
+        return DirectoryKind.OKTA
+    return DirectoryKind.GRAPH if host == "graph.microsoft.com" else DirectoryKind.LDAP
+
+
+def _host_of(app_url: str) -> str:
+    try:
+        return (urlsplit(app_url if "//" in app_url else f"//{app_url}").hostname or "").lower()
+    except ValueError:
+        return ""

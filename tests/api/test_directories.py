@@ -1,0 +1,148 @@
+"""/ad/GetAll..., /api/v1/saveDirectoryConfig, importUsers, getImportStatus, cancelImport, reConfigure, mapping/*."""
+
+from typing import Any
+
+from tests.api.test_directory_runs import ANN, BEN, OPS, job, names, send
+from tests.api.world import Tenant
+
+SAVE = "/api/v1/saveDirectoryConfig"
+IMPORT = "/api/v1/importUsers"
+STATUS = "/api/v1/getImportStatus"
+CANCEL = "/api/v1/cancelImport"
+RECONFIGURE = "/api/v1/reConfigure"
+MAPPINGS = "/api/v1/mapping/list"
+PREVIEW = "/api/v1/mapping/preview"
+USERS = "/ad/GetAllAdUsers"
+CLOUD = "/ad/GetCloudUsers"
+GROUPS = "/ad/GetAllGroupsByDomain"
+MEMBERS = "/ad/GetAllUsersByGroup"
+
+
+def group(number: int, name: str, *members: str) -> dict[str, Any]:
+    """A group as an agent sends it."""
+    entry = {"kind": "group", "externalId": f"g{number}", "dn": f"cn={name},dc=x", "name": name}
+    return {**entry, "members": list(members)}
+
+
+def members(tenant: Tenant, name: str, **fields: Any) -> tuple[list[str], int]:
+    """The people of a group, and how many there are."""
+    (found,) = tenant.ask(GROUPS, domainId=tenant.domain, search=name)["groups"]
+    answer = tenant.ask(MEMBERS, domainId=tenant.domain, groupId=found["groupId"], **fields)
+    return [user["userName"] for user in answer["users"]], answer["totalCount"]
+
+
+def test_nested_groups_and_cycles(tenant: Tenant) -> None:
+    """Who is in a group is in those that it is in, once, where groups contain each other too."""
+    send(
+        tenant,
+        [ANN, BEN, group(1, "all", "cn=ops,dc=x", "uid=ann,dc=x"), group(2, "ops", "cn=night,dc=x")],
+        [group(3, "night", "cn=all,dc=x", "uid:ben")],
+    )
+    for name in ("all", "ops", "night"):
+        assert members(tenant, name) == (["ann", "ben"], 2)
+    assert members(tenant, "ops", pageId=2, pageSize=1) == (["ben"], 2)
+    assert members(tenant, "ops", search="BE") == (["ben"], 1)
+    answer = tenant.ask(GROUPS, domainId=tenant.domain)
+    assert [(each["groupName"], each["memberCount"]) for each in answer["groups"]] == [
+        ("all", 2), ("ops", 1), ("night", 2),
+    ]  # fmt: skip
+    assert answer["totalCount"] == 3
+    other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.refused(MEMBERS, domainId=other, groupId=answer["groups"][0]["groupId"]) == (404, "group not found")
+
+
+def test_lists(tenant: Tenant) -> None:
+    """These fields; a page at a time, in the order of their ids; by a part of name or address; none is of a cloud."""
+    many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(12)]
+    send(tenant, many)
+    answer = tenant.ask(USERS, domainId=tenant.domain)
+    assert answer["totalCount"] == 12 and len(answer["users"]) == 10
+    assert answer["users"][0] == {
+        "userId": answer["users"][0]["userId"], "userName": "user0", "displayName": "", "email": "ann@x", "upn": "",
+        "dn": "uid=u0,dc=x", "status": "active", "source": "agent", "groups": [], "directoryName": "hq", "fields": {},
+    }  # fmt: skip
+    assert names(tenant)[:3] == ["user0", "user1", "user2"]
+    found = tenant.ask(USERS, domainId=tenant.domain, search="SER11")
+    assert [user["userName"] for user in found["users"]] == ["user11"]
+    assert tenant.ask(CLOUD, domainId=tenant.domain) == {"users": [], "totalCount": 0}
+    assert tenant.refused(USERS, domainId=tenant.domain, pageSize=1001) == (400, "invalid pageSize")
+
+
+def test_configuration(tenant: Tenant) -> None:
+    """One or several, all or none; the domainId may be text; the answer is a text; secrets are in no list and no
+    trail."""
+    told = tenant.ask(
+        SAVE, domainId=str(tenant.domain), directoryName="ad", appUrl="ldaps://dc1", bindPassword="hunter2"
+    )
+    assert isinstance(told, str)
+    body = [{"domainId": tenant.domain, "directoryName": "two"}, {"domainId": tenant.domain, "directoryName": ""}]
+    answer = tenant.world.post(SAVE, tenant.token, json=body)
+    assert (answer.status_code, answer.json()["message"]) == (400, "invalid directoryName")
+    listed = tenant.world.service.call("directory.list", domain=str(tenant.domain))
+    assert [(each["name"], each["kind"], each["app_url"], each["secret"]) for each in listed] == [
+        ("ad", "ldap", "ldaps://dc1", True)
+    ]
+    trail = tenant.ask("/api/v1/audit/list", pageSize=100)["entries"]
+    assert "directory.save" in [each["action"] for each in trail] and "hunter2" not in str((trail, listed))
+
+
+def test_import_status(tenant: Tenant) -> None:
+    """The imports of a directory by its name, in any case; another tenant's, or nobody's, is 404."""
+    done = send(tenant, [ANN, BEN])
+    for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
+        answer = tenant.world.post(STATUS, tenant.token, json=[body]).json()
+        assert answer == {"message": "1 import(s), 0 not done yet", "status": "Success", "jobs": [done]}
+    other = tenant.world.tenant()
+    assert other.refused(STATUS, DirectoryName="hq") == (404, "directory not found")
+    assert tenant.refused(CANCEL, domainId=tenant.domain, jobId=done["jobId"]) == (409, "the import is over")
+    assert other.refused(CANCEL, domainId=other.domain, jobId=done["jobId"]) == (404, "import not found")
+
+
+def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
+    """importUsers queues at once; what is wrong at the other end fails the import, and its password is gone."""
+    body = {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=x", "domainID": tenant.domain, "bindDN": "cn=a"}
+    assert isinstance(tenant.ask(IMPORT, **body, bindPassword="hunter2"), str)
+    (queued,) = tenant.ask(STATUS, DirectoryName="127.0.0.1")["jobs"]
+    failed = job(tenant, "127.0.0.1", queued["jobId"])
+    assert failed["state"] == "FAILED" and failed["message"]
+    assert tenant.world.service.rows("select secret from directory_jobs where id = ?", failed["jobId"]) == [(None,)]
+    for wrong in ({"ldapPort": "0"}, {"ldapHost": "a b"}, {"baseDN": "hunter2"}):
+        status, told = tenant.refused(IMPORT, **{**body, **wrong})
+        assert status == 400 and next(iter(wrong)) in told
+    foreign = tenant.world.tenant().domain
+    assert tenant.refused(IMPORT, **{**body, "domainID": foreign}) == (403, "domain not in tenant")
+
+
+def test_mappings(tenant: Tenant) -> None:
+    """A group's goes before the directory's; shown before it is applied, and applied on request or with the next
+    import; `slack` is `chat`; what is empty is as before."""
+    ann = {**ANN, "attributes": {"mail": ["ann@x"], "nick": ["annie"], "ou": ["Sales"], "other": ["a@y"]}}
+    ben = {**BEN, "attributes": {"nick": ["benny"]}}
+    send(tenant, [ann, ben, OPS])
+    where = {"domainId": tenant.domain, "directoryName": "hq"}
+    (ops,) = tenant.ask(GROUPS, domainId=tenant.domain)["groups"]
+    previewed = tenant.ask(PREVIEW, **where, fieldMappings={"slack": "Nick", "department": "ou"})["users"]
+    assert [(each["before"].get("chat"), each["after"]) for each in previewed] == [
+        (None, {"username": "ann", "email": "ann@x", "chat": "annie", "department": "Sales"}),
+        (None, {"username": "ben", "email": "", "chat": "benny"}),
+    ]
+    tenant.ask(RECONFIGURE, **where, fieldMappings={"slack": "Nick"}, apply=True)
+    told = tenant.ask(RECONFIGURE, groupID=str(ops["groupId"]), fieldMappings={"email": "other"}, apply="yes")
+    assert isinstance(told, str)
+    for each in tenant.ask(STATUS, DirectoryName="hq")["jobs"]:
+        assert job(tenant, "hq", each["jobId"])["state"] == "DONE"
+    users = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    assert [(user["email"], user["fields"]) for user in users] == [("a@y", {"chat": "annie"}), ("", {"chat": "benny"})]
+    listed = tenant.ask(MAPPINGS, domainId=tenant.domain)
+    assert [(each["groupId"], each["fieldMappings"]) for each in listed["mappings"]] == [
+        (0, {"chat": "nick"}), (ops["groupId"], {"email": "other"}),
+    ]  # fmt: skip
+    tenant.ask(RECONFIGURE, groupID=ops["groupId"], fieldMappings={"email": "", "username": "nick"})
+    assert send(tenant, [ann])["counts"]["skipped"] == 1
+    users = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    assert [(user["userName"], user["email"]) for user in users] == [("annie", "ann@x"), ("ben", "")]
+    for wrong in ({"email": "a b"}, {"hunter2": "mail"}, {"email": ["mail"]}, ["mail"]):
+        assert tenant.refused(RECONFIGURE, **where, fieldMappings=wrong) == (400, "invalid fieldMappings")
+    other = tenant.world.tenant()
+    assert other.refused(RECONFIGURE, groupID=ops["groupId"], fieldMappings={}) == (404, "group not found")
+    assert other.refused(PREVIEW, groupID=ops["groupId"]) == (404, "group not found")

@@ -1,0 +1,134 @@
+"""/api/v1/agent/directory/*: what directory agents send."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.api.world import Tenant
+
+BEGIN = "/api/v1/agent/directory/begin"
+BATCH = "/api/v1/agent/directory/batch"
+FINISH = "/api/v1/agent/directory/finish"
+STATUS = "/api/v1/getImportStatus"
+USERS = "/ad/GetAllAdUsers"
+GROUPS = "/ad/GetAllGroupsByDomain"
+PATIENCE_S = 30.0
+
+ANN = {"kind": "person", "externalId": "1", "dn": "uid=ann,dc=x", "name": "ann", "attributes": {"mail": ["ann@x"]}}
+BEN = {"kind": "person", "externalId": "2", "dn": "uid=ben,dc=x", "name": "ben", "status": "disabled"}
+OPS = {"kind": "group", "externalId": "3", "dn": "cn=ops,dc=x", "name": "ops", "members": ["uid=ann,dc=x"]}
+MORE = {**OPS, "members": ["UID=ben, DC=x"], "continued": True}
+
+
+def until(done: Callable[[], Any]) -> Any:
+    """What `done` gives once that is something. It is asked for again and again, for a generous time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (result := done()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return result
+
+
+def job(tenant: Tenant, name: str, job_id: int) -> dict[str, Any]:
+    """An import once it is over."""
+
+    def over() -> dict[str, Any] | None:
+        jobs = tenant.ask(STATUS, DirectoryName=name)["jobs"]
+        found: dict[str, Any] = next(each for each in jobs if each["jobId"] == job_id)
+        return found if found["state"] in {"DONE", "FAILED", "CANCELLED"} else None
+
+    result: dict[str, Any] = until(over)
+    return result
+
+
+def send(tenant: Tenant, *batches: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    """A whole run of the directory `hq`: its import once it is over."""
+    run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
+    for number, entries in enumerate(batches, 1):
+        sent = {"domainId": tenant.domain, "runId": run, "sequence": number, "entries": entries}
+        assert tenant.ask(BATCH, **sent)["sequence"] == number + 1
+    finished = tenant.ask(FINISH, domainId=tenant.domain, runId=run, sequence=len(batches) + 1, **fields)
+    return job(tenant, "hq", finished["jobId"])
+
+
+def names(tenant: Tenant) -> list[str]:
+    """The people of the domain."""
+    return [each["userName"] for each in tenant.ask(USERS, domainId=tenant.domain)["users"]]
+
+
+def test_a_run(tenant: Tenant) -> None:
+    """Nothing is there before it is finished; then everything is, members of a group in two parts too; the next run
+    begins where this one ended, and a complete one removes who is not in it."""
+    done = send(tenant, [ANN, BEN], [OPS, MORE], cursor="place 7", complete=True)
+    assert done["state"] == "DONE"
+    assert done["counts"] == {"total": 3, "added": 3, "updated": 0, "removed": 0, "skipped": 0, "failed": 0}
+    users = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    shown = [(user["userName"], user["email"], user["status"], user["source"], user["groups"]) for user in users]
+    assert shown == [("ann", "ann@x", "active", "agent", ["ops"]), ("ben", "", "disabled", "agent", ["ops"])]
+    (group,) = tenant.ask(GROUPS, domainId=tenant.domain)["groups"]
+    assert (group["groupName"], group["memberCount"], group["directoryName"]) == ("ops", 2, "hq")
+    assert tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["cursor"] == "place 7"
+    again = send(tenant, [{"kind": "unchanged", "externalId": "1"}, {**OPS, "members": []}], complete=True)
+    assert again["counts"] == {"total": 2, "added": 0, "updated": 1, "removed": 1, "skipped": 1, "failed": 0}
+    assert names(tenant) == ["ann"]
+
+
+def test_a_batch_that_comes_again(tenant: Tenant) -> None:
+    """It is a success and counts once; one that is not the next is 409 and tells which is; so is an end too early; the
+    end comes again with the same job; a run that is not there is 404."""
+    run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
+    batch = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN]}
+    for _ in range(2):
+        assert tenant.ask(BATCH, **batch)["sequence"] == 2
+    answer = tenant.world.post(BATCH, tenant.token, json={**batch, "sequence": 3})
+    assert (answer.status_code, answer.json()["sequence"]) == (409, 2)
+    assert tenant.refused(FINISH, domainId=tenant.domain, runId=run + 999, sequence=1)[0] == 404
+    answer = tenant.world.post(FINISH, tenant.token, json={"domainId": tenant.domain, "runId": run, "sequence": 1})
+    assert (answer.status_code, answer.json()["sequence"]) == (409, 2)
+    resumed = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq", runId=run)
+    assert (resumed["runId"], resumed["sequence"]) == (run, 2)
+    ended = [tenant.ask(FINISH, domainId=tenant.domain, runId=run, sequence=2)["jobId"] for _ in range(2)]
+    assert ended[0] == ended[1]
+    assert job(tenant, "hq", ended[0])["counts"]["added"] == 1
+    assert tenant.refused(BATCH, **batch)[0] == 404
+
+
+def test_a_run_that_is_thrown_away(tenant: Tenant) -> None:
+    """A new run of the directory ends the one before, which was not finished."""
+    first = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
+    second = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")
+    assert second["sequence"] == 1 and second["runId"] != first
+    sent = {"domainId": tenant.domain, "runId": first, "sequence": 1, "entries": [ANN]}
+    assert tenant.refused(BATCH, **sent) == (404, "run not found: begin anew")
+
+
+def test_what_is_no_entry(tenant: Tenant) -> None:
+    """400 naming the field, and nothing of the batch is taken."""
+    run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
+    for wrong in (
+        {"kind": "hunter2"},
+        {**ANN, "dn": "hunter2"},
+        {**ANN, "name": ""},
+        {**ANN, "name": "a\0"},
+        {**ANN, "status": "hunter2"},
+        {**ANN, "attributes": {"mail": "hunter2"}},
+        {**ANN, "attributes": {"mail": ["x" * 1025]}},
+        {**OPS, "members": [{}]},
+        "hunter2",
+    ):
+        sent = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN, wrong]}
+        status, told = tenant.refused(BATCH, **sent)
+        assert status == 400 and "hunter2" not in told
+    resumed = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq", runId=run)
+    assert resumed["sequence"] == 1
+
+
+def test_the_other_domains_run(tenant: Tenant) -> None:
+    """A run belongs to its domain, and a directory that is read in another way is none of an agent's."""
+    other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
+    sent = {"domainId": other, "runId": run, "sequence": 1, "entries": [ANN]}
+    assert tenant.refused(BATCH, **sent)[0] == 404
+    assert tenant.refused(FINISH, domainId=other, runId=run, sequence=1)[0] == 404
+    tenant.ask("/api/v1/saveDirectoryConfig", domainId=str(other), directoryName="ad", appUrl="ldaps://dc1.example.org")
+    assert tenant.refused(BEGIN, domainId=other, directoryName="AD")[0] == 409
