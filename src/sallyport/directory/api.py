@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 from pydantic import SecretStr
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.directory.entries.model import Group, User
 from sallyport.directory.imports.model import OPEN, Job
 from sallyport.directory.model import (
@@ -40,6 +41,7 @@ from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
+MOST_ENTRIES: Final = 100
 DomainsOf = Callable[[int], Collection[int]]
 """The ids of a tenant's domains."""
 
@@ -88,19 +90,22 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
     @directories.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
         """Set what is said of directories, all or none; one that is not there is made."""
+        _check_size(body)
         await service.save([(each.domainId, _said(each)) for each in body])
         return "Directory configuration saved"
 
     @directories.post("/api/v1/importUsers", roles=OPERATORS)
     async def import_users(body: list[ImportUsers], caller: Caller) -> str:
         """Queue the import of people and groups by LDAP; the bind password is forgotten once it is over."""
+        _check_size(body)
         wanted = [(each.domainID, each.directoryName, each.source(), _octets(each.bindPassword)) for each in body]
         jobs = await service.import_users(wanted)
-        return f"Import queued: {', '.join(map(str, jobs))}" if jobs else "Nothing to import"
+        return f"Import queued: {', '.join(map(str, jobs))}"
 
     @directories.post("/api/v1/getImportStatus", roles=READERS)
     async def import_status(body: list[ImportStatus], caller: Caller) -> JobList:
         """The last 20 imports of each directory, the newest first."""
+        _check_size(body)
         found = dict[int, Job]()
         for each in body:
             domains = sorted(domains_of(caller.tenant_id)) if each.domainId is None else [each.domainId]
@@ -155,6 +160,11 @@ def _declare_mappings(directories: Operations, service: Directories, domains_of:
             for each in found
         ]
         return MappingPreview(message=f"{len(users)} of the people", users=users)
+
+
+def _check_size(body: Sequence[object]) -> None:
+    if not 1 <= len(body) <= MOST_ENTRIES:
+        raise Invalid("invalid body")
 
 
 async def _of(service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller) -> Directory | Group:
