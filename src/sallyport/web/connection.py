@@ -17,6 +17,7 @@ import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import TypeAlias, cast
 
@@ -36,6 +37,7 @@ from starlette.types import ASGIApp
 
 from sallyport.web import problem
 from sallyport.web.inbox import Inbox
+from sallyport.web.parking import PARK, Park
 
 RECEIVE = 1 << 14
 PIECE = 1 << 16
@@ -97,15 +99,18 @@ class Phase(enum.Enum):
 
 
 class Connection:
-    """One accepted connection. `on_phase` hears of each change of phase."""
+    """One accepted connection. `on_phase` hears of each change of phase, `park` of its request's waiting."""
 
-    def __init__(self, app: ASGIApp, stream: Stream, limits: Limits, *, terms: Terms, on_phase: "OnPhase") -> None:
+    def __init__(
+        self, app: ASGIApp, stream: Stream, limits: Limits, *, terms: Terms, on_phase: "OnPhase", park: "OnPark"
+    ) -> None:
         self._app = app
         self._stream = stream
         self._transport = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
         self._limits = limits
         self._terms = terms
         self._on_phase = on_phase
+        self._park = park
         self._scope = trio.CancelScope()
         self._reading = trio.CancelScope()
         self._sending = trio.Lock()
@@ -147,7 +152,7 @@ class Connection:
             cast(AppWrapper, self._app),
             self._terms.config,
             self._terms.context,
-            _Tasks(nursery, self._app),
+            _Tasks(nursery, self._app, partial(self._park, self)),
             ConnectionState({}),
             isinstance(self._stream, trio.SSLStream),
             parse_socket_addr(socket.family, socket.getpeername()),
@@ -220,6 +225,7 @@ class Connection:
 
 
 OnPhase: TypeAlias = Callable[[Connection], None]
+OnPark: TypeAlias = Callable[[Connection, bool], None]
 
 
 class Http1(H11Protocol):
@@ -298,9 +304,10 @@ def _origin_form(target: bytes) -> bytes:
 class _Tasks:
     """hypercorn's TaskGroup on the connection's nursery: the app of each request in a task, behind an Inbox."""
 
-    def __init__(self, nursery: trio.Nursery, app: ASGIApp) -> None:
+    def __init__(self, nursery: trio.Nursery, app: ASGIApp, park: Park) -> None:
         self._nursery = nursery
         self._app = app
+        self._park = park
 
     async def spawn_app(
         self, app: AppWrapper, config: Config, scope: Scope, send: Callable[[ASGISendEvent | None], Awaitable[None]]
@@ -310,6 +317,7 @@ class _Tasks:
         return inbox.put
 
     async def _run(self, scope: Scope, inbox: Inbox, send: Callable[[ASGISendEvent | None], Awaitable[None]]) -> None:
+        PARK.set(self._park)
         try:
             await cast("_Asgi", self._app)(scope, inbox.receive, send)
         except h11.LocalProtocolError as error:

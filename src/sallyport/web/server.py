@@ -5,7 +5,8 @@
 
 `stop` closes the listeners and the connections that wait for a request; requests that run may finish, for at most
 `drain_s`. At the limit of connections the one that has waited longest for its request is closed to let the next one
-in: opening connections and leaving them costs the service nothing.
+in: opening connections and leaving them costs the service nothing. Requests that wait for something (`parking`) do not
+count.
 """
 
 import errno
@@ -114,6 +115,8 @@ class _Door:
         self._terms = Terms(limits)
         self._room = trio.Semaphore(limits.connections)
         self._waiting: dict[Connection, None] = {}  # for a request, the longest first
+        self._parked: set[Connection] = set()
+        self._overdrawn = 0
 
     async def accept(self, nursery: trio.Nursery) -> None:
         """Take connections until cancelled. Nothing that a peer or the system does ends it."""
@@ -150,11 +153,33 @@ class _Door:
         return trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
 
     async def _run(self, stream: Stream) -> None:
-        connection = Connection(self._app, stream, self._limits, terms=self._terms, on_phase=self._note)
+        connection = Connection(
+            self._app, stream, self._limits, terms=self._terms, on_phase=self._note, park=self._park
+        )
         try:
             await connection.run()
         finally:
             self._waiting.pop(connection, None)
+            self._park(connection, parks=False)
+            self._leave()
+
+    def _park(self, connection: Connection, parks: bool) -> None:
+        """A parked request leaves its place to another connection. It goes on at once also where none is left: places
+        that are free later pay for it."""
+        if parks and connection not in self._parked:
+            self._parked.add(connection)
+            self._leave()
+        elif not parks and connection in self._parked:
+            self._parked.remove(connection)
+            try:
+                self._room.acquire_nowait()
+            except trio.WouldBlock:
+                self._overdrawn += 1
+
+    def _leave(self) -> None:
+        if self._overdrawn:
+            self._overdrawn -= 1
+        else:
             self._room.release()
 
     def _note(self, connection: Connection) -> None:
