@@ -30,6 +30,7 @@ from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.service import Instances
@@ -56,6 +57,7 @@ from sallyport.login.preview.service import Preview
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.service import SecondFactor
 from sallyport.metrics import (
+    AgentMetrics,
     CredentialMetrics,
     DomainMetrics,
     DynamicMetrics,
@@ -179,6 +181,16 @@ class Areas:
         self.policies = PasswordPolicies(store, self.instances, clock, deleted=forget_policy)
         self.groups = Groups(store, self.users, self.policies, clock)
         self.accounts = Users(store, self.vault, self.users, self.policies, NoCredentials(), clock)
+        self.agents = Agents(
+            store,
+            self.vault,
+            self.users,
+            self.instances,
+            self.policies,
+            self.keys,
+            AgentMetrics(self.registry),
+            clock,
+        )
         self.seeds = OneTimeSeeds(
             store, self.vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, clock
         )

@@ -36,6 +36,9 @@ from sallyport.domains.service import Domains
 from sallyport.dynamic import api as dynamic_api
 from sallyport.dynamic.service import DynamicAuthorization
 from sallyport.endpoints import api as enrolments_api
+from sallyport.endpoints.agents import agent_api
+from sallyport.endpoints.agents import api as agents_api
+from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups import api as groups_api
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances import api as instances_api
@@ -211,6 +214,7 @@ def test_every_metric_has_a_line() -> None:
 def test_every_class_of_metrics_is_looked_at() -> None:
     """`tests.metrics.everything` makes every class of metrics that there is; a new one has to be added there."""
     made = {
+        "AgentMetrics",
         "RadiusMetrics",
         "LoginMetrics",
         "LockoutMetrics",
@@ -245,6 +249,8 @@ def operations() -> Iterator[str]:
         instances_api.operations(cast(Instances, NOTHING), gate),
         directories_api.operations(cast(Directories, NOTHING), lambda _tenant: (), gate),
         directory_runs_api.operations(cast(Runs, NOTHING), gate),
+        agents_api.operations(cast(Agents, NOTHING), gate),
+        agent_api.operations(cast(Agents, NOTHING), gate),
         groups_api.operations(cast(Groups, NOTHING), gate),
         users_api.operations(cast(Users, NOTHING), gate),
         enrolments_api.operations(cast(OneTimeSeeds, NOTHING), str, gate),
@@ -269,7 +275,7 @@ def test_every_operation_has_a_line(path: str) -> None:
 
 def test_every_operation_of_the_readme_exists() -> None:
     """A path of the API that the README names is one that answers."""
-    paths = set(re.findall(r"(?<![\w.])/(?:network_device|ad|api)/[A-Za-z0-9/]+", README))
+    paths = set(re.findall(r"(?<![\w.])/(?:network_device|ad|api)/[A-Za-z0-9/-]+", README))
     assert paths <= set(operations())
 
 

@@ -31,6 +31,8 @@ from sallyport.dynamic import commands as dynamic_commands
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints.agents import commands as agent_commands
+from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups import commands as group_commands
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
@@ -75,6 +77,7 @@ from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
+    AgentMetrics,
     CredentialMetrics,
     DomainMetrics,
     DynamicMetrics,
@@ -195,6 +198,9 @@ class App:
         self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
         self.groups = Groups(self.store, self.users, self.policies)
         self.accounts = Users(self.store, vault, self.users, self.policies, credentials)
+        self.agents = Agents(
+            self.store, vault, self.users, self.instances, self.policies, self.keys, AgentMetrics(self.registry)
+        )
         self.seeds = OneTimeSeeds(
             self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name
         )
@@ -282,6 +288,7 @@ class App:
             session_commands.commands(self.sessions, self.domains.anywhere, self.value_name),
             dynamic_commands.commands(self.dynamic, lambda name: self.domains.anywhere(name).id),
             instance_commands.commands(self.instances, lambda name: self.domains.anywhere(name).id),
+            agent_commands.commands(self.agents, lambda name: self.domains.anywhere(name).id),
             group_commands.commands(self.groups, lambda name: self.domains.anywhere(name).id),
             user_commands.commands(
                 self.users,
@@ -323,6 +330,7 @@ class App:
     async def _restored(self) -> None:
         """The store was replaced as a whole. StoreError, SecretError."""
         await self.configuration.restored()
+        await self.agents.prepare()
         await self.lockouts.load()
         await self.directory.restored()
 
@@ -371,6 +379,7 @@ class App:
         self.first.check_key(tx)
         self.issuing.check_key(tx)
         self.directory.directories.check_key(tx)
+        self.agents.check_key(tx)
 
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
@@ -387,6 +396,7 @@ class App:
         await self.reverts.take_back()
         await self.directory.principals.load()
         await self.lockouts.load()
+        await self.agents.prepare()
 
 
 def _instance_deleted(tx: Tx, instance_id: int) -> None:

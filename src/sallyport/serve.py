@@ -30,6 +30,8 @@ from sallyport.domains import api as domains_api
 from sallyport.dynamic import api as dynamic_api
 from sallyport.endpoints import api as enrolments_api
 from sallyport.endpoints import page as enrolments_page
+from sallyport.endpoints.agents import agent_api
+from sallyport.endpoints.agents import api as agents_api
 from sallyport.endpoints.groups import api as groups_api
 from sallyport.endpoints.instances import api as instances_api
 from sallyport.endpoints.users import api as users_api
@@ -95,6 +97,8 @@ async def serve(
                 background.start_soon(app.ntlm_auth.run)
                 background.start_soon(app.lockouts.run)
                 background.start_soon(app.directory.jobs.run)
+                for task in app.agents.tasks:
+                    background.start_soon(task)
                 await background.start(app.first.run)
                 await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
@@ -171,6 +175,7 @@ async def _answer_requests(
                     version=app.version,
                 )
                 await stop.wait()
+                app.agents.states.close()
                 log.info(
                     "stopping: what is waiting is answered first", waiting=sum(each.in_flight for each in exchanges)
                 )
@@ -305,6 +310,8 @@ async def _serve_http(
             instances_api.operations(app.instances, gate),
             directories_api.operations(app.directory.directories, app.domain_ids, gate),
             directory_runs_api.operations(app.directory.runs, gate),
+            agents_api.operations(app.agents, gate),
+            agent_api.operations(app.agents, gate),
             groups_api.operations(app.groups, gate),
             users_api.operations(app.accounts, gate),
             enrolments_api.operations(app.seeds, app.enrolment_link, gate),

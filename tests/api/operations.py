@@ -17,7 +17,7 @@ HOLDER = READER | {"wallet"}
 @dataclass(frozen=True)
 class Operation:
     """path, the roles that may call it, the body beside orgId and tenantId. in_domain: it takes a domainId. by_key: an
-    agent may call it too, by its API key."""
+    agent may call it too, by its API key. strict: a message between programs, whose numbers are numbers."""
 
     path: str
     roles: frozenset[str]
@@ -25,6 +25,7 @@ class Operation:
     in_domain: bool = True
     method: str = "POST"
     by_key: bool = False
+    strict: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -97,6 +98,37 @@ OPERATIONS = (
         by_key=True,
     ),
     Operation("/api/v1/agent/directory/finish", OPERATOR, {"runId": 1, "sequence": 1}, by_key=True),
+    Operation("/api/v1/machine/add-machine", OPERATOR, {"instanceName": "m"}, by_key=True),
+    Operation("/api/v1/instances/add-instance", OPERATOR, {"instanceName": "m"}, by_key=True),
+    Operation("/api/v1/agent/desiredState", NOBODY, in_domain=False, by_key=True),
+    Operation(
+        "/api/v1/agent/report",
+        NOBODY,
+        {"id": "report-1", "at": 1, "version": 1},
+        in_domain=False,
+        by_key=True,
+        strict=True,
+    ),
+    Operation(
+        "/api/v1/agent/rotation",
+        NOBODY,
+        {"id": "rotation-1", "user": "ann", "phase": "confirm"},
+        in_domain=False,
+        by_key=True,
+    ),
+    Operation(
+        "/api/v1/agent/privilegeStatus", NOBODY, {"at": 1, "version": 1}, in_domain=False, by_key=True, strict=True
+    ),
+    Operation("/api/v1/agent/listAgents", READER),
+    Operation("/api/v1/agent/agentStatus", READER, {"instanceId": 1}),
+    Operation("/api/v1/agent/listReports", READER, {"instanceId": 1}),
+    Operation("/api/v1/agent/listDrift", READER),
+    Operation("/api/v1/agent/listDiscovered", READER, {"instanceId": 1}),
+    Operation("/api/v1/agent/getSettings", READER),
+    Operation("/api/v1/agent/setSettings", OPERATOR),
+    Operation("/api/v1/agent/getPassword", READER, {"instanceId": 1, "userName": "ann"}),
+    Operation("/api/v1/agent/takeOver", OPERATOR, {"instanceId": 1, "userNames": "ann", "action": "add"}),
+    Operation("/api/v1/agent/order", OPERATOR, {"instanceId": 1, "kind": "sync"}),
     Operation("/api/v1/instances/list", READER),
     Operation("/api/v1/instances/addInstance", OPERATOR, {"instanceName": "i"}),
     Operation("/api/v1/instances/updateAuthType", OPERATOR, {"instanceId": 1, "authType": "SSH"}, method="PUT"),

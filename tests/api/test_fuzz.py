@@ -74,7 +74,7 @@ def test_any_body(world: World, tenant: Tenant, description: BaseSchema, operati
             statuses.add(answer.status_code)
 
         fuzz()
-    assert statuses - {400, 403}, "no body came past the checks that all operations share"
+    assert not operation.roles or statuses - {400, 403}, "no body came past the checks that all operations share"
 
 
 def with_known(body: Any, known: Known) -> Any:

@@ -15,6 +15,7 @@ def registered() -> CollectorRegistry:
     radius = metrics.RadiusMetrics(registry)
     radius.watch_listeners(dict, dict)
     radius.watch_radsec(dict)
+    metrics.AgentMetrics(registry).watch(lambda: (0, 0.0), lambda: 0)
     metrics.LoginMetrics(registry)
     metrics.LockoutMetrics(registry).watch(dict)
     metrics.MfaMetrics(registry)

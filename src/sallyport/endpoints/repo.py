@@ -59,7 +59,8 @@ _PENDING = (
 )
 
 
-def _identity(user_id: int) -> str:
+def password_identity(user_id: int) -> str:
+    """What a user's password is sealed under."""
     return f"endpoint_users/{user_id}/password"
 
 
@@ -81,7 +82,7 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
     )
     if row is None:
         return None
-    password = None if row.password is None else vault.open(row.password, _identity(row.id))
+    password = None if row.password is None else vault.open(row.password, password_identity(row.id))
     groups = _groups(tx, row.id)
     return User(
         row.id,
@@ -114,7 +115,7 @@ def check_key(tx: Tx, vault: Vault) -> None:
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
-        vault.open(row.password, _identity(row.id))
+        vault.open(row.password, password_identity(row.id))
     sql = "select id as user_id, motp as sealed from endpoint_users where motp is not null order by id limit 1"
     seed = tx.one(SealedSeed, sql)
     if seed is not None:
@@ -125,7 +126,7 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
     """Seal and keep a user's password."""
     tx.execute(
         "update endpoint_users set password = :password, updated_at = :at where id = :id",
-        password=vault.seal(password, _identity(user_id)),
+        password=vault.seal(password, password_identity(user_id)),
         at=at,
         id=user_id,
     )
@@ -136,7 +137,7 @@ def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | Non
     row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
     if row is None:
         return None, None
-    password = None if row.password is None else vault.open(row.password, _identity(user_id))
+    password = None if row.password is None else vault.open(row.password, password_identity(user_id))
     return password, None if row.motp is None else SealedSeed(user_id, row.motp).open(vault)
 
 

@@ -14,6 +14,7 @@ from sallyport.endpoints.revocations import NoRevocations, Revocations
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.model import Account, Said
+from sallyport.endpoints.users.values import LOCAL
 from sallyport.store.audit import changed as differing
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
@@ -87,10 +88,12 @@ class EndpointUsers:
         finally:
             self.drop(domain_id, name)
 
-    def add_in(self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
+    def add_in(
+        self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = (), *, source: str = LOCAL
+    ) -> int:
         """`add` in a transaction, after which who added must `drop` the user; the instances exist. Conflict."""
         at = self._clock()
-        user_id = accounts.add(tx, self._vault, domain_id, said, at)
+        user_id = accounts.add(tx, self._vault, domain_id, said, at, source)
         told = said.told()
         if instance_ids:
             membership.change(tx, USERS_OF_INSTANCE, Action.ADD, instance_ids, [user_id])

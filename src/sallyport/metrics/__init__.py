@@ -5,6 +5,7 @@ Labels are closed sets, or names that an admin gave (domains by id, RADIUS clien
 station or an address. `instruments` has what hot paths count with, and `render`, which turns all of it into text.
 """
 
+from sallyport.metrics.agents import AgentMetrics
 from sallyport.metrics.did import CredentialMetrics
 from sallyport.metrics.domains import DomainMetrics
 from sallyport.metrics.dynamic import DynamicMetrics
@@ -20,6 +21,7 @@ from sallyport.metrics.web import HttpMetrics
 
 __all__ = [
     "MAX_NAMES",
+    "AgentMetrics",
     "Cell",
     "CredentialMetrics",
     "DomainMetrics",

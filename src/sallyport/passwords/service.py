@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from sallyport.base.agentwire import state as agentwire
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid, NotFound
 from sallyport.passwords import engine, repo
-from sallyport.passwords.engine import Failure
+from sallyport.passwords.engine import Failure, Quality, Rules
 from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -15,6 +16,8 @@ from sallyport.web.paging import Page
 
 MAX_ENTRIES = 1000
 """Of one request: their transaction keeps others' waiting."""
+MOST_DEMANDED = 100
+"""Policies that an agent is told of."""
 
 
 class Instances(Protocol):
@@ -142,6 +145,11 @@ class PasswordPolicies:
         """
         return _all_failures(repo.fields_of(tx, repo.ids_of(tx, instance_ids)), user_name, password)
 
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
+        """What the policies of a machine, and these beside them, demand of a password that its agent makes."""
+        ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})[:MOST_DEMANDED]
+        return tuple(_for_agents(fields.rules()) for fields in repo.fields_of(tx, ids))
+
     def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
         if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):
             raise NotFound("instance not found")
@@ -163,6 +171,35 @@ class PasswordPolicies:
             target=f"policy {policy.id} {policy.fields.policyName}",
             changes=audit.changed(before, after),
         )
+
+
+def _for_agents(rules: Rules) -> agentwire.Policy:
+    quality = rules.quality
+    return agentwire.Policy(
+        min_length=rules.min_length,
+        max_length=rules.max_length,
+        first=rules.first or "",
+        both_cases=rules.both_cases,
+        special=rules.special,
+        digits=rules.digits,
+        quality=None if quality is None else _quality_for_agents(quality),
+    )
+
+
+def _quality_for_agents(quality: Quality) -> agentwire.Quality:
+    digits, upper, lower, other = quality.credits
+    return agentwire.Quality(
+        minlen=quality.minlen,
+        dcredit=digits,
+        ucredit=upper,
+        lcredit=lower,
+        ocredit=other,
+        minclass=quality.minclass,
+        maxrepeat=quality.maxrepeat,
+        maxclassrepeat=quality.maxclassrepeat,
+        maxsequence=quality.maxsequence,
+        usercheck=quality.usercheck,
+    )
 
 
 def _all_failures(policies: Sequence[PasswordPolicy], user_name: str, password: str) -> list[Failure]:

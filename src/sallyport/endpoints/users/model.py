@@ -27,6 +27,8 @@ from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text
 
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
+DISCOVERED = "discovered"
+"""The source of a user that an agent has found on its machine, and that nobody has added or taken over yet."""
 COLUMNS = {
     "username": "name",
     "userid": "id",

@@ -5,7 +5,15 @@ from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
 from sallyport.endpoints.model import name_key
-from sallyport.endpoints.users.model import NOT_PRIVILEGED, PASSWORD, Account, Machine, Said, UserQuery
+from sallyport.endpoints.users.model import (
+    DISCOVERED,
+    NOT_PRIVILEGED,
+    PASSWORD,
+    Account,
+    Machine,
+    Said,
+    UserQuery,
+)
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
@@ -117,13 +125,14 @@ def named(tx: Tx, domain_id: int, name: str) -> Account | None:
     return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
 
 
-def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
-    """The new user's id; it needs a name. Conflict: the name is taken."""
+def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int, source: str = LOCAL) -> int:
+    """The new user's id; it needs a name. One that was only discovered is added by that. Conflict: the name is
+    taken."""
     name = said.name or ""
     user_id = tx.value(
         int,
-        "insert into endpoint_users (domain_id, name, name_key, user_type, credential_type, privileged_user, "
-        "created_at, updated_at) values (:d, :name, :key, :type, :credential, :privileged, :at, :at) "
+        "insert into endpoint_users (domain_id, name, name_key, user_type, credential_type, privileged_user, source, "
+        "created_at, updated_at) values (:d, :name, :key, :type, :credential, :privileged, :source, :at, :at) "
         "on conflict (domain_id, name_key) do nothing returning id",
         d=domain_id,
         name=name,
@@ -131,15 +140,42 @@ def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
         type=LOCAL,
         credential=PASSWORD,
         privileged=NOT_PRIVILEGED,
+        source=source,
         at=at,
     )
     if user_id is None:
-        raise Conflict(TAKEN)
+        return _adopt(tx, vault, domain_id, said, at)
     _SEARCH.add(tx, domain_id, user_id, (fold(name),))
     counters.add(tx, domain_id, COUNTER, 1)
     _say(tx, vault, user_id, said, at)
     _count(tx, domain_id, user_id, 1)
     return user_id
+
+
+def _adopt(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
+    """What was only discovered on machines is a user from now on. Conflict: the name is a user's."""
+    old = named(tx, domain_id, said.name or "")
+    if old is None or old.source != DISCOVERED:
+        raise Conflict(TAKEN)
+    update(tx, vault, old, said, at)
+    set_source(tx, old, LOCAL)
+    return old.id
+
+
+def set_source(tx: Tx, old: Account, source: str) -> None:
+    """Where a user comes from."""
+    _count(tx, old.domain_id, old.id, -1)
+    tx.execute("update endpoint_users set source = :source where id = :id", source=source, id=old.id)
+    _count(tx, old.domain_id, old.id, 1)
+
+
+def found_on(tx: Tx, user_id: int) -> tuple[Machine, ...]:
+    """The instances that a user was discovered on, by id in order."""
+    sql = (
+        "select d.user_id, i.id, i.name, i.host_name from agent_discovered d "
+        "join endpoint_instances i on i.id = d.instance_id where d.user_id = :user order by i.id"
+    )
+    return tuple(tx.all(Machine, sql, user=user_id))
 
 
 def _count(tx: Tx, domain_id: int, user_id: int, change: int) -> None:

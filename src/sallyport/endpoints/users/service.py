@@ -17,7 +17,7 @@ from sallyport.endpoints.model import NO_USER, name_key
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo
-from sallyport.endpoints.users.model import Account, Listed, Removal, Said, UserQuery
+from sallyport.endpoints.users.model import DISCOVERED, Account, Listed, Machine, Removal, Said, UserQuery
 from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, WalletAssignment
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Work
@@ -73,8 +73,7 @@ class Users:
             accounts, total = repo.page(tx, self._by_holder(tx, query))
             held = self._credentials.of_users(tx, [account.id for account in accounts])
             return [
-                Listed(each, repo.machines(tx, each.id), repo.groups(tx, each.id), held.get(each.id, ""))
-                for each in accounts
+                Listed(each, _machines(tx, each), repo.groups(tx, each.id), held.get(each.id, "")) for each in accounts
             ], total
 
         return await self._store.search(work)
@@ -240,6 +239,11 @@ def differences(old: Account, news: Said) -> dict[str, JSON]:
     said = news.columns()
     before = {column: value for column, value in asdict(old).items() if column in said}
     return changed({**before, **news.secrets()}, news.told())
+
+
+def _machines(tx: Tx, account: Account) -> tuple[Machine, ...]:
+    """Where a user is assigned, or was discovered."""
+    return repo.found_on(tx, account.id) if account.source == DISCOVERED else repo.machines(tx, account.id)
 
 
 def _found(account: Account | None) -> Account:

@@ -20,6 +20,7 @@ from sallyport.store.migrations import (
     m0015_dynamic,
     m0016_directories,
     m0019_api_keys,
+    m0020_agents,
     m0022_credentials,
     m0027_bypass,
 )
@@ -42,5 +43,6 @@ ALL(name="m0014_radsec")(m0014_radsec.apply)
 ALL(name="m0015_dynamic")(m0015_dynamic.apply)
 ALL(name="m0016_directories")(m0016_directories.apply)
 ALL(name="m0019_api_keys")(m0019_api_keys.apply)
+ALL(name="m0020_agents")(m0020_agents.apply)
 ALL(name="m0022_credentials")(m0022_credentials.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)

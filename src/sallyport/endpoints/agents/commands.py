@@ -1,0 +1,169 @@
+"""What the command line asks: agent.list, agent.show, agent.drift, agent.found, agent.takeover, agent.order,
+agent.settings, agent.password, agent.silent."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field
+
+from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.clock import iso
+from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.endpoints.agents.api import agent_entry, order_entry, status_of
+from sallyport.endpoints.agents.model import SettingsFields, SettingsShown
+from sallyport.endpoints.agents.orders import MOST_WAIT_S
+from sallyport.endpoints.agents.service import Agents
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.instances.model import INACTIVE
+from sallyport.store.search import Stretch
+
+FindDomain = Callable[[str], int]
+"""A domain's name or id to its id. NotFound."""
+PAGE = 1000
+
+
+class ListAgents(Arguments):
+    """Of one domain. after: the number of agents to pass over, since a command reads page by page."""
+
+    domain: str
+    after: int = Field(default=0, ge=0)
+
+
+class OneAgent(Arguments):
+    """An instance of a domain, by name."""
+
+    domain: str
+    instance: str
+
+
+class ListDrift(ListAgents):
+    """Of one domain, or of one instance in it. everything: also what is over."""
+
+    instance: str | None = None
+    everything: bool = False
+
+
+class ListFound(OneAgent):
+    """What was discovered on a machine."""
+
+    kind: Literal["account", "group"] = "account"
+    after: int = Field(default=0, ge=0)
+
+
+class TakeOver(OneAgent):
+    """Accounts of a machine."""
+
+    accounts: list[str] = Field(min_length=1)
+    action: Action
+
+
+class GiveOrder(OneAgent):
+    """An order, and how many seconds to wait for its outcome."""
+
+    kind: TriggerKind
+    accounts: list[str] = Field(default_factory=list)
+    wait: int = Field(default=0, ge=0, le=MOST_WAIT_S)
+
+
+class Settings(Arguments):
+    """Of a domain, or of one instance in it. said: what is to be another way; nothing: only show."""
+
+    domain: str
+    instance: str | None = None
+    said: SettingsFields = SettingsFields()
+
+
+class GetPassword(OneAgent):
+    """An account of a machine."""
+
+    account: str
+
+
+def commands(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
+    """The commands of this slice by name."""
+    return {**_looking(agents, find_domain), **_changing(agents, find_domain)}
+
+
+def _looking(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
+    async def listing(wanted: ListAgents) -> JSON:
+        found, _ = await agents.page(Stretch(find_domain(wanted.domain), wanted.after, PAGE))
+        return [
+            agent_entry(each, agents.presence.seen_at(each.instance_id, each.seen_at)).model_dump() for each in found
+        ]
+
+    async def silent(wanted: ListAgents) -> JSON:
+        found, total = await agents.page(Stretch(find_domain(wanted.domain), wanted.after, PAGE), INACTIVE)
+        return {"total": total, "agents": [{"name": each.name, "seen": iso(each.seen_at)} for each in found]}
+
+    async def show(wanted: OneAgent) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        found = await status_of(agents, domain_id, await agents.named(domain_id, wanted.instance))
+        return found.model_dump(mode="json")
+
+    async def drift(wanted: ListDrift) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = None if wanted.instance is None else await agents.named(domain_id, wanted.instance)
+        found, _ = await agents.reports.drift(
+            domain_id, instance_id, lasting=not wanted.everything, limit=PAGE, offset=wanted.after
+        )
+        return [
+            {
+                "instance": each.instance_id,
+                "kind": each.kind,
+                "name": each.subject,
+                "detail": each.detail,
+                "putBack": bool(each.put_back),
+                "first": iso(each.first_at),
+                "last": iso(each.last_at),
+                "ended": None if each.ended_at is None else iso(each.ended_at),
+            }
+            for each in found
+        ]
+
+    async def found(wanted: ListFound) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = await agents.named(domain_id, wanted.instance)
+        rows, _ = await agents.reports.discovered(instance_id, wanted.kind, PAGE, wanted.after)
+        return [{**each.fields, "found": iso(each.at)} for each in rows]
+
+    return {
+        "agent.list": command(ListAgents, listing),
+        "agent.silent": command(ListAgents, silent),
+        "agent.show": command(OneAgent, show),
+        "agent.drift": command(ListDrift, drift),
+        "agent.found": command(ListFound, found),
+    }
+
+
+def _changing(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
+    async def take_over(wanted: TakeOver) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = await agents.named(domain_id, wanted.instance)
+        await agents.settings.take_over(domain_id, instance_id, wanted.accounts, wanted.action)
+        return None
+
+    async def order(wanted: GiveOrder) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = await agents.named(domain_id, wanted.instance)
+        given = await agents.orders.give(domain_id, [instance_id], wanted.kind, wanted.accounts, wait_s=wanted.wait)
+        return order_entry(given[0]).model_dump(mode="json")
+
+    async def settings(wanted: Settings) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = 0 if wanted.instance is None else await agents.named(domain_id, wanted.instance)
+        if said := wanted.said.said():
+            await agents.settings.set(domain_id, instance_id, said)
+        return SettingsShown.of(await agents.settings.get(domain_id, instance_id)).model_dump()
+
+    async def password(wanted: GetPassword) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        instance_id = await agents.named(domain_id, wanted.instance)
+        known = await agents.rotations.show(domain_id, instance_id, wanted.account, reveal=True)
+        return [{"state": each.state, "since": iso(each.at), "password": each.password} for each in known]
+
+    return {
+        "agent.takeover": command(TakeOver, take_over),
+        "agent.order": command(GiveOrder, order),
+        "agent.settings": command(Settings, settings),
+        "agent.password": command(GetPassword, password),
+    }

@@ -1,0 +1,210 @@
+"""The state that a machine should have, made of what the store says. Functions of a transaction, without a clock."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, Protocol
+
+from sallyport.base.agentwire.fields import NAME, NO_PASSWORD
+from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Policy, State
+from sallyport.base.errors import WireError
+from sallyport.base.wire import decode, encode
+from sallyport.endpoints.agents import orders_repo, settings_repo
+from sallyport.endpoints.agents.ways import Access, says_yes
+from sallyport.endpoints.repo import password_identity
+from sallyport.store.model import Tx
+from sallyport.store.vault import Vault
+
+MOST_USERS: Final = 1000
+RESERVED: Final = frozenset(
+    {
+        "root", "adm", "admin", "wheel", "sudo", "disk", "docker", "lxd", "libvirt", "kvm", "shadow", "staff", "sys",
+        "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "sallyport-managed",
+    }
+)  # fmt: skip
+"""Groups of systems that come with rights: an endpoint group of such a name gives none of them."""
+_NAME: Final = re.compile(NAME, re.ASCII)
+
+
+class PolicyRules(Protocol):
+    """Knows the password policies."""
+
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
+        """What the policies of a machine, and these beside them, demand of a password that an agent makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unhashed:
+    """A password that has no hash yet."""
+
+    user_id: int
+    stamp: str
+    password: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a machine should be like.
+
+    state: without version and time. unfit: users that no agent takes, by their name or their home directory. unhashed:
+    passwords that are not in `state` yet. turns_at: when it changes by itself, in microseconds.
+    """
+
+    state: State
+    unfit: tuple[str, ...] = ()
+    unhashed: tuple[Unhashed, ...] = ()
+    turns_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    id: int
+    name: str
+    ssh_key: str
+    privileged_user: str
+    password: bytes | None
+    stamp: str | None
+    hash: bytes | None
+    made_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rotated:
+    id: int
+    account: str
+    hash: bytes
+    ended_at: int
+
+
+def hash_identity(user_id: int) -> str:
+    """What the hash of a user's password is sealed under."""
+    return f"agent_hashes/{user_id}/hash"
+
+
+def rotated_hash_identity(row_id: int) -> str:
+    """What the hash of a password that was made on a host is sealed under."""
+    return f"agent_passwords/{row_id}/hash"
+
+
+class Builder:
+    """Makes the state of one machine within a transaction."""
+
+    def __init__(self, tx: Tx, vault: Vault, policies: PolicyRules, instance_id: int) -> None:
+        self._tx = tx
+        self._vault = vault
+        self._policies = policies
+        self._instance = instance_id
+        self._unhashed: list[Unhashed] = []
+        self._unfit: list[str] = []
+
+    def build(self, accesses: Sequence[Access], at: int) -> Wanted:
+        """The state at a time, with the users who have access. SecretError."""
+        taken_over = settings_repo.takeovers(self._tx, self._instance)
+        users = self._users(accesses[:MOST_USERS], set(taken_over), at)
+        names = {user.name for user in users}
+        state = State(
+            instance=self._instance,
+            version=0,
+            issued=0,
+            users=tuple(users),
+            groups=tuple(map(DesiredGroup, sorted({group for user in users for group in user.groups}))),
+            takeover=tuple(name for name in taken_over if name in names),
+            policies=self._policies.demands(self._tx, self._instance, _policies_of(accesses, at)),
+            settings=settings_repo.of_instance(self._tx, self._instance),
+            triggers=orders_repo.open_triggers(self._tx, self._instance),
+        )
+        turns = [turn for access in accesses if (turn := access.turns_at(at)) is not None]
+        return Wanted(state, tuple(self._unfit), tuple(self._unhashed), min(turns, default=None))
+
+    def _users(self, accesses: Sequence[Access], taken_over: set[str], at: int) -> list[DesiredUser]:
+        methods = self._tx.value(str, "select auth_type from endpoint_instances where id = :id", id=self._instance)
+        by_keys = not methods or "SSH" in methods.split(",")
+        by_password = not methods or "Password" in methods.split(",")
+        rotated = self._rotated()
+        users: dict[str, DesiredUser] = {}
+        for access in accesses:
+            person = self._person(access.user_id)
+            name = account_name(person.name) if person else ""
+            if person is None or not name or name in users:
+                self._unfit += [person.name] if person else []
+                continue
+            lasting = access.lasting(at)
+            closed = "" if name in taken_over and by_password else NO_PASSWORD
+            user = DesiredUser(
+                name,
+                groups=tuple(sorted({group for way in lasting if (group := host_group(way.group))} - {name})),
+                privileged=says_yes(person.privileged_user) or any(way.privileges for way in lasting),
+                home=access.home,
+                ssh_keys=tuple(person.ssh_key.splitlines()) if by_keys else (),
+                password_hash=(self._hash(person, rotated.get(name)) or closed) if by_password else closed,
+                expires=access.until,
+            )
+            if _fits(user):
+                users[name] = user
+            else:
+                self._unfit.append(person.name)
+        return [users[name] for name in sorted(users)]
+
+    def _person(self, user_id: int) -> _Person | None:
+        return self._tx.one(
+            _Person,
+            "select u.id, u.name, u.ssh_key, u.privileged_user, u.password, h.stamp, h.hash, h.made_at "
+            "from endpoint_users u left join agent_hashes h on h.user_id = u.id where u.id = :id",
+            id=user_id,
+        )
+
+    def _rotated(self) -> dict[str, _Rotated]:
+        """The passwords in force that were made on the host, by account."""
+        rows = self._tx.all(
+            _Rotated,
+            "select id, account, hash, ended_at from agent_passwords where instance_id = :i and state = 'current'",
+            i=self._instance,
+        )
+        return {row.account: row for row in rows}
+
+    def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
+        """Of the password that was set last, here or on the host; empty where there is none, or none yet."""
+        made_at = 0
+        if person.password is not None:
+            stamp = password_stamp(person.password)
+            if person.stamp != stamp or person.hash is None:
+                clear = self._vault.open(person.password, password_identity(person.id))
+                self._unhashed.append(Unhashed(person.id, stamp, clear))
+                return ""
+            made_at = person.made_at or 0
+        if rotated is not None and rotated.ended_at >= made_at:
+            return self._vault.open(rotated.hash, rotated_hash_identity(rotated.id)).decode()
+        if person.password is None or person.hash is None:
+            return ""
+        return self._vault.open(person.hash, hash_identity(person.id)).decode()
+
+
+def account_name(user_name: str) -> str:
+    """What a user is called on hosts; empty where no host takes the name."""
+    name = user_name.lower()
+    return name if _NAME.fullmatch(name) else ""
+
+
+def password_stamp(sealed: bytes) -> str:
+    """Tells a sealed password from the one before: it is sealed differently each time."""
+    return sha256(sealed).hexdigest()[:16]
+
+
+def host_group(group_name: str) -> str:
+    """What a group is called on hosts; empty where no host takes the name, or has a group of its own by it."""
+    name = account_name(group_name)
+    return "" if name in RESERVED else name
+
+
+def _fits(user: DesiredUser) -> bool:
+    """Whether an agent takes it: of a state in which one entry does not fit it would take nothing."""
+    try:
+        decode(DesiredUser, encode(user))
+    except WireError:
+        return False
+    return True
+
+
+def _policies_of(accesses: Sequence[Access], at: int) -> list[int]:
+    return sorted({way.policy for access in accesses for way in access.lasting(at)} - {0})

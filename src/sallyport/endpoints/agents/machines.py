@@ -1,0 +1,152 @@
+"""Machines that register themselves, or are registered: each is one instance, however often it comes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Conflict, FieldError, Forbidden, Invalid, NotFound
+from sallyport.endpoints.agents import repo, signers
+from sallyport.endpoints.agents.presence import ACTIVE
+from sallyport.endpoints.instances import repo as instances_repo
+from sallyport.endpoints.instances.model import Instance, NewInstance
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+from sallyport.web.scope import OPERATORS, Caller, Role
+
+SHOWN: Final = 8
+"""Letters of a machine's id that tell it from another of the same name."""
+
+
+class Keys(Protocol):
+    """Knows the API keys."""
+
+    def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
+        """Use an enrolment key for an instance. Unauthenticated, Forbidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as it is told. id: what tells it from others, whatever it is called; empty where nobody said. name:
+    empty for its address."""
+
+    id: str
+    name: str
+    os_id: int
+    public_ip: str
+    private_ip: str
+    host_name: str = ""
+    agent_version: str = ""
+
+    @property
+    def names(self) -> Iterator[str]:
+        """What its instance may be called, the best first."""
+        if self.name:
+            yield self.name
+            return
+        named = [each for each in (self.private_ip, self.public_ip, self.host_name) if each]
+        yield from named
+        if self.id:
+            yield from (f"{each} {self.id[:SHOWN]}" for each in named)
+
+    def onto(self, old: NewInstance) -> NewInstance:
+        """What the instance is now: what is not told stays."""
+        return replace(
+            old,
+            os_id=self.os_id or old.os_id,
+            public_ip=self.public_ip or old.public_ip,
+            private_ip=self.private_ip or old.private_ip,
+            host_name=self.host_name or old.host_name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """state_key: the 32 octets by which an agent checks its states; empty for who is no agent."""
+
+    instance_id: int
+    domain_id: int
+    state_key: bytes
+    is_new: bool
+
+
+class Machines:
+    """Registers machines."""
+
+    def __init__(self, store: Store, vault: Vault, instances: Instances, keys: Keys, clock: Clock = now_us) -> None:
+        self._store = store
+        self._vault = vault
+        self._instances = instances
+        self._keys = keys
+        self._clock = clock
+
+    async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
+        """The instance of a machine, made if it is new.
+
+        caller: an operator, who names the domain; an enrolment key, which does; or the machine's agent. Invalid: no
+        name and no address, or no domain. Conflict: the name is another machine's. Unauthenticated, Forbidden: the key.
+        NotFound: the instance of the key is gone.
+        """
+        domain_id = domain_id if caller.domain_id is None else caller.domain_id
+        if domain_id is None:
+            raise Invalid("missing domainId", (FieldError("domainId", "Field required"),))
+
+        def work(tx: Tx) -> Registered:
+            return self._register(tx, caller, domain_id, machine)
+
+        return await self._store.write(work)
+
+    def _register(self, tx: Tx, caller: Caller, domain_id: int, machine: Machine) -> Registered:
+        found = self._find(tx, domain_id, caller.instance_id, machine)
+        if found is None:
+            new = machine.onto(NewInstance(_free_name(tx, domain_id, machine)))
+            instance_id = self._instances.add_in(tx, domain_id, new)
+        else:
+            instance_id = found.id
+            if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # whose agent tells it by itself
+                self._instances.update_in(tx, found, machine.onto(found.fields))
+        if caller.role in OPERATORS:
+            return Registered(instance_id, domain_id, b"", found is None)
+        if caller.role is Role.ENROLMENT:
+            self._keys.spend(tx, caller, instance_id)
+        elif caller.role is not Role.AGENT:
+            raise Forbidden("role not allowed")
+        repo.add(tx, domain_id, instance_id, machine.id, machine.agent_version, self._clock())
+        return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
+
+    def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
+        """The instance that a machine is already: the key's, else by its id, else by its name. NotFound, Conflict."""
+        if instance_id is not None:
+            found = instances_repo.get(tx, domain_id, instance_id)
+            if found is None:
+                raise NotFound(NOT_FOUND[INSTANCES])
+            return found
+        agent = repo.of_machine(tx, domain_id, machine.id) if machine.id else None
+        if agent is not None:
+            return instances_repo.get(tx, domain_id, agent.instance_id)
+        for name in machine.names:
+            found = instances_repo.named(tx, domain_id, name)
+            if found is not None and _is_free(tx, found, machine):
+                return found
+            if found is None or machine.name:
+                return None
+        return None
+
+
+def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
+    """Whether a machine may be this instance, as far as its agent has said which machine it is."""
+    agent = repo.get(tx, instance.id)
+    return agent is None or not agent.machine or agent.machine == machine.id
+
+
+def _free_name(tx: Tx, domain_id: int, machine: Machine) -> str:
+    """Invalid: it has neither a name nor an address. Conflict: all are taken."""
+    names = list(machine.names)
+    for name in names:
+        if instances_repo.named(tx, domain_id, name) is None:
+            return name
+    if not names:
+        raise Invalid("missing instanceName", (FieldError("instanceName", "a name, or an address to be called by"),))
+    raise Conflict("the domain has an instance of that name")

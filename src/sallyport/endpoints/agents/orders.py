@@ -1,0 +1,114 @@
+"""What agents are told to do now: to synchronize, to discover, to rotate passwords; and what becomes of it.
+
+An order stands in the state of its machine, so that an agent that waits has it within a second, and one that is away
+when it comes back; after a day it is given up. The same order again, while one waits, is that one.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.endpoints.agents import orders_repo, repo
+from sallyport.endpoints.agents.orders_repo import Order
+from sallyport.endpoints.agents.states import States
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
+from sallyport.endpoints.trail import note
+from sallyport.store.model import Store, Tx
+from sallyport.web.parking import parked
+
+LOOK_S: Final = 0.25
+SWEEP_S: Final = 60.0
+LONGEST_US: Final = 86_400 * SECOND
+MOST_WAIT_S: Final = 60
+
+log = structlog.get_logger()
+
+
+class Orders:
+    """The orders of all machines. `run` must run, for those that nobody carries out to end."""
+
+    def __init__(self, store: Store, states: States, clock: Clock = now_us) -> None:
+        self._store = store
+        self._states = states
+        self._clock = clock
+
+    async def give(
+        self,
+        domain_id: int,
+        instance_ids: Sequence[int],
+        kind: TriggerKind,
+        accounts: Sequence[str] = (),
+        *,
+        wait_s: float = 0,
+    ) -> list[Order]:
+        """Tell the agents of machines to do something now, all or none; the orders, in that order.
+
+        accounts: whom to rotate; none: everybody whose password the agent keeps. wait_s: how long to wait for the
+        outcomes, at most MOST_WAIT_S; the orders go on after it. NotFound: no such agent. Conflict: too many wait.
+        """
+
+        def work(tx: Tx) -> list[int]:
+            return [self.give_in(tx, domain_id, each, kind, accounts) for each in dict.fromkeys(instance_ids)]
+
+        ids = await self._store.write(work)
+        for each in instance_ids:
+            self._states.touch(each)
+        return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
+
+    def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
+        """`give` in a transaction; the order's id. NotFound, Conflict."""
+        agent, at = repo.get(tx, instance_id), self._clock()
+        if agent is None or agent.domain_id != domain_id:
+            raise NotFound(NOT_FOUND[INSTANCES])
+        order_id = orders_repo.add(tx, instance_id, kind, accounts, at)
+        if not order_id:
+            raise Conflict(f"{orders_repo.MOST_OPEN} orders wait for this instance already")
+        told: dict[str, JSON] = {"order": order_id, "kind": kind.value}
+        if accounts:
+            told["users"] = list[JSON](accounts)
+        note(tx, "agent.order", domain_id, f"instance {instance_id} {agent.name}", told, at=at)
+        return order_id
+
+    async def newest(self, instance_id: int, limit: int) -> list[Order]:
+        """The newest orders of a machine, the newest first."""
+        return await self._store.read(lambda tx: orders_repo.newest(tx, instance_id, limit))
+
+    async def _outcomes(self, ids: Sequence[int], seconds: float) -> list[Order]:
+        deadline = trio.current_time() + seconds
+        while True:
+            found = await self._store.read(lambda tx: [orders_repo.get(tx, each) for each in ids])
+            orders = [each for each in found if each is not None]
+            if all(each.ended_at is not None for each in orders) or trio.current_time() >= deadline:
+                return orders
+            with parked():
+                await trio.sleep(min(LOOK_S, max(0.0, deadline - trio.current_time())))
+
+    async def run(self) -> None:
+        """End orders that nobody carries out, until cancelled."""
+        while True:
+            await trio.sleep(SWEEP_S)
+            try:
+                await self.sweep()
+            except StoreError as error:
+                log.warning("old orders are not ended", error=str(error))
+
+    async def sweep(self) -> None:
+        """Once. StoreError."""
+        at = self._clock()
+        overdue = await self._store.read(partial(orders_repo.overdue, before=at - LONGEST_US))
+
+        def work(tx: Tx) -> None:
+            for each in overdue:
+                orders_repo.end(tx, each.instance_id, each.id, "the agent did not come for it within a day", at)
+
+        if overdue:
+            await self._store.write(work)
+            for each in overdue:
+                self._states.touch(each.instance_id)

@@ -1,0 +1,106 @@
+"""Which machines are heard of: Active, and Inactive after three heartbeats that did not come.
+
+Every request of an agent is a heartbeat, and so is one that waits for its answer. When each was heard is in memory and
+goes to the store every few seconds, all together. What is missed while the service is away is nobody's fault: after a
+start the agents that were active have the whole time again.
+"""
+
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import StoreError
+from sallyport.endpoints.agents import repo
+from sallyport.endpoints.agents.states import States
+from sallyport.endpoints.instances.model import INACTIVE
+from sallyport.metrics import AgentMetrics
+from sallyport.store.model import Store, Tx
+
+ACTIVE: Final = "Active"
+HEARTBEAT_S: Final = 30
+MISSES: Final = 3
+SWEEP_S: Final = 5.0
+
+log = structlog.get_logger()
+
+
+class Presence:
+    """Who is heard of. `run` must run. states: know which agents wait for an answer just now."""
+
+    def __init__(self, store: Store, states: States, metrics: AgentMetrics, clock: Clock = now_us) -> None:
+        self._store = store
+        self._waits = states.waits
+        self._clock = clock
+        self._seen: dict[int, int] = {}  # of those that are active
+        self._fresh: set[int] = set()  # heard since the last sweep
+        metrics.watch(self._counts, lambda: states.waiting)
+
+    async def heard(self, instance_id: int) -> None:
+        """An agent has spoken: its instance is active when this returns. StoreError."""
+        at, known = self._clock(), instance_id in self._seen
+        self._seen[instance_id] = at
+        self._fresh.add(instance_id)
+        if not known:
+            await self._store.write(partial(_arrived, instance_id, at))
+
+    def seen_at(self, instance_id: int, stored: int) -> int:
+        """When an agent was heard last. stored: what the store says of it."""
+        return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
+
+    async def load(self) -> None:
+        """Know who was active in the store. StoreError."""
+        at = self._clock()
+        active = await self._store.read(partial(repo.heard_of, status=ACTIVE))
+        self._seen = {instance_id: at for instance_id, _ in active}
+        self._fresh.clear()
+
+    async def run(self) -> None:
+        """Keep what is heard and note who is not heard of any more, until cancelled."""
+        while True:
+            await trio.sleep(SWEEP_S)
+            try:
+                await self.sweep()
+            except StoreError as error:
+                log.warning("what agents are heard of is not kept", error=str(error))
+
+    async def sweep(self) -> None:
+        """Once. StoreError."""
+        at = self._clock()
+        for instance_id in self._seen:
+            if self._waits(instance_id):
+                self._seen[instance_id] = at
+                self._fresh.add(instance_id)
+        silent = [each for each, seen in self._seen.items() if seen < at - MISSES * HEARTBEAT_S * SECOND]
+        heard = [(each, self._seen[each]) for each in self._fresh]
+        if not (silent or heard):
+            return
+
+        def work(tx: Tx) -> None:
+            repo.keep_seen(tx, heard)
+            repo.set_status(tx, silent, INACTIVE, at)
+
+        await self._store.write(work)
+        self._fresh.difference_update(each for each, _ in heard)
+        for each in silent:
+            if self._seen.get(each, at) < at - MISSES * HEARTBEAT_S * SECOND:
+                log.warning("an agent is silent", instance=each)
+                del self._seen[each]
+                await self._again_active(each)
+
+    async def _again_active(self, instance_id: int) -> None:
+        """It may have spoken while it was being noted."""
+        if instance_id in self._seen:
+            await self._store.write(partial(_arrived, instance_id, self._clock()))
+
+    def _counts(self) -> tuple[int, float]:
+        """How many are active, and the seconds since the one that was heard longest ago."""
+        at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
+        return len(self._seen), max((at - each for each in seen), default=0) / SECOND
+
+
+def _arrived(instance_id: int, at: int, tx: Tx) -> None:
+    repo.set_status(tx, [instance_id], ACTIVE, at)
+    repo.keep_seen(tx, [(instance_id, at)])

@@ -1,0 +1,252 @@
+"""Passwords that are made on hosts. The service has each before it can be in force, and keeps it until another one is.
+
+    escrow    candidate    sealed and stored; the host changes nothing before this is acknowledged
+    confirm   current      the one before is `former`: a host that is set back to a copy of itself has it again
+    abandon   (gone)       it was never in force
+
+A candidate of which nothing more is heard may be in force, so it is shown beside the current one, until a later one of
+the same account is confirmed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.agentwire.fields import NO_PASSWORD
+from sallyport.base.agentwire.report import Phase, Rotation
+from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, NotFound, SallyportError
+from sallyport.endpoints import repo as secrets
+from sallyport.endpoints.agents import orders_repo, repo, settings_repo
+from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity
+from sallyport.endpoints.agents.orders import Orders
+from sallyport.endpoints.agents.states import States
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
+from sallyport.endpoints.trail import note
+from sallyport.endpoints.users import repo as accounts
+from sallyport.store.audit import HIDDEN
+from sallyport.store.model import Store, Tx, Value
+from sallyport.store.vault import Vault
+
+MOST_CANDIDATES: Final = 20
+"""Of an account. Whoever has more of them open should say what became of them."""
+KEPT_FORMER: Final = 5
+SWEEP_S: Final = 60.0
+AGAIN_US: Final = 3600 * SECOND
+"""After a rotation by schedule that failed."""
+DAY: Final = 86_400 * SECOND
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A password of an account. state: candidate, current or former. ended_at: when it was confirmed. Microseconds."""
+
+    id: int
+    account: str
+    rotation: str
+    password: bytes
+    state: str
+    stored_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A password as it is shown. state: `current`, `candidate`, `former`, or `set` by the service."""
+
+    password: str
+    state: str
+    at: int
+
+
+class Rotations:
+    """The passwords that agents make. `run` must run, for those that are rotated by schedule."""
+
+    def __init__(self, store: Store, vault: Vault, states: States, orders: Orders, clock: Clock = now_us) -> None:
+        self._store = store
+        self._vault = vault
+        self._states = states
+        self._orders = orders
+        self._clock = clock
+
+    async def take(self, instance_id: int, message: Rotation) -> None:
+        """A message of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
+        Conflict: abandon of one in force, another password under the same id, too many candidates."""
+        step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
+
+        def work(tx: Tx) -> None:
+            agent = repo.get(tx, instance_id)
+            if agent is None:
+                raise NotFound(NOT_FOUND[INSTANCES])
+            step(tx, agent, message)
+
+        await self._store.write(work)
+        self._states.touch(instance_id)
+
+    def _escrow(self, tx: Tx, agent: repo.Agent, message: Rotation) -> None:
+        known = _get(tx, agent.instance_id, message.id)
+        if known is not None:
+            if (known.account, self._open(known)) != (message.user, message.password):
+                raise Conflict("this rotation has another password")
+            return
+        open_ones = _of_account(tx, agent.instance_id, message.user, "candidate")
+        if len(open_ones) >= MOST_CANDIDATES:
+            raise Conflict(f"{MOST_CANDIDATES} passwords of this account wait to be confirmed or abandoned")
+        row_id = tx.value(
+            int,
+            "insert into agent_passwords (instance_id, account, rotation, password, hash, state, stored_at) "
+            "values (:i, :account, :rotation, :none, :none, 'candidate', :at) returning id",
+            i=agent.instance_id,
+            account=message.user,
+            rotation=message.id,
+            none=b"",
+            at=self._clock(),
+        )
+        tx.execute(
+            "update agent_passwords set password = :password, hash = :hash where id = :id",
+            password=self._vault.seal(message.password.encode(), _identity(row_id or 0)),
+            hash=self._vault.seal(message.password_hash.encode(), rotated_hash_identity(row_id or 0)),
+            id=row_id,
+        )
+
+    def _confirm(self, tx: Tx, agent: repo.Agent, message: Rotation) -> None:
+        known = _get(tx, agent.instance_id, message.id)
+        if known is None or known.account != message.user:
+            raise NotFound("rotation not found")
+        if known.state != "candidate":
+            return
+        at, where = self._clock(), "instance_id = :i and account = :account"
+        same: dict[str, Value] = {"i": agent.instance_id, "account": message.user}
+        tx.execute(f"update agent_passwords set state = 'former' where {where} and state = 'current'", **same)  # noqa: S608
+        tx.execute("update agent_passwords set state = 'current', ended_at = :at where id = :id", at=at, id=known.id)
+        sql = f"delete from agent_passwords where {where} and state = 'candidate' and id < :id"  # noqa: S608
+        tx.execute(sql, id=known.id, **same)
+        for old in _of_account(tx, agent.instance_id, message.user, "former")[:-KEPT_FORMER]:
+            tx.execute("delete from agent_passwords where id = :id", id=old.id)
+        told: dict[str, JSON] = {"password": HIDDEN}
+        target = f"account {message.user} on instance {agent.instance_id} {agent.name}"
+        note(tx, "agent.password.rotate", agent.domain_id, target, told, at=at)
+
+    def _abandon(self, tx: Tx, agent: repo.Agent, message: Rotation) -> None:
+        known = _get(tx, agent.instance_id, message.id)
+        if known is None:
+            return
+        if known.state != "candidate" or known.account != message.user:
+            raise Conflict("this rotation is in force, or another account's")
+        tx.execute("delete from agent_passwords where id = :id", id=known.id)
+
+    # --- for admins -------------------------------------------------------------------------------------------
+
+    async def show(self, domain_id: int, instance_id: int, user_name: str, *, reveal: bool) -> list[Known]:
+        """The passwords that may be in force for an account, the most likely first, then former ones; the reading is in
+        the audit trail. reveal: else HIDDEN stands for each. NotFound: no such agent; SecretError."""
+
+        def work(tx: Tx) -> list[Known]:
+            agent = repo.get(tx, instance_id)
+            if agent is None or agent.domain_id != domain_id:
+                raise NotFound(NOT_FOUND[INSTANCES])
+            shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
+            target = f"account {user_name} on instance {instance_id} {agent.name}"
+            note(tx, "agent.password.read", domain_id, target, shown, at=self._clock())
+            found = self._known(tx, agent, account_name(user_name), user_name)
+            return found if reveal else [Known(HIDDEN, each.state, each.at) for each in found]
+
+        return await self._store.write(work)
+
+    def _known(self, tx: Tx, agent: repo.Agent, account: str, user_name: str) -> list[Known]:
+        current, candidates, former = (
+            _of_account(tx, agent.instance_id, account, state)[::-1] for state in ("current", "candidate", "former")
+        )
+        made = [Known(self._open(each), each.state, each.ended_at or each.stored_at) for each in current]
+        user = accounts.named(tx, agent.domain_id, user_name)
+        if user is not None and user.has_password:
+            at = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id) or 0
+            if not made or at > made[0].at:
+                password, _ = secrets.secrets(tx, self._vault, user.id)
+                made.insert(0, Known((password or b"").decode("utf-8", "replace"), "set", at))
+        made += [Known(self._open(each), each.state, each.stored_at) for each in candidates]
+        return made + [Known(self._open(each), each.state, each.ended_at or each.stored_at) for each in former]
+
+    def _open(self, stored: Stored) -> str:
+        return self._vault.open(stored.password, _identity(stored.id)).decode()
+
+    # --- by schedule ------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Order what is due, until cancelled."""
+        while True:
+            await trio.sleep(SWEEP_S)
+            try:
+                await self.sweep()
+            except SallyportError as error:
+                log.warning("passwords that are due are not rotated", error=str(error))
+
+    async def sweep(self) -> None:
+        """Once. StoreError."""
+        for instance_id, days in await self._store.read(_scheduled):
+            try:
+                issued = await self._states.current(instance_id)
+            except NotFound:
+                continue
+            keeping = [user.name for user in issued.wanted.state.users if user.password_hash not in ("", NO_PASSWORD)]
+            await self._store.write(partial(self._order_due, issued.domain_id, instance_id, days, keeping))
+            self._states.touch(instance_id)
+
+    def _order_due(self, domain_id: int, instance_id: int, days: int, keeping: Sequence[str], tx: Tx) -> None:
+        at = self._clock()
+        if any(
+            each.kind is TriggerKind.ROTATE
+            and (each.ended_at is None or (each.error and at - each.ended_at < AGAIN_US))
+            for each in orders_repo.newest(tx, instance_id, orders_repo.KEPT)
+        ):
+            return
+        due = [name for name in keeping if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
+        if due:
+            self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
+
+    def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
+        """When an account got its password: on the host, else by the service."""
+        current = _of_account(tx, instance_id, account, "current")
+        user = accounts.named(tx, domain_id, account)
+        made = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id if user else 0) or 0
+        return max([made, *(each.ended_at or 0 for each in current)])
+
+
+def _get(tx: Tx, instance_id: int, rotation: str) -> Stored | None:
+    sql = f"{_SELECT} where instance_id = :i and rotation = :rotation"
+    return tx.one(Stored, sql, i=instance_id, rotation=rotation)
+
+
+def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stored]:
+    """An account's passwords of a state, the oldest first."""
+    sql = f"{_SELECT} where instance_id = :i and account = :account and state = :state order by id"
+    return tx.all(Stored, sql, i=instance_id, account=account, state=state)
+
+
+_SELECT: Final = "select id, account, rotation, password, state, stored_at, ended_at from agent_passwords"
+
+
+def _scheduled(tx: Tx) -> list[tuple[int, int]]:
+    """The machines whose passwords are rotated by schedule, and every how many days."""
+    agents = tx.rows(
+        "select a.instance_id, a.domain_id from agents a where exists (select 1 from agent_settings s where "
+        "s.domain_id = a.domain_id and s.instance_id in (0, a.instance_id) and s.fields like '%rotateDays%')"
+    )
+    found = []
+    for instance_id, domain_id in agents:
+        days = settings_repo.merged(tx, int(domain_id or 0), int(instance_id or 0)).get("rotateDays")
+        if isinstance(days, int) and days > 0:
+            found.append((int(instance_id or 0), days))
+    return found
+
+
+def _identity(row_id: int) -> str:
+    return f"agent_passwords/{row_id}/password"

@@ -1,0 +1,252 @@
+"""Versions and signatures of states, and the agents that wait for another one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.agentwire.envelope import UNCHANGED, content, envelope
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import NotFound, SallyportError
+from sallyport.base.sha512crypt import sha512_crypt
+from sallyport.endpoints.agents import repo, signers, ways
+from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, hash_identity
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+from sallyport.web.parking import parked
+
+LOOK_S: Final = 0.5
+SLICE: Final = 25
+"""Machines whose states are computed in one go: some milliseconds."""
+MOST_WAITING: Final = 20_000
+LEEWAY_US: Final = 86_400 * SECOND
+"""A version so far in the future is no version that was ever given."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """The state that a machine should have now, with its version. digest: of its content."""
+
+    domain_id: int
+    wanted: Wanted
+    version: int
+    digest: str
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """An agent that waits. digest: of the state that it has."""
+
+    domain_id: int
+    digest: str = ""
+    turns_at: int | None = None
+    changed: trio.Event = field(default_factory=trio.Event)
+
+
+class States:
+    """The states of all machines. `run` must run, for agents to hear of changes."""
+
+    def __init__(self, store: Store, vault: Vault, policies: PolicyRules, clock: Clock = now_us) -> None:
+        self._store = store
+        self._vault = vault
+        self._policies = policies
+        self._clock = clock
+        self._waiting: dict[int, _Waiter] = {}
+        self._trail = 0
+        self._closed = False
+        self._hashing = trio.CapacityLimiter(1)
+
+    @property
+    def waiting(self) -> int:
+        """How many agents wait."""
+        return len(self._waiting)
+
+    def waits(self, instance_id: int) -> bool:
+        """Whether the agent of an instance does."""
+        return instance_id in self._waiting
+
+    async def poll(self, domain_id: int, instance_id: int, version: int, wait_s: float) -> dict[str, object]:
+        """The answer to a poll: the state, signed, as soon as it is another one than the agent's, or UNCHANGED.
+
+        version: of the state that the agent has. A newer poll of the same machine ends an older one. NotFound: there is
+        no such agent; StoreError, SecretError.
+        """
+        deadline = trio.current_time() + wait_s
+        self._end(instance_id)
+        waiter = self._waiting[instance_id] = _Waiter(domain_id)  # before the look: no change falls in between
+        try:
+            while self._waiting.get(instance_id) is waiter:
+                waiter.changed = trio.Event()
+                issued = await self.current(instance_id, version)
+                if issued.version != version:
+                    return await self._signed(issued)
+                waiter.digest, waiter.turns_at = issued.digest, issued.wanted.turns_at
+                if self._closed or trio.current_time() >= deadline or len(self._waiting) > MOST_WAITING:
+                    break
+                with parked(), trio.move_on_at(deadline):
+                    await waiter.changed.wait()
+            return dict(UNCHANGED)
+        finally:
+            if self._waiting.get(instance_id) is waiter:
+                del self._waiting[instance_id]
+
+    def _end(self, instance_id: int) -> None:
+        waiter = self._waiting.pop(instance_id, None)
+        if waiter is not None:
+            waiter.changed.set()
+
+    def touch(self, instance_id: int) -> None:
+        """The state of a machine may be another one now."""
+        waiter = self._waiting.get(instance_id)
+        if waiter is not None:
+            waiter.changed.set()
+
+    def close(self) -> None:
+        """The service stops: whoever waits is answered, and nobody waits any more."""
+        self._closed = True
+        for instance_id in tuple(self._waiting):
+            self._end(instance_id)
+
+    def forget(self) -> None:
+        """The store was replaced: all states may be others."""
+        self._trail = 0
+        for instance_id in tuple(self._waiting):
+            self.touch(instance_id)
+
+    # --- versions -----------------------------------------------------------------------------------------------
+
+    async def current(self, instance_id: int, known: int = 0) -> Issued:
+        """The state that a machine should have now. known: the version that its agent has, which may be newer than ours
+        where the store was restored from a copy. NotFound: no such agent; StoreError, SecretError."""
+        while True:
+            seen = await self._store.read(partial(self._look, instance_id, known))
+            if isinstance(seen, Issued):
+                return seen
+            if seen:
+                await self._hash(seen)
+            else:
+                await self._store.write(partial(self._settle, instance_id, known))
+
+    def _look(self, instance_id: int, known: int, tx: Tx) -> Issued | Sequence[Unhashed]:
+        """The state, if nothing has to be written for it; else the passwords to hash first, none if it is not that."""
+        agent, at = _agent(tx, instance_id), self._clock()
+        found, begun = ways.of_instance(tx, instance_id), ways.begun(tx, instance_id)
+        wanted = self._builder(tx, instance_id).build(ways.accesses(found, begun), at)
+        if wanted.unhashed:
+            return wanted.unhashed
+        digest = content(wanted.state)
+        settled = begun.keys() == {way.key for way in found} and digest == agent.digest
+        if settled and not agent.version < known <= at + LEEWAY_US:
+            return Issued(agent.domain_id, wanted, agent.version, digest)
+        return ()
+
+    def _settle(self, instance_id: int, known: int, tx: Tx) -> None:
+        agent, at = _agent(tx, instance_id), self._clock()
+        found = ways.of_instance(tx, instance_id)
+        since = ways.begin(tx, instance_id, found, at)
+        wanted = self._builder(tx, instance_id).build(ways.accesses(found, since), at)
+        digest = content(wanted.state)
+        ahead = agent.version < known <= at + LEEWAY_US
+        if not wanted.unhashed and (digest != agent.digest or ahead):
+            last = known if ahead else agent.version
+            repo.set_version(tx, instance_id, max(last + 1, at), digest, at)
+
+    async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
+        """Make the hashes of passwords and keep them, so that they are the same in every state."""
+        made = []
+        for each in unhashed:
+            hashed = await trio.to_thread.run_sync(sha512_crypt, each.password, limiter=self._hashing)
+            made.append((each, hashed.encode()))
+        await self._store.write(partial(self._keep, made))
+
+    def _keep(self, made: Sequence[tuple[Unhashed, bytes]], tx: Tx) -> None:
+        for each, hashed in made:
+            tx.execute(
+                "insert into agent_hashes (user_id, stamp, hash, made_at) select id, :stamp, :hash, :at "
+                "from endpoint_users where id = :u on conflict (user_id) do update set stamp = excluded.stamp, "
+                "hash = excluded.hash, made_at = excluded.made_at where agent_hashes.stamp <> excluded.stamp",
+                u=each.user_id,
+                stamp=each.stamp,
+                hash=self._vault.seal(hashed, hash_identity(each.user_id)),
+                at=self._clock(),
+            )
+
+    def _builder(self, tx: Tx, instance_id: int) -> Builder:
+        return Builder(tx, self._vault, self._policies, instance_id)
+
+    async def _signed(self, issued: Issued) -> dict[str, object]:
+        state = replace(issued.wanted.state, version=issued.version, issued=self._clock())
+
+        def work(tx: Tx) -> dict[str, str]:
+            return envelope(partial(signers.sign, tx, self._vault, issued.domain_id), state)
+
+        return dict(await self._store.read(work))
+
+    # --- changes ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Tell the agents that wait when their state is another one, until cancelled."""
+        while True:
+            await trio.sleep(LOOK_S)
+            if not self._waiting:
+                continue
+            try:
+                await self.look()
+            except SallyportError as error:
+                log.warning("agents that wait are not looked after", error=str(error))
+
+    async def look(self) -> None:
+        """Look for changes once. StoreError, SecretError."""
+        newest, domains = await self._store.read(partial(_changed_domains, since=self._trail))
+        at = self._clock()
+        wanted = [
+            instance_id
+            for instance_id, waiter in self._waiting.items()
+            if waiter.domain_id in domains or (waiter.turns_at is not None and waiter.turns_at <= at)
+        ]
+        for start in range(0, len(wanted), SLICE):
+            for instance_id in await self._store.search(partial(self._differing, wanted[start : start + SLICE])):
+                self.touch(instance_id)
+        self._trail = newest
+
+    def _differing(self, instance_ids: Sequence[int], tx: Tx) -> list[int]:
+        """Those of these machines whose agents should ask again."""
+        return [each for each in instance_ids if self._differs(tx, each)]
+
+    def _differs(self, tx: Tx, instance_id: int) -> bool:
+        waiter = self._waiting.get(instance_id)
+        try:
+            seen = self._look(instance_id, 0, tx)
+        except NotFound:
+            return True
+        if waiter is None or not isinstance(seen, Issued) or seen.digest != waiter.digest:
+            return True
+        waiter.turns_at = seen.wanted.turns_at
+        return False
+
+
+def _agent(tx: Tx, instance_id: int) -> repo.Agent:
+    agent = repo.get(tx, instance_id)
+    if agent is None:
+        raise NotFound(NOT_FOUND[INSTANCES])
+    return agent
+
+
+def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
+    """The newest entry of the audit trail, and the domains that the entries after one may be about."""
+    newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
+    if newest == since:
+        return newest, frozenset()
+    everything = newest < since  # the trail of another store
+    sql = (
+        "select d.id from domains d where exists (select 1 from audit_trail a where a.id > :since and "
+        "(a.domain_id = d.id or (a.domain_id is null and a.tenant_id in (d.tenant_id, 0))))"
+    )
+    rows = tx.rows("select id from domains" if everything else sql, **({} if everything else {"since": since}))
+    return newest, frozenset(int(each[0] or 0) for each in rows)

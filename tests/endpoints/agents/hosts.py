@@ -1,0 +1,104 @@
+"""Agents as the service sees them, made small: they believe what is signed to them, and remember where they are."""
+
+from base64 import b64decode
+from dataclasses import dataclass, field, replace
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from sallyport.base.agentwire.envelope import Position, Signed, believe, follow
+from sallyport.base.agentwire.report import Phase, Report, Rotation
+from sallyport.base.agentwire.state import DesiredUser, State
+from sallyport.base.sha512crypt import sha512_crypt
+from sallyport.endpoints.agents.machines import Machine, Registered
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.users.model import Said
+from sallyport.tenancy.keys.model import NewKey
+from sallyport.web.scope import Caller
+from tests.areas import Areas
+
+
+async def enrolment(areas: Areas, instance_id: int | None = None, uses: int | None = None) -> Caller:
+    """Whoever has an enrolment key of the domain, or of an instance in it."""
+    _, key = await areas.keys.create(NewKey(areas.domain, instance_id=instance_id, uses=uses))
+    return await areas.keys.authenticate(key)
+
+
+def machine(name: str = "", **fields: str) -> Machine:
+    """A Linux machine as it tells itself."""
+    told = Machine(id=f"id-{name or 'x'}", name=name, os_id=1, public_ip="", private_ip="")
+    return replace(told, **fields)  # type: ignore[arg-type]
+
+
+@dataclass
+class Host:
+    """A registered machine and the state that its agent has."""
+
+    areas: Areas
+    made: Registered
+    position: Position = field(default_factory=Position)
+    state: State | None = None
+
+    @classmethod
+    async def register(cls, areas: Areas, name: str) -> "Host":
+        """A new machine of the domain."""
+        return cls(areas, await areas.agents.machines.register(await enrolment(areas), None, machine(name)))
+
+    @property
+    def id(self) -> int:
+        """Its instance."""
+        return self.made.instance_id
+
+    async def poll(self, wait_s: float = 0) -> State | None:
+        """Ask for another state, and believe it; None: there is none."""
+        answer = await self.areas.agents.states.poll(self.made.domain_id, self.id, self.position.version, wait_s)
+        if answer == {"unchanged": True}:
+            return None
+        signed = Signed(*(b64decode(str(answer[name])) for name in ("payload", "signature")))
+        state = believe(signed, self.verify)
+        self.position = follow(self.position, state, instance=self.id)
+        self.state = state
+        return state
+
+    def verify(self, signature: bytes, octets: bytes) -> bool:
+        """Whether a signature is by the key that it got when it registered."""
+        try:
+            Ed25519PublicKey.from_public_bytes(self.made.state_key).verify(signature, octets)
+        except InvalidSignature:
+            return False
+        return True
+
+    async def fetch(self) -> State:
+        """The state that there is now."""
+        await self.poll()
+        assert self.state is not None
+        return self.state
+
+    async def user(self, name: str) -> DesiredUser:
+        """What is wanted of an account."""
+        found = (await self.fetch()).user(name)
+        assert found is not None, f"{name} is not wanted"
+        return found
+
+    async def assign(self, name: str, action: Action = Action.ADD) -> None:
+        """Assign a user of the domain to it, or take the user away."""
+        user = await self.areas.users.load(self.areas.domain, name)
+        assert user is not None
+        await self.areas.instances.assign_users(self.areas.domain, [self.id], [user.id], action)
+
+    async def report(self, number: str = "report-0001", **fields: object) -> bool:
+        """Tell something; False: it was known."""
+        told = Report(number, at=self.areas.clock(), version=self.position.version)
+        return await self.areas.agents.reports.take(self.id, replace(told, **fields))  # type: ignore[arg-type]
+
+    async def rotate(self, phase: Phase, password: str, *, user: str = "ann", number: str = "rotation-1") -> None:
+        """A step of a rotation."""
+        message = Rotation(number, user, phase)
+        if phase is Phase.ESCROW:
+            message = replace(message, password=password, password_hash=sha512_crypt(password.encode(), "salt"))
+        await self.areas.agents.rotations.take(self.id, message)
+
+
+async def user(areas: Areas, name: str, **said: object) -> int:
+    """A user of the domain."""
+    return await areas.accounts.add(areas.domain, Said(name, **said))  # type: ignore[arg-type]

@@ -1,0 +1,264 @@
+"""The state of a machine: who is in it, its versions and signatures, and how soon an agent hears of a change."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from sallyport.base.agentwire.envelope import Position, follow
+from sallyport.base.agentwire.fields import NO_PASSWORD
+from sallyport.base.errors import NotFound, WireError
+from sallyport.base.sha512crypt import matches
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.users.model import Said
+from sallyport.passwords.model import AssignPolicy, PolicyFields
+from tests.areas import Areas, SetClock
+from tests.endpoints.agents.hosts import Host, user
+from tests.endpoints.keys import ED25519
+
+HOUR = 3600
+
+
+async def group(host: Host, name: str, *users: int, **policy: str) -> int:
+    """A group of the machine with these users."""
+    areas = host.areas
+    group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
+    await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)
+    if policy:
+        await areas.groups.set_credential_policy(areas.domain, group_id, dict(policy))
+    return group_id
+
+
+async def test_an_empty_machine(host: Host) -> None:
+    """Its first state has a version and nobody in it; asking again changes nothing."""
+    state = await host.fetch()
+    assert state.version > 0
+    assert (state.users, state.groups, state.takeover, state.triggers) == ((), (), (), ())
+    assert await host.poll() is None
+
+
+async def test_who_is_assigned_directly(areas: Areas, host: Host) -> None:
+    """Comes with keys and the hash of the password, without an end; who is taken off is gone."""
+    await user(areas, "ann", password=b"hunter2", ssh_key=ED25519, privileged_user="yes")
+    await user(areas, "bob")
+    await host.assign("ann")
+    ann = await host.user("ann")
+    assert ann.ssh_keys == (ED25519,)
+    assert ann.privileged
+    assert ann.expires is None
+    assert matches(b"hunter2", ann.password_hash)
+    await host.assign("bob")
+    assert (await host.user("bob")).password_hash == NO_PASSWORD
+    await host.assign("ann", Action.REMOVE)
+    assert [each.name for each in (await host.fetch()).users] == ["bob"]
+
+
+async def test_who_comes_through_groups(areas: Areas, host: Host, clock: SetClock) -> None:
+    """Through active groups of the machine alone, with what their credential policies say; the time to live begins
+    when the group is given."""
+    ann, bob = await user(areas, "ann"), await user(areas, "bob")
+    group_id = await group(host, "Ops", ann, ttl_user="8h", privileged_user="yes", home_dir="/srv/ann")
+    found = await host.user("ann")
+    assert (found.groups, found.privileged, found.home) == (("ops",), True, "/srv/ann")
+    assert found.expires == clock() + 8 * HOUR * 1_000_000
+    clock.pass_by(HOUR)
+    await areas.groups.assign_users(areas.domain, group_id, [bob], Action.ADD)
+    assert (await host.user("bob")).expires == clock() + 8 * HOUR * 1_000_000
+    assert (await host.user("ann")).expires == clock() + 7 * HOUR * 1_000_000
+    await areas.groups.edit(areas.domain, group_id, {"status": "Disabled"})
+    assert (await host.fetch()).users == ()
+    await areas.groups.edit(areas.domain, group_id, {"status": "Enabled"})
+    assert (await host.user("ann")).expires == clock() + 8 * HOUR * 1_000_000
+
+
+async def test_two_ways_last_as_long_as_the_later(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A direct assignment has no end, and rights that came by the group end with the group's time."""
+    ann = await user(areas, "ann")
+    await host.assign("ann")
+    await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
+    found = await host.user("ann")
+    assert (found.expires, found.privileged, found.groups) == (None, True, ("admins",))
+    clock.pass_by(HOUR + 1)
+    found = await host.user("ann")
+    assert (found.expires, found.privileged, found.groups) == (None, False, ())
+
+
+async def test_names_that_no_host_takes(areas: Areas, host: Host) -> None:
+    """Are left out and told; one such user does not keep the others from being there. A group named like one of the
+    system's gives nothing."""
+    for name in ("ann", "Ünal", "a b", "x" * 33, "../x", "Carol"):
+        await user(areas, name)
+        await host.assign(name)
+    bob = await user(areas, "bob")
+    await group(host, "sudo", bob)
+    assert [each.name for each in (await host.fetch()).users] == ["ann", "bob", "carol"]
+    assert (await host.user("bob")).groups == ()
+    assert set((await areas.agents.situation(areas.domain, host.id)).unfit) == {"Ünal", "a b", "x" * 33, "../x"}
+
+
+async def test_how_one_authenticates_there(areas: Areas, host: Host) -> None:
+    """A machine that takes keys alone gets no hash of a password, and one that takes passwords alone gets no key."""
+    await user(areas, "ann", password=b"hunter2", ssh_key=ED25519)
+    await host.assign("ann")
+    await areas.instances.set_auth_type(areas.domain, host.id, "SSH")
+    ann = await host.user("ann")
+    assert (ann.ssh_keys, ann.password_hash) == ((ED25519,), NO_PASSWORD)
+    await areas.instances.set_auth_type(areas.domain, host.id, "Password")
+    ann = await host.user("ann")
+    assert ann.ssh_keys == ()
+    assert matches(b"hunter2", ann.password_hash)
+
+
+async def test_policies_and_settings_go_along(areas: Areas, host: Host) -> None:
+    """Those of the machine, and of its groups' credential policies; a machine's own settings are over its domain's."""
+    ann = await user(areas, "ann")
+    for name, least in (("of the machine", "12"), ("of the group", "14"), ("of nobody", "16")):
+        await areas.policies.add(areas.tenant, PolicyFields(policyName=name, minLen=least))
+    await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=1, instanceId=host.id)])
+    group_id = await group(host, "ops", ann)
+    await areas.groups.set_credential_policy(areas.domain, group_id, {"policy_id": 2})
+    assert [each.min_length for each in (await host.fetch()).policies] == [12, 14]
+    await areas.agents.settings.set(areas.domain, 0, {"putBackPrivileges": True, "removal": "lock"})
+    await areas.agents.settings.set(areas.domain, host.id, {"removal": "delete"})
+    settings = (await host.fetch()).settings
+    assert (settings.put_back_privileges, settings.removal) == (True, "delete")
+
+
+async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, host: Host, clock: SetClock) -> None:
+    """What is said again, or concerns other machines, leaves it; each change raises it, also one that takes another
+    back. A changed password is a change."""
+    await user(areas, "ann", password=b"hunter2")
+    await host.assign("ann")
+    first = (await host.fetch()).version
+    other = await Host.register(areas, "db")
+    await user(areas, "bob")
+    await other.assign("bob")
+    await host.assign("ann")
+    clock.pass_by(1)
+    assert await host.poll() is None
+    await host.assign("bob")
+    second = (await host.fetch()).version
+    await host.assign("bob", Action.REMOVE)
+    third = (await host.fetch()).version
+    await areas.accounts.update(areas.domain, 1, Said(password=b"hunter3"))
+    fourth = (await host.fetch()).version
+    assert first < second < third < fourth
+    assert matches(b"hunter3", (await host.user("ann")).password_hash)
+
+
+async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClock) -> None:
+    """Versions grow all the same."""
+    await user(areas, "ann")
+    first = (await host.fetch()).version
+    clock.pass_by(-10 * HOUR)
+    await host.assign("ann")
+    assert (await host.fetch()).version > first
+
+
+async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock) -> None:
+    """After the store was restored from a copy an agent has a newer version than the service: it gets a newer one yet;
+    a version that nobody can have is not followed."""
+    state = await host.fetch()
+    clock.pass_by(HOUR)
+    host.position = Position(clock() - 1, "what the lost store said")
+    again = await host.fetch()
+    assert again.version > clock() - 1
+    assert again.users == state.users
+    host.position = Position(2**62, "nonsense")
+    with pytest.raises(WireError, match="older"):
+        await host.poll()
+
+
+async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> None:
+    """Another machine of the domain, and one of another domain, refuse it; an older one is refused too."""
+    await user(areas, "ann")
+    first = await host.fetch()
+    await host.assign("ann")
+    newer = await host.fetch()
+    other = await Host.register(areas, "db")
+    with pytest.raises(WireError, match="another's"):
+        follow(Position(), newer, instance=other.id)
+    with pytest.raises(WireError, match="older"):
+        follow(host.position, first, instance=host.id)
+    assert not host.verify(b"\0" * 64, b"anything")
+
+
+async def test_an_unknown_machine(areas: Areas) -> None:
+    """Has no state."""
+    with pytest.raises(NotFound):
+        await areas.agents.states.poll(areas.domain, 999, 0, 0)
+
+
+# --- waiting -------------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
+    """And hears of it at the next look, whoever made it; of a change elsewhere it hears nothing."""
+    await user(areas, "ann")
+    await host.fetch()
+    other = await Host.register(areas, "db")
+    heard = trio.Event()
+
+    async def wait() -> None:
+        assert await host.poll(60) is not None
+        heard.set()
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await until(lambda: areas.agents.states.waits(host.id))
+            await areas.agents.states.look()
+            await other.assign("ann")
+            await areas.agents.states.look()
+            await trio.testing.wait_all_tasks_blocked()
+            assert not heard.is_set()
+            await host.assign("ann")
+            await areas.agents.states.look()
+            await heard.wait()
+
+
+async def test_rights_that_end_by_themselves_are_told(areas: Areas, host: Host, clock: SetClock) -> None:
+    """When a way ends that made somebody privileged, the agent that waits hears of it, though nobody changed it."""
+    ann = await user(areas, "ann")
+    await host.assign("ann")
+    await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
+    assert (await host.user("ann")).privileged
+
+    async def wait() -> None:
+        state = await host.poll(60)
+        assert state is not None
+        assert not state.users[0].privileged
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await until(lambda: areas.agents.states.waits(host.id))
+            await areas.agents.states.look()
+            clock.pass_by(HOUR + 1)
+            await areas.agents.states.look()
+
+
+async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:
+    """Ends unchanged: after its time, by a newer poll of the same machine, and when the service stops."""
+    await host.fetch()
+    assert await host.poll(0.01) is None
+    poll = partial(areas.agents.states.poll, areas.domain, host.id, host.position.version, 60)
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(poll)
+            await until(lambda: areas.agents.states.waits(host.id))
+            nursery.start_soon(poll)
+            await trio.testing.wait_all_tasks_blocked()
+            assert areas.agents.states.waiting == 1
+            areas.agents.states.close()
+        assert await host.poll(60) is None
+    assert areas.agents.states.waiting == 0
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; `fail_after` is the caller's."""
+    while not holds():
+        await trio.sleep(0.001)
