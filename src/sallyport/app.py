@@ -14,6 +14,8 @@ from prometheus_client import CollectorRegistry
 from sallyport.audit import commands as audit_commands
 from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
+from sallyport.base import log as logs
+from sallyport.base import log_commands
 from sallyport.base.clock import now_us
 from sallyport.base.command import Command, Commands
 from sallyport.base.config import Address, Settings
@@ -115,6 +117,7 @@ from sallyport.tenancy.keys import commands as key_commands
 from sallyport.tenancy.keys.repo import forget_instance as forget_keys
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
+from sallyport.web.server import Tls
 
 FIRST_DOMAIN = "default"
 TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
@@ -135,6 +138,10 @@ class App:
     ) -> None:
         self.settings = settings
         self.http_address: Address | None = None  # where HTTP listens, once it does
+        self.tls: Tls | None = None
+        if settings.tls_certificate and settings.tls_key:
+            self.tls = Tls(settings.tls_certificate, settings.tls_key)
+        self._pseudonyms = vault.pseudonyms
         self.store = store
         self.registry = registry
         self.dictionary = dictionary
@@ -306,6 +313,7 @@ class App:
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
             listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
             store_commands.commands(copies),
+            log_commands.commands(),
         ]
 
     def _dynamic_authorization(self) -> tuple[DynamicAuthorization, Revocations]:
@@ -381,13 +389,22 @@ class App:
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
 
+    def apply(self, settings: Settings) -> None:
+        """Take over what can change while the service runs: the log's level, and whether it names people."""
+        logs.set_level(settings.log_level)
+        logs.hide_identities(self._pseudonyms if settings.log_identities == "hashed" else None)
+
+    def reloaded(self) -> None:
+        """Settings and configuration have just been read."""
+        self.process_metrics.reloaded.set(time.time())
+
     async def prepare(self) -> None:
         """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
         try:
             await self.configuration.reload()
         except SecretError as error:
             raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
-        self.process_metrics.reloaded.set(time.time())
+        self.reloaded()
         path = self.settings.data_dir / TOKEN_FILE
         if await self.tenancy.first_start(lambda token: _write_private(path, token + "\n")):
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))

@@ -9,17 +9,19 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
 import trio
 
+from sallyport import supervise
 from sallyport.app import App, opened
 from sallyport.audit import api as audit_api
 from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
+from sallyport.base.notify import Notifier
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
 from sallyport.did.dids import api as dids_api
@@ -54,11 +56,12 @@ from sallyport.passwords import api as policies_api
 from sallyport.tenancy.keys import api as keys_api
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.scope import Gate
-from sallyport.web.server import Listener, Tls, serve_http
+from sallyport.web.server import Listener, serve_http
 
 DRAIN_S = 5.0
 LAST_WORDS_S = 1.0
 LAG_S = 0.25
+STATUS = "every listener answers"
 
 log = structlog.get_logger()
 
@@ -78,10 +81,17 @@ async def serve(
     environ: Mapping[str, str],
     stop: trio.Event,
     *,
+    hung_up: trio.MemoryReceiveChannel[None] | None = None,
+    read: Callable[[], Settings] | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run the service until `stop` is set. Raises StartError, StoreError when it cannot begin."""
+    """Run the service until `stop` is set. Raises StartError, StoreError when it cannot begin.
+
+    hung_up: something comes in for each SIGHUP; read: the settings as they are by then.
+    """
+    notifier = Notifier(environ)
     async with opened(settings, environ) as app:
+        app.apply(settings)
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)
             secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
@@ -102,22 +112,32 @@ async def serve(
                 await background.start(app.first.run)
                 await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
-                await _answer_requests(app, listeners, secure, stop, task_status)
+                background.start_soon(supervise.feed_watchdog, app.store, notifier)
+                if hung_up is not None and read is not None:
+                    background.start_soon(_reload, app, notifier, hung_up, read)
+                await _answer_requests(app, listeners, secure, stop, notifier, task_status)
                 background.cancel_scope.cancel()
 
 
-async def serve_until_signal(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Run the service until SIGTERM or SIGINT."""
+async def serve_until_signal(
+    settings: Settings, environ: Mapping[str, str], read: Callable[[], Settings] | None = None
+) -> None:
+    """Run the service until SIGTERM or SIGINT. read: the settings as they are by now, for SIGHUP."""
     stop = trio.Event()
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    hang_ups, hung_up = trio.open_memory_channel[None](1)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
 
             async def wait_for_signal() -> None:
-                async for _ in signals:
-                    stop.set()
+                async for number in signals:
+                    if number == signal.SIGHUP:
+                        with suppress(trio.WouldBlock):  # one more that waits says nothing new
+                            hang_ups.send_nowait(None)
+                    else:
+                        stop.set()
 
             nursery.start_soon(wait_for_signal)
-            await serve(settings, environ, stop)
+            await serve(settings, environ, stop, hung_up=hung_up, read=read or (lambda: settings))
             nursery.cancel_scope.cancel()
 
 
@@ -144,6 +164,7 @@ async def _answer_requests(
     listeners: Sequence[_Listener],
     secure: Sequence[socket.socket],
     stop: trio.Event,
+    notifier: Notifier,
     task_status: trio.TaskStatus[Bound],
 ) -> None:
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
@@ -174,8 +195,10 @@ async def _answer_requests(
                     http=[str(each) for each in bound.http],
                     version=app.version,
                 )
+                notifier.ready(STATUS)
                 await stop.wait()
                 app.agents.states.close()
+                notifier.stopping()
                 log.info(
                     "stopping: what is waiting is answered first", waiting=sum(each.in_flight for each in exchanges)
                 )
@@ -325,8 +348,7 @@ async def _serve_http(
         metrics=None if settings.metrics_bind else metrics,
         pages=[*enrolments_page.routes(app.seeds), *did_pages.routes(app.issuing, gate)],
     )
-    tls = Tls(settings.tls_certificate, settings.tls_key) if settings.tls_certificate and settings.tls_key else None
-    sites = [Listener(main, settings.http_bind, tls)]
+    sites = [Listener(main, settings.http_bind, app.tls)]
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind))
@@ -346,6 +368,13 @@ def _spare_the_collector() -> None:
     waits for a phone keeps objects for a while: the more there may be between two looks, the longer each look takes."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+async def _reload(
+    app: App, notifier: Notifier, hung_up: trio.MemoryReceiveChannel[None], read: Callable[[], Settings]
+) -> None:
+    async for _ in hung_up:
+        await supervise.reload_and_tell(app, notifier, read, STATUS)
 
 
 async def _measure_lag(app: App) -> None:

@@ -118,6 +118,7 @@ class Settings(BaseModel):
     audit_days: Annotated[int, Field(ge=0, le=36500)] = 730
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "text"] = "auto"
+    log_identities: Literal["clear", "hashed"] = "clear"
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> "Settings":

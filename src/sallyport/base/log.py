@@ -1,15 +1,22 @@
 """The log: one event a line on standard error, JSON, or coloured text on a terminal.
 
-Areas log through `structlog.get_logger()`; this module only says how it looks.
+Areas log through `structlog.get_logger()`; this module says how it looks, from which level on, and whether people are
+named in it. Level and names can be changed while the process runs: they are its own, as structlog's settings are.
 """
 
+import hashlib
+import hmac
 import io
 import logging
 import sys
 from contextlib import suppress
-from typing import TextIO, cast
+from typing import Final, TextIO, cast
 
 import structlog
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+IDENTITIES: Final = frozenset({"user", "station"})
+"""The keys under which a line names a person, or what a person carries."""
 
 
 class _Lossy(io.TextIOBase):
@@ -31,21 +38,75 @@ class _Lossy(io.TextIOBase):
             pass
 
 
+class Pseudonyms:
+    """Names as short keyed hashes: the same one for the same name, and nobody's without the key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hmac.digest(key, b"sallyport identities in logs", hashlib.sha256)
+
+    def of(self, name: str) -> str:
+        """The hash that stands for a name; empty stays empty."""
+        return "#" + hmac.digest(self._key, name.encode(), hashlib.sha256).hex()[:16] if name else ""
+
+
+class _Manner:
+    """What can change while the process runs."""
+
+    def __init__(self) -> None:
+        self.level = "info"
+        self.pseudonyms: Pseudonyms | None = None
+
+    def filter(
+        self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        """Drop what is below the level, and hide names."""
+        if _rank(method) < _rank(self.level):
+            raise structlog.DropEvent
+        if self.pseudonyms is not None:
+            for key in IDENTITIES & event.keys():
+                event[key] = self.pseudonyms.of(str(event[key]))
+        return event
+
+
+_manner = _Manner()
+
+
+def _rank(method: str) -> int:
+    return logging.getLevelNamesMapping().get(method.upper(), logging.ERROR)
+
+
 def configure(*, level: str = "info", json: bool | None = None) -> None:
     """Set up structlog for the process. json: None means JSON unless standard error is a terminal."""
+    _manner.level = level
     readable = sys.stderr.isatty() if json is None else not json
     renderer = _readable() if readable else _json()
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            _manner.filter,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+def set_level(level: str) -> None:
+    """From now on, for all loggers. level: one of LEVELS."""
+    _manner.level = level
+
+
+def level() -> str:
+    """The level that holds now."""
+    return _manner.level
+
+
+def hide_identities(pseudonyms: Pseudonyms | None) -> None:
+    """Show users and stations as hashes from now on; None: by name."""
+    _manner.pseudonyms = pseudonyms
 
 
 def _readable() -> list[structlog.typing.Processor]:

@@ -38,6 +38,10 @@ class Connection:
             self._settings = load(self._config, os.environ)
         return self._settings
 
+    def read(self) -> Settings:
+        """The settings of file and environment as they are by now. ConfigError."""
+        return load(self._config, os.environ)
+
     def call(self, command: str, arguments: dict[str, JSON]) -> JSON:
         """Run a command of the service by name. SallyportError: it was not done, in its words."""
         if self._local is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sallyport.base.config import MASTER_KEY
 from sallyport.base.errors import ConfigError, SecretError
+from sallyport.base.log import Pseudonyms
 from sallyport.base.secret import Secret
 
 KEY_OCTETS = 32
@@ -27,6 +28,7 @@ class Vault:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self._cipher = AESGCM(key.reveal())
+        self.pseudonyms = Pseudonyms(key.reveal())
 
     def seal(self, clear: bytes, identity: str) -> bytes:
         """Encrypt for the row named by `identity`, such as `radius_clients/7/secret`."""

@@ -12,7 +12,7 @@ count.
 import errno
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -35,6 +35,23 @@ class Tls:
 
     certificate: Path
     key: Path
+    _contexts: list[ssl.SSLContext] = field(default_factory=list, repr=False, compare=False)
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Take the files into a context, which `reload` keeps up to date. ConfigError: they cannot be used."""
+        self._take(context)
+        self._contexts.append(context)
+
+    def reload(self) -> None:
+        """Read the files anew; connections that come from now on see them. ConfigError: as before, none has changed."""
+        for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
+            self._take(context)
+
+    def _take(self, context: ssl.SSLContext) -> None:
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"tls_certificate {self.certificate}, tls_key {self.key}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +101,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
-    try:
-        context.load_cert_chain(tls.certificate, tls.key)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"tls_certificate {tls.certificate}, tls_key {tls.key}: {error}") from error
+    tls.load(context)
     return context
 
 

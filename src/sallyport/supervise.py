@@ -1,0 +1,63 @@
+"""What the service does for those who run it: it tells systemd how it is, and reads its settings anew on SIGHUP.
+
+The watchdog is fed by a write to the store that came back, whatever its answer: the event loop runs and the writer
+does. A full disk is no reason to be restarted, since a restart makes no room; a writer that hangs is.
+"""
+
+from collections.abc import Callable
+
+import structlog
+import trio
+
+from sallyport.app import App
+from sallyport.base import log as logs
+from sallyport.base.config import Settings
+from sallyport.base.errors import SallyportError, StoreError
+from sallyport.base.notify import Notifier
+from sallyport.store.model import Store
+
+AT_ONCE = frozenset({"log_level", "log_identities"})
+"""Settings that hold as soon as they are read anew."""
+
+log = structlog.get_logger()
+
+
+async def feed_watchdog(store: Store, notifier: Notifier) -> None:
+    """Tell that all is well, three times as often as it is waited for, until cancelled."""
+    if notifier.watchdog_s is None:
+        return
+    while True:
+        try:
+            await store.write(lambda tx: None)
+        except StoreError as error:
+            log.warning("the store refuses writes", error=str(error))
+        notifier.alive()
+        await trio.sleep(notifier.watchdog_s / 3)
+
+
+async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
+    """Read settings, certificates and the store's configuration anew; the names of the settings that need a restart.
+
+    ConfigError: the settings cannot be used, or a certificate; StoreError. What was before goes on.
+    """
+    settings = read()
+    app.apply(settings)
+    if app.tls is not None:
+        app.tls.reload()
+    await app.configuration.reload()
+    app.reloaded()
+    changed = [
+        name for name in Settings.model_fields if getattr(settings, name) != getattr(app.settings, name)
+    ]  # what it was started with
+    return [name for name in changed if name not in AT_ONCE]
+
+
+async def reload_and_tell(app: App, notifier: Notifier, read: Callable[[], Settings], status: str) -> None:
+    """`reload` with its outcome in the log; raises nothing that a file can cause."""
+    notifier.reloading()
+    try:
+        waiting = await reload(app, read)
+        log.info("settings are read anew", log_level=logs.level(), need_a_restart=waiting)
+    except SallyportError as error:
+        log.error("settings were not read anew; what was before goes on", error=str(error))  # noqa: TRY400
+    notifier.ready(status)

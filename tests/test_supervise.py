@@ -1,0 +1,128 @@
+"""What systemd is told, and what SIGHUP changes, of a service that runs."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.notify import Notifier
+from sallyport.supervise import feed_watchdog
+from tests.areas import running_store
+from tests.service import RunningService, running_service
+
+WAIT_S = 30.0
+
+
+@contextmanager
+def manager(path: Path) -> Iterator[socket.socket]:
+    """A service manager's socket."""
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as sock:
+        sock.bind(str(path))
+        sock.settimeout(WAIT_S)
+        yield sock
+
+
+def told(sock: socket.socket, line: str) -> dict[str, str]:
+    """The next message with a line, as name and value."""
+    while line not in (lines := sock.recv(4096).decode().splitlines()):
+        pass
+    return dict(each.split("=", 1) for each in lines)
+
+
+def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str, object]]:
+    """The lines of an event, once there are so many."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
+        if len(found := [line for line in lines if line["event"] == event]) >= count:
+            return found
+        assert time.monotonic() < deadline, f"{event} is not in the log"
+        time.sleep(0.05)
+
+
+def test_systemd_hears_how_the_service_is(tmp_path: Path) -> None:
+    """Ready once every listener answers, alive again and again, reloading and ready at SIGHUP, stopping at SIGTERM."""
+    path = tmp_path / "notify"
+    (tmp_path / "service").mkdir()
+    with manager(path) as sock:
+        watched = {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "300000"}
+        with running_service(tmp_path / "service", watched) as service:
+            told(sock, "READY=1")
+            for _ in range(3):
+                told(sock, "WATCHDOG=1")
+            os.kill(service.process_id, signal.SIGHUP)
+            assert int(told(sock, "RELOADING=1")["MONOTONIC_USEC"]) > 0
+            told(sock, "READY=1")
+        told(sock, "STOPPING=1")
+
+
+async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> None:
+    """While a write does not come back nothing is told; a write that is refused has come back."""
+    goes_on = threading.Event()
+    with manager(tmp_path / "notify") as sock:
+        sock.setblocking(False)
+        notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000"})
+        async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
+            nursery.start_soon(feed_watchdog, store, notifier)
+            with trio.fail_after(WAIT_S):
+                await trio.lowlevel.wait_readable(sock)
+                nursery.start_soon(store.exclusive, lambda _connection: goes_on.wait(WAIT_S))
+                with trio.move_on_after(0.5):
+                    while True:  # what was told before it hung
+                        await trio.lowlevel.wait_readable(sock)
+                        sock.recv(4096)
+                with pytest.raises(BlockingIOError):
+                    sock.recv(4096)
+                goes_on.set()
+                await trio.lowlevel.wait_readable(sock)
+            assert sock.recv(4096) == b"WATCHDOG=1"
+            nursery.cancel_scope.cancel()
+
+
+def test_without_a_manager_nothing_is_told() -> None:
+    """Started by hand, or with a socket that is gone, it goes on; a watchdog meant for another process is not ours."""
+    Notifier({}).ready("x")
+    Notifier({"NOTIFY_SOCKET": "/there/is/no/socket"}).alive()
+    ours = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": str(os.getpid())}
+    assert Notifier(ours).watchdog_s == 2.0
+    assert Notifier({**ours, "WATCHDOG_PID": "1"}).watchdog_s is None
+    assert Notifier({"WATCHDOG_USEC": "2000000"}).watchdog_s is None
+
+
+def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
+    """The log's level holds at once, what needs a restart is named, and a broken file changes nothing."""
+    file = tmp_path / "sallyport.toml"
+    file.write_text('log_level = "info"\n')
+    with running_service(tmp_path) as service:
+        file.write_text('log_level = "debug"\nevent_days = 7\n')
+        os.kill(service.process_id, signal.SIGHUP)
+        (line,) = logged(service, "settings are read anew")
+        assert (line["log_level"], line["need_a_restart"]) == ("debug", ["event_days"])
+        assert service.ok("log", "level") == "debug"
+        file.write_text('log_level = "shout"\n')
+        os.kill(service.process_id, signal.SIGHUP)
+        (line,) = logged(service, "settings were not read anew; what was before goes on")
+        assert "shout" not in str(line)
+        assert service.call("log.level") == "debug"
+
+
+def test_the_level_can_be_set_by_command(tmp_path: Path) -> None:
+    """At once, until a restart."""
+    with running_service(tmp_path) as service:
+        assert service.ok("log", "level", "error") == "error"
+        service.ok("client", "add", "quiet", "--address", "127.0.0.9", "--org", "1", "--tenant", "1")
+        assert service.ok("log", "level", "info") == "info"
+        service.ok("client", "add", "loud", "--address", "127.0.0.8", "--org", "1", "--tenant", "1")
+        assert '"quiet"' not in service.log()
+        service.stop()
+        service.start()
+        assert service.ok("log", "level") == "info"
+        assert service.cli("log", "level", "shout").returncode == 2
