@@ -13,6 +13,7 @@
     ├── WireError              a message between service and agent that is none; the message names the field
     ├── ServiceAway            an agent did not reach the service, or what answered is none; later again
     ├── ServiceRefused         the service has refused an agent's request; `status` is the HTTP status
+    ├── HostError              a host is not as it has to be, or did not do it; told in an agent's report
     ├── SecretError            a sealed value that does not open: wrong key, or altered
     └── Refused                the caller's mistake; `status` is the HTTP status it is told with
         ├── Invalid            400, with the fields that are wrong
@@ -95,6 +96,10 @@ class ServiceRefused(SallyportError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class HostError(SallyportError):
+    """Something on an agent's host is not as it has to be, or did not work; nothing was half done."""
 
 
 class SecretError(SallyportError):

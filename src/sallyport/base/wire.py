@@ -111,6 +111,14 @@ def encode(value: object) -> object:
     return value
 
 
+def mapping(message: object) -> dict[str, object]:
+    """A message as an object of JSON."""
+    value = encode(message)
+    if not isinstance(value, dict):
+        raise TypeError("no message")
+    return value
+
+
 def camel(name: str) -> str:
     """snake_case as camelCase."""
     first, *rest = name.split("_")

@@ -55,8 +55,9 @@ def _address(port: int, kind: SocketKind) -> Address:
 async def _run(settings: Settings, once: bool) -> int:
     """The service, and beside it the story, until it is told, or a signal comes."""
     stop, status = trio.Event(), INTERRUPTED
-    line = Line(Connection(settings=settings))
-    with closing(line.connection), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    connection = Connection(settings=settings)
+    line = Line(lambda: connection)
+    with closing(connection), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as outer:
             # An environment of its own: the master key of a real installation stays out of it.
             bound = await outer.start(serve, settings, {}, stop)

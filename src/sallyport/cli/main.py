@@ -5,14 +5,17 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sallyport.base.errors import SallyportError
-from sallyport.cli.connection import Connection
 from sallyport.cli.lazy import LazyGroup
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
+
+if TYPE_CHECKING:
+    from sallyport.cli.connection import Connection
 
 # name: (module:object, its line in the help); imported when used, which the help is not worth.
 COMMANDS = {
@@ -48,9 +51,15 @@ COMMANDS = {
 @click.pass_context
 def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS-aware network device inventory and login policy service."""
-    connection = Connection(config)
-    ctx.call_on_close(connection.close)
-    ctx.obj = Line(connection)
+
+    def connect() -> "Connection":
+        from sallyport.cli.connection import Connection
+
+        connection = Connection(config)
+        ctx.call_on_close(connection.close)
+        return connection
+
+    ctx.obj = Line(connect)
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
-from tabulate import tabulate
 
-from sallyport.base.command import JSON, Form, Row
+if TYPE_CHECKING:
+    from sallyport.base.command import JSON, Form, Row
 
 _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
@@ -27,7 +27,7 @@ def safe(text: str) -> str:
 
 
 def print_rows(
-    rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
+    rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
 ) -> None:
     """The columns of rows as a table or CSV, or the whole rows as JSON; all but the table as they come.
 
@@ -45,12 +45,12 @@ def print_rows(
     out.flush()
 
 
-def print_json(value: JSON) -> None:
+def print_json(value: "JSON") -> None:
     """Indented JSON on standard output."""
     click.echo(_json(value))
 
 
-def _print_json_rows(rows: Iterable[Row], out: TextIO) -> None:
+def _print_json_rows(rows: "Iterable[Row]", out: TextIO) -> None:
     opening = "["
     for row in rows:
         out.write(opening + "\n  " + _json(row).replace("\n", "\n  "))
@@ -58,32 +58,34 @@ def _print_json_rows(rows: Iterable[Row], out: TextIO) -> None:
     out.write("[]\n" if opening == "[" else "\n]\n")
 
 
-def _json(value: JSON, indent: int | None = 2) -> str:
+def _json(value: "JSON", indent: int | None = 2) -> str:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     if text.isascii() and "\x7f" not in text:  # JSON itself escapes the other control characters
         return text
     return _OUTSIDE_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
-def _print_csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:
+def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
     """CSV with a line of names (RFC 4180). A cell that a spreadsheet would run as a formula is quoted as text."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
 
 
-def _cell(value: JSON) -> str:
+def _cell(value: "JSON") -> str:
     text = _text(value)
     return f"'{text}" if isinstance(value, str) and value[:1] in set("=+-@\t\r\n") else text
 
 
-def _table(rows: Iterable[Row], columns: Sequence[str]) -> str:
+def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:
     """The named columns; a list stands in one cell."""
+    from tabulate import tabulate
+
     lines = [[_text(row.get(column)) for column in columns] for row in rows]
     return tabulate(lines, headers=[column.replace("_", " ") for column in columns], disable_numparse=True)
 
 
-def _text(value: JSON) -> str:
+def _text(value: "JSON") -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value))
     if isinstance(value, bool):

@@ -1,6 +1,5 @@
 """A state's signature, versions and replay: `sallyport.base.agentwire.envelope`."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -24,12 +23,12 @@ def verify(signature: bytes, octets: bytes) -> bool:
     return True
 
 
-def sent(state: State, key: Ed25519PrivateKey = KEY) -> bytes:
-    return json.dumps(envelope(key.sign, state)).encode()
+def sent(state: State, key: Ed25519PrivateKey = KEY) -> dict[str, str]:
+    return envelope(key.sign, state)
 
 
-def received(octets: bytes) -> State:
-    signed = open_envelope(octets)
+def received(answer: object) -> State:
+    signed = open_envelope(answer)
     assert signed is not None
     return believe(signed, verify)
 
@@ -41,24 +40,24 @@ def test_a_signed_state_comes_back_as_it_was() -> None:
 
 def test_a_poll_without_news() -> None:
     """UNCHANGED is no state and no error."""
-    assert open_envelope(json.dumps(UNCHANGED).encode()) is None
+    assert open_envelope(UNCHANGED | {"code": 200}) is None
 
 
 def test_another_key_or_another_payload_is_not_believed() -> None:
     """A signature holds for its key and its octets alone."""
-    ours, theirs = json.loads(sent(WANTED)), json.loads(sent(replace(WANTED, version=6)))
-    for octets in (sent(WANTED, Ed25519PrivateKey.generate()), json.dumps(ours | {"payload": theirs["payload"]})):
+    ours, theirs = sent(WANTED), sent(replace(WANTED, version=6))
+    for answer in (sent(WANTED, Ed25519PrivateKey.generate()), ours | {"payload": theirs["payload"]}):
         with pytest.raises(WireError, match="signature: wrong"):
-            received(octets if isinstance(octets, bytes) else octets.encode())
+            received(answer)
 
 
 @pytest.mark.parametrize(
-    "octets", [b"[]", b"{}", b'{"unchanged":false}', b'{"payload":"!","signature":""}', b"<html>", b'{"payload":1}']
+    "answer", [[], {}, {"unchanged": False}, {"payload": "!", "signature": ""}, "<html>", {"payload": 1}, None]
 )
-def test_rubbish_is_refused(octets: bytes) -> None:
+def test_rubbish_is_refused(answer: object) -> None:
     """An answer that is neither a state nor UNCHANGED is a WireError."""
     with pytest.raises(WireError):
-        received(octets)
+        received(answer)
 
 
 def test_only_forward() -> None:

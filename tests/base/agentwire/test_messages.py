@@ -7,7 +7,7 @@ from sallyport.base.agentwire.state import DesiredUser, Policy, State
 from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps
 
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzQm0u0K7lN9q1eXx7mUqKk0xw2Jm0Xxq4O3i1R2d5b ann@host"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g ann@host"
 SHA512 = "$6$saltsaltsalt$" + "a" * 86
 
 

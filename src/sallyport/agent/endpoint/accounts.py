@@ -1,0 +1,130 @@
+"""The local accounts and groups of a host, as passwd(5), shadow(5), group(5) and login.defs(5) have them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sallyport.agent.endpoint.files import Files
+from sallyport.base.clock import SECOND
+
+MANAGED_GROUP: Final = "sallyport-managed"
+"""Every account that the agent manages is in it, so that an administrator sees which these are."""
+DAY: Final = 86_400 * SECOND
+EXPIRED: Final = 1
+"""The day since which a locked account has expired, as usermod(8) recommends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A local account. password: the field of shadow(5). expires: days since 1970; None never. groups: by name, without
+    its own."""
+
+    name: str
+    uid: int
+    gid: int
+    full_name: str
+    home: str
+    shell: str
+    password: str = field(default="", repr=False)
+    expires: int | None = None
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def locked(self) -> bool:
+        """Whether it has been locked and expired, so that neither a password nor a key opens it."""
+        return self.expires == EXPIRED and self.password.startswith("!")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGroup:
+    """A local group. members: by name, in the order of the file."""
+
+    name: str
+    gid: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What is on a host."""
+
+    users: Mapping[str, Account]
+    groups: Mapping[str, LocalGroup]
+    lowest_uid: int
+    lowest_gid: int
+    hash_method: str
+
+    def is_system(self, account: Account) -> bool:
+        """Whether an account is none of a person's: the agent leaves these alone, whatever it is told."""
+        return account.uid < self.lowest_uid or account.name in {"root", "nobody"}
+
+    def in_managed_group(self, name: str) -> bool:
+        """Whether an account is marked as managed."""
+        group = self.groups.get(MANAGED_GROUP)
+        return group is not None and name in group.members
+
+
+def read(files: Files) -> Accounts:
+    """The accounts and groups of a host. Lines that are none are left out. HostError: the files cannot be read."""
+    groups = {
+        name: LocalGroup(name, int(gid), tuple(filter(None, members.split(","))))
+        for name, _, gid, members in _lines(files, "/etc/group", 4, numbers=(2,))
+    }
+    shadow = {fields[0]: fields for fields in _lines(files, "/etc/shadow", 9)}
+    of: dict[str, set[str]] = {}
+    for group in groups.values():
+        for member in group.members:
+            of.setdefault(member, set()).add(group.name)
+    users = {}
+    for name, password, uid, gid, full_name, home, shell in _lines(files, "/etc/passwd", 7, numbers=(2, 3)):
+        hidden = shadow.get(name, [name, password, "", "", "", "", "", "", ""])
+        users[name] = Account(
+            name=name,
+            uid=int(uid),
+            gid=int(gid),
+            full_name=full_name.partition(",")[0],
+            home=home,
+            shell=shell,
+            password=hidden[1],
+            expires=int(hidden[7]) if hidden[7].isdecimal() else None,
+            groups=frozenset(of.get(name, ())),
+        )
+    settings = dict(_login_defs(files))
+    return Accounts(
+        users=users,
+        groups=groups,
+        lowest_uid=_number(settings.get("UID_MIN"), 1000),
+        lowest_gid=_number(settings.get("GID_MIN"), 1000),
+        hash_method=settings.get("ENCRYPT_METHOD", "SHA512").upper(),
+    )
+
+
+def expiry_day(moment: int | None) -> int | None:
+    """The day since 1970 from which an account has expired that may be used until `moment` (microseconds)."""
+    return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
+
+
+def _lines(files: Files, path: str, fields: int, *, numbers: tuple[int, ...] = ()) -> Iterator[list[str]]:
+    octets = files.read(path) or b""
+    seen = set()
+    for line in octets.decode("utf-8", "surrogateescape").split("\n"):
+        parts = line.split(":")
+        if len(parts) == fields and parts[0] not in seen and all(_is_id(parts[index]) for index in numbers):
+            seen.add(parts[0])
+            yield parts
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10
+
+
+def _login_defs(files: Files) -> Iterator[tuple[str, str]]:
+    octets = files.read("/etc/login.defs") or b""
+    for line in octets.decode("utf-8", "replace").splitlines():
+        words = line.split()
+        if len(words) >= 2 and not words[0].startswith("#"):
+            yield words[0], words[1]
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and _is_id(text) else default

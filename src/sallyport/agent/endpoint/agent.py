@@ -1,0 +1,289 @@
+"""One pass of the agent: take the newest state, make the host so, rotate what is to be rotated, and tell the service.
+
+Nothing here waits for the service to be there: without it the last state is kept on disk and goes on to hold, so that
+accounts expire on time and what somebody changed is put right.
+"""
+
+import platform
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from sallyport.agent import disk
+from sallyport.agent.endpoint.accounts import Accounts, read
+from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
+from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.plan import Plan, Step, plan
+from sallyport.agent.endpoint.rotation import KIND, Rotator
+from sallyport.agent.endpoint.service import Service
+from sallyport.agent.endpoint.trueclock import TrueClock
+from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
+from sallyport.base.agentwire.fields import MAX_FOUND, MAX_STATE
+from sallyport.base.agentwire.report import (
+    Action,
+    Drift,
+    DriftKind,
+    Managed,
+    Outcome,
+    Poll,
+    Privilege,
+    PrivilegeStatus,
+    Report,
+)
+from sallyport.base.agentwire.state import State, Trigger, TriggerKind
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
+from sallyport.base.wire import dumps, loads
+
+_WRONG_CLOCK_US: Final = 300 * SECOND
+"""From here on Kerberos and one-time passwords fail; it is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the agent is to the service. verify: whether a signature is the service's, for octets."""
+
+    instance: int
+    verify: Callable[[bytes, bytes], bool]
+
+
+class StateFile:
+    """The last state that was followed, as it came, signed."""
+
+    def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
+        self._path = path
+        self._write = write
+
+    def read(self) -> object:
+        """The envelope. WireError: there is none."""
+        try:
+            return loads(self._path.read_bytes(), most=MAX_STATE)
+        except OSError as error:
+            raise WireError(str(error.strerror)) from None
+
+    def put(self, answer: object) -> None:
+        """It is on disk when this returns. ConfigError."""
+        self._write(self._path, dumps(answer))
+
+
+class Endpoint:
+    """The agent of one host."""
+
+    def __init__(
+        self,
+        hands: Hands,
+        rotator: Rotator,
+        service: Service,
+        identity: Identity,
+        states: StateFile,
+        clock: TrueClock | None = None,
+        *,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._hands = hands
+        self._memory = hands.memory
+        self._rotator = rotator
+        self._service = service
+        self._identity = identity
+        self._states = states
+        self._clock = clock or TrueClock()
+        self._alive = alive
+        self.state: State | None = self._remembered()
+
+    # --- the state --------------------------------------------------------------------------------------------
+
+    def poll(self, wait_s: int) -> bool:
+        """Ask for a newer state: whether there is one.
+
+        ServiceAway, ServiceRefused. WireError: the answer is not to be believed, and the state at hand goes on to hold.
+        """
+        answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s))
+        signed = open_envelope(answer)
+        if signed is None:
+            return False
+        state = believe(signed, self._identity.verify)
+        position = follow(self._position(), state, instance=self._identity.instance)
+        if self.state is not None and position.version == self.state.version:
+            return False
+        self._states.put(answer)
+        anchor = self._clock.anchor(state.issued)
+        followed = replace(self._memory.now, version=position.version, content=position.content, anchor=anchor)
+        self._memory.change(followed)
+        self.state = state
+        return True
+
+    def _position(self) -> Position:
+        """What a newer state is measured by: the one on disk may be ahead of the memory, after a crash between them."""
+        at = self._memory.now.position
+        if self.state is not None and self.state.version > at.version:
+            return Position(self.state.version, content(self.state))
+        return at
+
+    def preview(self) -> Plan | None:
+        """What a pass would do with the newest state; nothing is changed, and nothing remembered. None: no state.
+
+        ServiceAway, ServiceRefused, WireError.
+        """
+        signed = open_envelope(self._service.state(Poll()))
+        state = self.state if signed is None else believe(signed, self._identity.verify)
+        if state is None:
+            return None
+        if state.instance != self._identity.instance:
+            raise WireError("instance: another's")
+        return plan(state, read(self._hands.files), self._hands, self.now(), rotating=self._rotator.unended)
+
+    def _remembered(self) -> State | None:
+        """The state on disk. One that is not signed any more, or not what was followed, is none."""
+        try:
+            signed = open_envelope(self._states.read())
+            state = believe(signed, self._identity.verify) if signed else None
+            if state is not None:
+                follow(self._memory.now.position, state, instance=self._identity.instance)
+        except WireError:
+            return None
+        return state
+
+    def now(self) -> int:
+        """The service's time, in microseconds, as well as it is known."""
+        return self._clock.now(self._memory.now.anchor)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something is left that only needs the service to be there."""
+        return bool(self._rotator.unended or (self.state is not None and any(self._open(self.state))))
+
+    def next_expiry(self) -> int | None:
+        """When the next account expires, in microseconds."""
+        expiries = (user.expires for user in self.state.users) if self.state else ()
+        now = self.now()
+        return min((at for at in expiries if at is not None and at > now), default=None)
+
+    # --- one pass ---------------------------------------------------------------------------------------------
+
+    def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
+        """Make the host what the state says: what is to be told. look: discover even if nobody asks. None: no state.
+
+        HostError: the host's files cannot be read at all.
+        """
+        state = self.state
+        if state is None:
+            return None
+        actions: list[Action] = []
+        rotating = self._reconcile(actions)
+        planned = plan(state, read(self._hands.files), self._hands, self.now(), rotating=rotating)
+        actions += [*planned.refused, *self._done(planned.steps)]
+        outcomes = [] if rotating else list(self._triggers(state, actions))
+        accounts = read(self._hands.files)
+        discovery = None
+        if look or any(each.kind is TriggerKind.DISCOVER for each in self._open(state)):
+            discovery = discover(accounts, self._hands, self.now())
+        outcomes += self._ended(state, actions)
+        found, drift = privileges(state, accounts, self._hands)
+        self._remember(actions, outcomes, state, found)
+        status = PrivilegeStatus(self.now(), state.version, found, drift)
+        report = Report(
+            id=secrets.token_urlsafe(16),
+            at=self.now(),
+            version=state.version,
+            agent=version("sallyport"),
+            system=_system(),
+            host=socket.gethostname()[:253],
+            clock_us=self._clock.ahead(self._memory.now.anchor),
+            managed=self._managed(accounts),
+            actions=tuple(actions[:MAX_FOUND]),
+            drift=(*planned.drift, *self._clock_drift())[:MAX_FOUND],
+            outcomes=self._memory.now.outcomes,
+            discovery=discovery,
+        )
+        return report, status
+
+    def _done(self, steps: tuple[Step, ...]) -> Iterator[Action]:
+        """Do the steps; those of an account that has failed before are left out."""
+        failed: set[str] = set()
+        for step in steps:
+            self._alive()
+            error = "left out, since the step before failed" if step.name in failed else _try(step)
+            if error and step.name:
+                failed.add(step.name)
+            yield Action(step.kind, step.name, f"{step.sign} {step.detail}".strip()[:500], error[:500])
+
+    def _reconcile(self, actions: list[Action]) -> str:
+        """End what a crash left of a rotation: whose it still is, or empty."""
+        try:
+            action = self._rotator.reconcile()
+        except (ServiceAway, HostError) as error:
+            actions.append(Action(KIND, self._rotator.unended, "not ended yet", str(error)[:500]))
+            return self._rotator.unended
+        if action is not None:
+            actions.append(action)
+        return ""
+
+    def _open(self, state: State) -> Iterator[Trigger]:
+        """The triggers of a state that are not dealt with."""
+        ended = {outcome.trigger for outcome in self._memory.now.outcomes}
+        return (trigger for trigger in state.triggers if trigger.id not in ended)
+
+    def _triggers(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
+        """Rotate whom the triggers name. One that the service's absence stops is left for the next pass."""
+        for trigger in list(self._open(state)):
+            if trigger.kind is not TriggerKind.ROTATE:
+                continue
+            errors = []
+            for user in trigger.users:
+                try:
+                    self._rotator.rotate(user, trigger.id, state.policies)
+                except ServiceAway as error:
+                    actions.append(Action(KIND, user, "not ended yet", str(error)[:500]))
+                    return
+                except (HostError, ServiceRefused, ConfigError) as error:
+                    errors.append(f"{user}: {error}")
+                    actions.append(Action(KIND, user, "", str(error)[:500]))
+                else:
+                    actions.append(Action(KIND, user, "a new password is in force"))
+            yield Outcome(trigger.id, "; ".join(errors)[:500])
+
+    def _ended(self, state: State, actions: list[Action]) -> list[Outcome]:
+        """What became of the triggers that a pass deals with by itself."""
+        failed = sum(1 for action in actions if action.error)
+        error = f"{failed} of {len(actions)} actions failed" if failed else ""
+        sync = [Outcome(each.id, error) for each in self._open(state) if each.kind is TriggerKind.SYNC]
+        return sync + [Outcome(each.id) for each in self._open(state) if each.kind is TriggerKind.DISCOVER]
+
+    def _remember(
+        self, actions: list[Action], outcomes: list[Outcome], state: State, found: tuple[Privilege, ...]
+    ) -> None:
+        try:
+            remember_privileged(found, self._hands)
+            self._memory.ended(outcomes, listed=(trigger.id for trigger in state.triggers))
+        except ConfigError as error:
+            actions.append(Action("remember", "", "", str(error)[:500]))
+
+    def _managed(self, accounts: Accounts) -> tuple[Managed, ...]:
+        own = ((kept, accounts.users.get(kept.name)) for kept in self._memory.now.kept)
+        return tuple(Managed(kept.name, at.uid, kept.made, at.locked) for kept, at in own if at is not None)
+
+    def _clock_drift(self) -> Iterator[Drift]:
+        ahead = self._clock.ahead(self._memory.now.anchor)
+        if abs(ahead) > _WRONG_CLOCK_US:
+            way = "ahead of" if ahead > 0 else "behind"
+            yield Drift(DriftKind.CLOCK, "", f"{abs(ahead) // SECOND} s {way} the service")
+
+
+def _try(step: Step) -> str:
+    try:
+        step.do()
+    except (HostError, ConfigError) as error:
+        return str(error) or "failed"
+    return ""
+
+
+def _system() -> str:
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    except OSError:
+        name = "Linux"
+    return f"{name}, kernel {platform.release()}"[:200]

@@ -1,0 +1,65 @@
+"""What has to change about an account that is there, and what others changed about it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts, expiry_day
+from sallyport.agent.endpoint.memory import Kept, Memory
+from sallyport.agent.endpoint.sudoers import ROOT_GROUPS
+from sallyport.base.agentwire.report import Drift, DriftKind
+from sallyport.base.agentwire.state import DesiredUser, Settings
+
+SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
+"""Groups whom the sudoers file of common distributions lets do everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """usermod's arguments, none where nothing is to change; the groups that the account has from the agent then."""
+
+    arguments: tuple[str, ...]
+    detail: str
+    granted: tuple[str, ...]
+    drift: tuple[Drift, ...]
+
+
+def change(
+    user: DesiredUser,
+    account: Account,
+    kept: Kept,
+    groups: list[str],
+    accounts: Accounts,
+    memory: Memory,
+    settings: Settings,
+) -> Change:
+    """What makes an active account what the state says. groups: those that the user may have."""
+    wanted = {MANAGED_GROUP, *groups}
+    # What somebody else put it into stays, unless it comes with rights that it should not have.
+    foreign = account.groups - wanted - {*kept.granted, *memory.groups}
+    rights = set() if user.privileged else foreign & (ROOT_GROUPS | SUDO_GROUPS)
+    put_back = settings.put_back_privileges
+    drift = tuple(Drift(DriftKind.PRIVILEGE, user.name, f"in group {name}", put_back) for name in sorted(rights))
+    members = wanted | (foreign - rights if put_back else foreign)
+    granted = {*groups} - (account.groups - {*kept.granted})
+    edits = list(_edits(user, account))
+    arguments = [argument for edit, _ in edits for argument in edit]
+    details = [detail for _, detail in edits]
+    if members != account.groups:
+        arguments += ["--groups", ",".join(sorted(members))]
+        signs = [f"+{name}" for name in sorted(members - account.groups)]
+        signs += [f"-{name}" for name in sorted(account.groups - members)]
+        details.append(" ".join(("groups", *signs)))
+    return Change(tuple(arguments), ", ".join(details), tuple(sorted(granted)), drift)
+
+
+def _edits(user: DesiredUser, account: Account) -> Iterator[tuple[list[str], str]]:
+    day = expiry_day(user.expires)
+    if account.expires != day:
+        yield ["--expiredate", "" if day is None else str(day)], "expiry"
+    # A lone `!` is a password that was never set: without it the account would be open.
+    if account.password.startswith("!") and account.locked:
+        yield (["--unlock"] if account.password.strip("!") else []), "unlocked"
+    if user.shell and account.shell != user.shell:
+        yield ["--shell", user.shell], f"shell {account.shell} -> {user.shell}"
+    if user.home and account.home != user.home:
+        yield ["--home", user.home, "--move-home"], f"home {account.home} -> {user.home}"

@@ -1,0 +1,128 @@
+"""`sallyport agent endpoint`, `status` and `authorized-keys`: what runs on the host of an endpoint agent.
+
+None of them asks the service's command line for anything; they import what they need when they need it, since sshd
+waits for `authorized-keys` at each login.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sallyport.base.errors import ConfigError, HostError
+
+if TYPE_CHECKING:
+    from sallyport.agent.endpoint.plan import Plan
+
+CONFIG = Path("/etc/sallyport/endpoint-agent.toml")
+PATH = click.Path(path_type=Path)
+file_option = click.option("--config", type=PATH, default=CONFIG, show_default=True, help="The agent's file.")
+prefix_option = click.option(
+    "--prefix", type=PATH, default=Path("/"), help="The root directory of the host, to try things out in another."
+)
+
+
+@click.command()
+@file_option
+@prefix_option
+@click.option("--once", is_flag=True, help="Make the host what the service says, report, and end.")
+@click.option("--plan", "planned", is_flag=True, help="Show what would be done, and change nothing.")
+def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
+    """Keep accounts, groups, SSH keys and passwords of this host as the service says."""
+    from sallyport.agent import file
+    from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, enrolled
+    from sallyport.agent.endpoint.enrolment import enrol
+    from sallyport.agent.endpoint.service import HttpService
+    from sallyport.agent.endpoint.wiring import AGENT, parts
+    from sallyport.agent.keys import KeyRing
+    from sallyport.agent.notify import Systemd
+    from sallyport.agent.service import Service
+
+    if os.geteuid() != 0:
+        raise ConfigError("only root can manage accounts")
+    agent_file = file.read(config, AGENT)
+    host = parts(agent_file, prefix)
+    posts = Service(agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint")
+    ring = KeyRing(config, AGENT, posts)
+    systemd = Systemd(os.environ)
+    around = Around(systemd, Stop())
+    if not (once or planned):
+        around.stop.listen()
+    known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), around, patient=not (once or planned))
+    if known is None:
+        return 0
+    service = HttpService(posts, ring)
+    agent = host.endpoint(service, known, systemd)
+    if planned:
+        return _show(agent.preview())
+    daemon = Daemon(agent, service, ring, around)
+    if once:
+        return daemon.once()
+    daemon.run()
+    return 0
+
+
+@click.command()
+@file_option
+def status(*, config: Path) -> int:
+    """How the endpoint agent of this host stands: its instance, its state, its accounts. Exit code 1: not enrolled, or
+    a rotation has not ended."""
+    from sallyport.agent import file
+    from sallyport.agent.endpoint.enrolment import identity
+    from sallyport.agent.endpoint.wiring import AGENT, parts
+
+    agent_file = file.read(config, AGENT)
+    known = identity(agent_file.state_dir)
+    host = parts(agent_file, Path("/"))
+    memory = host.hands.memory.now
+    unended = host.journal.read()
+    click.echo(f"service    {agent_file.service}")
+    click.echo(f"instance   {known.instance if known else 'not enrolled'}")
+    click.echo(f"state      {memory.version or 'none yet'}")
+    click.echo(f"accounts   {', '.join(sorted(kept.name for kept in memory.kept)) or 'none'}")
+    click.echo(f"groups     {', '.join(sorted(memory.groups)) or 'none'}")
+    if unended is not None:
+        click.echo(f"rotation   of {unended.user} has not ended ({unended.stage})")
+    return 0 if known is not None and unended is None else 1
+
+
+@click.command("authorized-keys")
+@click.argument("user")
+@click.option("--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="As in the agent's file.")
+def authorized_keys(*, user: str, keys_dir: Path) -> int:
+    """Print a user's keys for sshd (AuthorizedKeysCommand); none of one whose time is over."""
+    import re
+
+    from sallyport.agent.endpoint.keys import LONGEST, authorized
+    from sallyport.base.agentwire.fields import NAME
+    from sallyport.base.clock import now_us
+
+    if not re.fullmatch(NAME, user):  # every login of anybody comes here
+        return 0
+    try:
+        with (keys_dir / user).open("rb") as file:
+            octets = file.read(LONGEST)
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise HostError(f"{keys_dir / user}: {error.strerror}") from None
+    for line in authorized(octets, now_us()):
+        click.echo(line)
+    return 0
+
+
+def _show(planned: "Plan | None") -> int:
+    """A plan as a diff."""
+    if planned is None:
+        click.echo("the service has no state for this host yet")
+        return 1
+    for step in planned.steps:
+        click.echo(f"{step.sign} {step.kind:<10} {step.name:<32} {step.detail}".rstrip())
+    for action in planned.refused:
+        click.echo(f"! {action.kind:<10} {action.name:<32} {action.detail} {action.error}".rstrip())
+    for drift in planned.drift:
+        click.echo(f"? {drift.kind:<10} {drift.name:<32} {drift.detail}".rstrip())
+    if not planned.steps:
+        click.echo("nothing to do", err=True)
+    return 0

@@ -1,0 +1,185 @@
+"""What is on a host: local accounts and groups, what sudo lets them do, who may log in by key, who logged in last; and
+who may do what root may."""
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from sallyport.agent.endpoint.accounts import DAY, Account, Accounts
+from sallyport.agent.endpoint.change import SUDO_GROUPS
+from sallyport.agent.endpoint.files import Files
+from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.keys import found, printable
+from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, Sudoers
+from sallyport.agent.endpoint.sudoers import read as read_sudoers
+from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT
+from sallyport.base.agentwire.report import (
+    Discovery,
+    Drift,
+    DriftKind,
+    FoundAccount,
+    FoundGroup,
+    FoundKey,
+    Privilege,
+)
+from sallyport.base.agentwire.state import State
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import HostError
+from sallyport.base.wire import dumps
+
+_LASTLOG: Final = struct.Struct("<i32s256s")
+"""lastlog(5): seconds since 1970, terminal, host; the record of a uid is at its number."""
+_UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
+"""utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
+_USER_PROCESS: Final = 7
+_ROOM: Final = MAX_REPORT // 2
+"""Octets of a discovery: a report has other things to say."""
+
+
+def discover(accounts: Accounts, hands: Hands, now: int) -> Discovery:
+    """Everything that is reported of a host, within the bounds of a message."""
+    files = hands.files
+    sudoers = read_sudoers(files)
+    logins = _last_logins(files, accounts)
+    made = set(hands.memory.now.groups)
+    everybody = sorted(accounts.users.values(), key=lambda account: account.uid)
+    found_accounts = tuple(
+        _account(account, accounts, hands, sudoers, logins.get(account.name)) for account in everybody[:MAX_FOUND]
+    )
+    every_group = sorted(accounts.groups.values(), key=lambda group: group.gid)
+    found_groups = tuple(
+        FoundGroup(
+            printable(group.name, 64),
+            _id(group.gid),
+            tuple(printable(member, 64) for member in group.members[:MAX_FOUND]),
+            group.name in made,
+        )
+        for group in every_group[:MAX_FOUND]
+    )
+    complete = len(everybody) <= MAX_FOUND and len(every_group) <= MAX_FOUND
+    return _within(Discovery(now, found_accounts, found_groups, complete))
+
+
+def privileges(state: State, accounts: Accounts, hands: Hands) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
+    """Who may do what root may, and by what; and what of it nobody has asked for.
+
+    Of an account that the agent does not manage it is drift when it had no such right as the agent first looked.
+    """
+    sudoers = read_sudoers(hands.files)
+    before = hands.memory.now.privileged
+    privileged: list[Privilege] = []
+    drift: list[Drift] = []
+    for account in sorted(accounts.users.values(), key=lambda each: each.uid):
+        via = list(_ways(account, accounts, sudoers))
+        if not via or account.name == "root":
+            continue
+        managed = hands.memory.now.owns(accounts, account) is not None
+        user = state.user(account.name) if managed else None
+        wanted = user is not None and user.privileged
+        name = printable(account.name, 64)
+        privileged.append(Privilege(name, tuple(via[:64]), managed, wanted))
+        if (managed and not wanted) or (not managed and before is not None and account.name not in before):
+            drift.append(Drift(DriftKind.PRIVILEGE, name, "; ".join(via)[:300]))
+    return tuple(privileged[:MAX_FOUND]), tuple(drift[:MAX_FOUND])
+
+
+def remember_privileged(found_now: Iterable[Privilege], hands: Hands) -> None:
+    """What the first look finds is what later ones are measured by. ConfigError."""
+    memory = hands.memory.now
+    if memory.privileged is None:
+        names = tuple(each.name for each in found_now if not each.managed)
+        hands.memory.change(replace(memory, privileged=names))
+
+
+def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
+    """By what an account may do what root may."""
+    if account.uid == 0:
+        yield "uid 0"
+    own = accounts.groups.values()
+    groups = account.groups | {group.name for group in own if group.gid == account.gid}
+    for name in sorted(groups & ROOT_GROUPS):
+        yield f"group {name}"
+    for rule in sudoers.of(account, accounts):
+        yield f"{rule.file}: {rule.text}"[:500]
+    if not sudoers.rules:
+        # What it would be worth is in files that cannot be read.
+        for name in sorted(groups & SUDO_GROUPS):
+            yield f"group {name}"
+
+
+def _account(
+    account: Account, accounts: Accounts, hands: Hands, sudoers: Sudoers, last_login: int | None
+) -> FoundAccount:
+    return FoundAccount(
+        name=printable(account.name, 64),
+        uid=_id(account.uid),
+        gid=_id(account.gid),
+        full_name=printable(account.full_name, 200),
+        home=printable(account.home, 500),
+        shell=printable(account.shell, 500),
+        groups=tuple(printable(name, 64) for name in sorted(account.groups)[:256]),
+        sudo=tuple(rule.text for rule in sudoers.of(account, accounts) if rule.file != FILE)[:64],
+        keys=_keys(account, accounts, hands),
+        last_login=last_login,
+        expires=None if account.expires is None else min(account.expires, 2_932_896) * DAY,
+        locked=account.password.startswith(("!", "*")),
+        managed=hands.memory.now.owns(accounts, account) is not None,
+    )
+
+
+def _keys(account: Account, accounts: Accounts, hands: Hands) -> tuple[FoundKey, ...]:
+    if accounts.is_system(account) and account.uid != 0:
+        return ()
+    try:
+        there = hands.user_keys.read(account)
+    except HostError:
+        return ()
+    keys = [found(line, managed=True) for line in there.managed]
+    return tuple(keys + [found(line, managed=False) for line in there.unknown])[:100]
+
+
+def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
+    """When each account logged in last, in microseconds; from lastlog, or from wtmp where there is none."""
+    try:
+        lastlog = files.read("/var/log/lastlog", most=64_000_000)
+        if lastlog is not None:
+            return _from_lastlog(lastlog, accounts)
+        return _from_wtmp(files.read("/var/log/wtmp", most=64_000_000) or b"")
+    except HostError:
+        return {}
+
+
+def _from_lastlog(octets: bytes, accounts: Accounts) -> Mapping[str, int]:
+    logins = {}
+    for account in accounts.users.values():
+        at = account.uid * _LASTLOG.size
+        if at + _LASTLOG.size <= len(octets):
+            seconds = _LASTLOG.unpack_from(octets, at)[0]
+            if seconds > 0:
+                logins[account.name] = seconds * SECOND
+    return logins
+
+
+def _from_wtmp(octets: bytes) -> Mapping[str, int]:
+    logins = {}
+    whole = len(octets) - len(octets) % _UTMP.size
+    for record in _UTMP.iter_unpack(octets[:whole]):
+        name = record[5].partition(b"\0")[0].decode("utf-8", "replace")
+        seconds = record[10]
+        if record[0] == _USER_PROCESS and seconds > 0:
+            logins[name] = seconds * SECOND
+    return logins
+
+
+def _id(number: int) -> int:
+    return min(number, 2**32 - 1)
+
+
+def _within(discovery: Discovery) -> Discovery:
+    """What fits into a message; system accounts, which have the lowest uids, are at its beginning."""
+    while len(dumps(discovery)) > _ROOM:
+        accounts, groups = discovery.accounts, discovery.groups
+        kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])
+        discovery = replace(discovery, accounts=kept[0], groups=kept[1], complete=False)
+    return discovery

@@ -1,0 +1,214 @@
+"""Files of a host, beneath a prefix, in places where others may have put links.
+
+Root writes into directories that users own. Each path is therefore walked one directory at a time without following
+links, each directory on the way has to be root's (or the account's whose home it is), and what is written is a
+temporary file that takes the place of the old one within a directory that is held open.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sallyport.base.errors import HostError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ROOT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Permissions and owner of a file."""
+
+    bits: int
+    uid: int = _ROOT
+    gid: int = _ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A regular file. octets: at most as many as were asked for."""
+
+    octets: bytes
+    mode: Mode
+
+
+class Files:
+    """The files of a host. prefix: where its root directory is; owner: whom its system directories belong to."""
+
+    def __init__(self, prefix: Path = Path("/"), *, owner: int = _ROOT) -> None:
+        self.prefix = prefix
+        self._owner = owner
+
+    def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
+        """The octets of a system file, links followed; None where there is none. HostError: unreadable, too long."""
+        try:
+            with (self.prefix / path.lstrip("/")).open("rb") as file:
+                octets = file.read(most + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise HostError(f"{path}: {error.strerror}") from None
+        if len(octets) > most:
+            raise HostError(f"{path}: longer than {most} octets")
+        return octets
+
+    def names(self, path: str) -> list[str]:
+        """What is in a directory, sorted; nothing where there is none."""
+        try:
+            return sorted(each.name for each in (self.prefix / path.lstrip("/")).iterdir())
+        except OSError:
+            return []
+
+    @contextmanager
+    def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
+        """A descriptor of a directory. owners: whom the last one may belong to, beside root; those before are root's.
+
+        HostError: missing, a link, or somebody else's.
+        """
+        parts = [part for part in path.split("/") if part]
+        descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for index, part in enumerate(parts):
+                last = index == len(parts) - 1
+                deeper = _enter(descriptor, part, path)
+                os.close(descriptor)
+                descriptor = deeper
+                _trust(descriptor, path, owners | {self._owner} if last else frozenset({self._owner}), final=last)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything of that name, be it a link."""
+        return os.path.lexists(self.prefix / path.lstrip("/"))
+
+    def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
+        """A file in an open directory; None where there is none. HostError: a link, another's, too long."""
+        try:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise HostError(f"{name}: {_reason(error)}") from None
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid not in owners | {self._owner}:
+            os.close(descriptor)
+            raise HostError(f"{name}: not a file of its own, or somebody else's")
+        with os.fdopen(descriptor, "rb") as file:
+            octets = file.read(most + 1)
+        if len(octets) > most:
+            raise HostError(f"{name}: longer than {most} octets")
+        return Content(octets, Mode(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid))
+
+    def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
+        """Write a file in an open directory, whole or not at all, on disk when it returns. HostError."""
+        # A name with a dot: sudo does not read it.
+        temporary = f".{name}.{secrets.token_hex(6)}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=directory), "wb") as file:
+                if os.geteuid() == _ROOT:
+                    os.fchown(file.fileno(), mode.uid, mode.gid)
+                file.write(octets)
+                file.flush()
+                os.fchmod(file.fileno(), mode.bits)
+                os.fsync(file.fileno())
+            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            os.fsync(directory)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=directory)
+            raise HostError(f"{name}: {_reason(error)}") from None
+
+    def replace(self, path: str, octets: bytes, mode: Mode) -> None:
+        """Write a file in a directory of root's, whole or not at all. HostError."""
+        above, _, name = path.rpartition("/")
+        with self.directory(above) as directory:
+            self.put(directory, name, octets, mode)
+
+    def remove(self, path: str) -> None:
+        """Remove a file in a directory of root's, if it is there. HostError."""
+        above, _, name = path.rpartition("/")
+        with self.directory(above) as directory:
+            try:
+                os.unlink(name, dir_fd=directory)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise HostError(f"{path}: {_reason(error)}") from None
+
+    def make_directory(self, path: str, bits: int) -> None:
+        """A directory of root's in one of root's, if it is not there. HostError."""
+        above, _, name = path.rpartition("/")
+        with self.directory(above) as directory:
+            _make(directory, name, Mode(bits))
+
+    @contextmanager
+    def within(self, directory: int, name: str, mode: Mode, *, make: bool) -> Iterator[int]:
+        """A descriptor of a directory in an open one. make: with `mode` where it is missing.
+
+        HostError: missing, a link, or neither root's nor mode's owner's.
+        """
+        if make:
+            _make(directory, name, mode)
+        descriptor = _enter(directory, name, name)
+        try:
+            _trust(descriptor, name, frozenset({self._owner, mode.uid}), final=True)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def hand_over(self, path: str, *, of: int, to: Mode) -> None:
+        """Give a directory that belongs to `of` to somebody else; not what is in it. Nothing where it is missing.
+
+        HostError: a link, somebody else's.
+        """
+        if not self.exists(path):
+            return
+        with self.directory(path, frozenset({of})) as directory:
+            if os.geteuid() == _ROOT:
+                os.fchown(directory, to.uid, to.gid)
+            os.fchmod(directory, to.bits)
+
+
+def _make(directory: int, name: str, mode: Mode) -> None:
+    try:
+        os.mkdir(name, 0o700, dir_fd=directory)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise HostError(f"{name}: {_reason(error)}") from None
+    descriptor = _enter(directory, name, name)
+    try:
+        if os.geteuid() == _ROOT:
+            os.fchown(descriptor, mode.uid, mode.gid)
+        os.fchmod(descriptor, mode.bits)
+    finally:
+        os.close(descriptor)
+
+
+def _enter(directory: int, name: str, path: str) -> int:
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=directory)
+    except OSError as error:
+        raise HostError(f"{path}: {_reason(error)}") from None
+
+
+def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
+    """HostError unless nobody but the owners can have changed what is in a directory."""
+    found = os.fstat(descriptor)
+    if found.st_uid not in owners:
+        raise HostError(f"{path}: {'belongs' if final else 'leads through what belongs'} to somebody else")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
+        raise HostError(f"{path}: {'is' if final else 'leads through what is'} writable by others")
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+        return "a link, or not a directory"
+    return error.strerror or "failed"

@@ -1,0 +1,153 @@
+"""SSH keys: the agent's block in authorized_keys, or files that an AuthorizedKeysCommand reads (sshd_config(5)).
+
+Which of the two is chosen in the agent's file. In the block, between two marker lines, nothing but the agent's keys
+stands; what is outside is the user's. The command's files belong to root, so that no home is touched.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.agent.endpoint.accounts import Account
+from sallyport.agent.endpoint.files import Files, Mode
+from sallyport.base.agentwire.report import FoundKey
+from sallyport.base.errors import HostError
+
+BEGIN: Final = "# BEGIN sallyport: what stands between these lines is rewritten"
+END: Final = "# END sallyport"
+LONGEST: Final = 1_000_000
+_FILE: Final = "authorized_keys"
+_EXPIRES: Final = "# expires "
+_KINDS: Final = ("ssh-", "ecdsa-", "sk-")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """The lines of authorized_keys. managed: those of the block; others: all outside of it."""
+
+    managed: tuple[str, ...]
+    others: tuple[str, ...]
+
+    def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
+        """The file with these keys in the block. alone: no others are left."""
+        others = [line for line in self.others if not alone or not is_key(line)]
+        block = [BEGIN, *keys, END] if keys else []
+        lines = [*others, *block]
+        return ("\n".join(lines) + "\n" if lines else "").encode("utf-8", "surrogateescape")
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Keys outside of the block."""
+        return tuple(line for line in self.others if is_key(line))
+
+
+def parse(octets: bytes) -> KeyFile:
+    """The lines of a file. A block that does not end is none: what is behind its beginning is the user's."""
+    lines = octets.decode("utf-8", "surrogateescape").splitlines()
+    if BEGIN in lines and END in lines[lines.index(BEGIN) :]:
+        first = lines.index(BEGIN)
+        last = lines.index(END, first)
+        rest = parse("\n".join(lines[last + 1 :]).encode("utf-8", "surrogateescape"))
+        return KeyFile((*lines[first + 1 : last], *rest.managed), (*lines[:first], *rest.others))
+    return KeyFile((), tuple(line for line in lines if line not in {BEGIN, END}))
+
+
+def is_key(line: str) -> bool:
+    """Whether sshd looks for a key in a line."""
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def found(line: str, *, managed: bool) -> FoundKey:
+    """A line for people: type, fingerprint, comment; options are left out, and what is no key has no fingerprint."""
+    words = line.split()
+    at = next((i for i, word in enumerate(words[:-1]) if word.startswith(_KINDS)), None)
+    if at is None:
+        return FoundKey("unknown", "", "", managed)
+    try:
+        octets = base64.b64decode(words[at + 1], validate=True)
+    except (binascii.Error, ValueError):
+        return FoundKey("unknown", "", "", managed)
+    sha256 = base64.b64encode(hashlib.sha256(octets).digest()).decode("ascii").rstrip("=")
+    return FoundKey(printable(words[at], 64), f"SHA256:{sha256}", printable(" ".join(words[at + 2 :]), 200), managed)
+
+
+def printable(text: str, most: int) -> str:
+    """Text that a message carries: what is not printable is replaced."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text[:most])
+
+
+class UserKeys:
+    """authorized_keys of accounts, in their homes."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def read(self, account: Account) -> KeyFile:
+        """What is there. HostError: links, others' files, or directories that others may write."""
+        if not self._files.exists(f"{account.home}/.ssh/{_FILE}"):
+            return KeyFile((), ())
+        owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
+        with (
+            self._files.directory(account.home, owners) as home,
+            self._files.within(home, ".ssh", mode, make=False) as ssh,
+        ):
+            content = self._files.look(ssh, _FILE, owners=owners, most=LONGEST)
+        return parse(content.octets) if content else KeyFile((), ())
+
+    def write(self, account: Account, keys: Sequence[str], *, alone: bool) -> None:
+        """Put keys into the block. alone: all others are removed. HostError: as in `read`, or the disk is full."""
+        if not keys and not self._files.exists(f"{account.home}/.ssh/{_FILE}"):
+            return
+        owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
+        with (
+            self._files.directory(account.home, owners) as home,
+            self._files.within(home, ".ssh", mode, make=True) as ssh,
+        ):
+            before = self._files.look(ssh, _FILE, owners=owners, most=LONGEST)
+            octets = parse(before.octets if before else b"").with_keys(keys, alone=alone)
+            if octets != (before.octets if before else b""):
+                self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
+
+
+class CommandKeys:
+    """Files that `sallyport agent authorized-keys USER` reads; they belong to root, and anybody may read them."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def read(self, name: str) -> bytes:
+        """The file of an account as it is; empty where there is none."""
+        return self._files.read(f"{self._directory}/{name}", most=LONGEST * 4) or b""
+
+    def write(self, name: str, octets: bytes) -> None:
+        """Put the file of an account there; none where it is empty. HostError."""
+        if not octets:
+            self._files.remove(f"{self._directory}/{name}")
+            return
+        self._files.make_directory(self._directory, 0o755)
+        self._files.replace(f"{self._directory}/{name}", octets, Mode(0o644))
+
+
+def for_command(keys: Sequence[str], expires: int | None) -> bytes:
+    """The file of an account with these keys until `expires` (microseconds)."""
+    if not keys:
+        return b""
+    until = () if expires is None else (f"{_EXPIRES}{expires}",)
+    return ("\n".join((*until, *keys)) + "\n").encode()
+
+
+def authorized(octets: bytes, now: int) -> tuple[str, ...]:
+    """The keys in such a file that hold at `now` (microseconds); none where the file is not what was written."""
+    try:
+        lines = octets.decode("ascii", "strict").splitlines() if octets.isascii() else octets.decode().splitlines()
+    except UnicodeDecodeError:
+        raise HostError("keys that are no text") from None
+    if lines and lines[0].startswith(_EXPIRES):
+        until = lines[0].removeprefix(_EXPIRES)
+        if not until.isdecimal() or int(until) <= now:
+            return ()
+    return tuple(line for line in lines if is_key(line))

@@ -1,0 +1,156 @@
+"""What the agent remembers: which accounts are its own, and what it did last. One file, rewritten as a whole.
+
+An account is the agent's if it is in here *and* in the group `sallyport-managed` with the same uid: neither a forgotten
+file nor a group that somebody changed makes it touch a stranger's account. `making` covers the moment between the two:
+it is written before useradd begins, so that an account of a crashed useradd is found again.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final
+
+from sallyport.agent import disk
+from sallyport.agent.endpoint.accounts import Account, Accounts
+from sallyport.base.agentwire.envelope import Position
+from sallyport.base.agentwire.fields import MAX_FOUND, AnyId, HostName, Moment, Name, Number
+from sallyport.base.agentwire.report import Outcome
+from sallyport.base.errors import ConfigError, WireError
+from sallyport.base.wire import Many, Text, decode, dumps, loads
+
+_MOST: Final = 8_000_000
+_Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An account that the agent manages.
+
+    made: by the agent; else taken over. making: it is just being made or taken over. granted: groups that the agent put
+    it into. wanted: digest of the hash that a state asked for and that was dealt with. own: digest of the hash that the
+    agent put in force.
+    """
+
+    name: Name
+    uid: AnyId = 0
+    made: bool = True
+    making: bool = False
+    granted: Annotated[tuple[Name, ...], Many(64)] = ()
+    wanted: _Digest = ""
+    own: _Digest = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """An account that the agent deleted while its home stays: if it comes back, it gets its uid again."""
+
+    name: Name
+    uid: AnyId
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A moment of the service's clock, and of the host's since it booted: the host's wall clock may be wrong."""
+
+    boot: Annotated[str, Text(64)]
+    ticks: Moment
+    issued: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Everything that is remembered.
+
+    version, content: of the state that was followed last. groups: made by the agent. outcomes: of triggers that the
+    state still lists. privileged: accounts of others that were privileged when the agent looked first; None before it
+    has. sudoers: digest of the agent's file in sudoers.d.
+    """
+
+    version: Number = 0
+    content: _Digest = ""
+    kept: Annotated[tuple[Kept, ...], Many(MAX_FOUND)] = ()
+    groups: Annotated[tuple[Name, ...], Many(MAX_FOUND)] = ()
+    former: Annotated[tuple[Former, ...], Many(MAX_FOUND)] = ()
+    outcomes: Annotated[tuple[Outcome, ...], Many(100)] = ()
+    privileged: Annotated[tuple[HostName, ...], Many(MAX_FOUND)] | None = None
+    anchor: Anchor | None = None
+    sudoers: _Digest = ""
+
+    def of(self, name: str) -> Kept | None:
+        """What is remembered of an account."""
+        return next((kept for kept in self.kept if kept.name == name), None)
+
+    def owns(self, accounts: Accounts, account: Account) -> Kept | None:
+        """What is remembered of an account if it is the agent's own."""
+        kept = self.of(account.name)
+        if kept is None or kept.making:
+            return kept
+        return kept if kept.uid == account.uid and accounts.in_managed_group(account.name) else None
+
+    def former_uid(self, name: str) -> int | None:
+        """The uid that an account had when it was deleted."""
+        return next((former.uid for former in self.former if former.name == name), None)
+
+    @property
+    def position(self) -> Position:
+        """The state that was followed last."""
+        return Position(self.version, self.content)
+
+
+class MemoryFile:
+    """The file. write: puts octets there whole or not at all."""
+
+    def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
+        self._path = path
+        self._write = write
+        self.now = self._load()
+
+    def _load(self) -> Memory:
+        """ConfigError: there is a file and it is none; what is the agent's own would not be known."""
+        try:
+            octets = self._path.read_bytes()
+        except FileNotFoundError:
+            return Memory()
+        except OSError as error:
+            raise ConfigError(f"{self._path}: {error.strerror}") from None
+        try:
+            return decode(Memory, loads(octets, most=_MOST))
+        except WireError as error:
+            raise ConfigError(
+                f"{self._path}: {error}; remove it, and accounts in the managed group are taken over"
+            ) from None
+
+    def change(self, memory: Memory) -> None:
+        """Remember this; it is on disk when this returns. ConfigError: everything is as it was."""
+        if memory != self.now:
+            self._write(self._path, dumps(memory) + b"\n")
+            self.now = memory
+
+    def keep(self, kept: Kept) -> None:
+        """Remember an account, in the place of what was remembered of it."""
+        others = tuple(each for each in self.now.kept if each.name != kept.name)
+        self.change(replace(self.now, kept=(*others, kept)))
+
+    def forget(self, name: str, *, uid: int | None) -> None:
+        """An account is gone. uid: to be kept for the day it comes back."""
+        former = tuple(each for each in self.now.former if each.name != name)
+        if uid is not None:
+            former = (*former, Former(name, uid))[-MAX_FOUND:]
+        self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name), former=former))
+
+    def group(self, name: str, *, made: bool) -> None:
+        """A group was made, or is gone."""
+        others = tuple(each for each in self.now.groups if each != name)
+        self.change(replace(self.now, groups=(*others, name) if made else others))
+
+    def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
+        """What became of triggers, beside what was known of those that are still listed."""
+        still = set(listed)
+        known = {each.trigger: each for each in (*self.now.outcomes, *outcomes) if each.trigger in still}
+        self.change(replace(self.now, outcomes=tuple(known.values())))
+
+
+def digest(text: str) -> str:
+    """What stands for a password's hash where nobody needs the hash itself; empty for none."""
+    return hashlib.sha256(text.encode()).hexdigest() if text else ""

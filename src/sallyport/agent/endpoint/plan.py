@@ -1,0 +1,289 @@
+"""From what should be and what is to the steps between: looked at first, then done, or only shown (`--plan`).
+
+What takes access away comes first: the agent's sudoers file without those who lose it, then locked and removed
+accounts; then what gives access. A plan is made anew in each run from what is found, so that it does not matter where
+the last one ended.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts
+from sallyport.agent.endpoint.change import change
+from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.keys import KeyFile, for_command, found
+from sallyport.agent.endpoint.memory import Kept, Memory, digest
+from sallyport.agent.endpoint.sudoers import FILE, named, render
+from sallyport.base.agentwire.report import Action, Drift, DriftKind
+from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
+from sallyport.base.errors import HostError
+
+_SYSTEM_HOMES: Final = frozenset(
+    {"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change. sign: `+`, `~` or `-`, as in a diff; kind, name, detail: for people; do: does it."""
+
+    sign: str
+    kind: str
+    name: str
+    detail: str
+    do: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps, what is not done of the state and why, and what others have changed."""
+
+    steps: tuple[Step, ...]
+    refused: tuple[Action, ...]
+    drift: tuple[Drift, ...]
+
+
+def plan(state: State, accounts: Accounts, hands: Hands, now: int, *, rotating: str = "") -> Plan:
+    """What is to be done. now: microseconds, by the service's clock as well as it is known. rotating: whose password is
+    being rotated, and is therefore left alone."""
+    planner = _Planner(state, accounts, hands, now, rotating)
+    steps = tuple(planner.steps())
+    return Plan(steps, tuple(planner.refused), tuple(planner.drift))
+
+
+class _Planner:
+    def __init__(self, state: State, accounts: Accounts, hands: Hands, now: int, rotating: str) -> None:
+        self._state = state
+        self._settings = state.settings
+        self._accounts = accounts
+        self._hands = hands
+        self._memory: Memory = hands.memory.now
+        self._now = now
+        self._rotating = rotating
+        self.refused: list[Action] = []
+        self.drift: list[Drift] = []
+
+    def steps(self) -> Iterator[Step]:
+        """All steps, in the order in which they are done."""
+        named_by_state = {user.name for user in self._state.users}
+        users = [user for user in self._state.users if self._accepts(user)]
+        active = {user.name for user in users if self._is_active(user)}
+        privileged = {user.name for user in users if user.privileged and user.name in active}
+        content = self._hands.files.read(FILE, most=1_000_000) or b""
+        yield from self._sudoers_less(content, privileged)
+        for user in users:
+            if user.name not in active:
+                yield from self._expired(user)
+        for kept in self._memory.kept:
+            if kept.name not in named_by_state:
+                yield from self._leaving(kept)
+        yield from self._groups_to_make(users)
+        for user in users:
+            if user.name in active:
+                yield from self._active(user)
+        yield from self._sudoers_more(content, privileged)
+        yield from self._groups_to_remove(users)
+
+    # --- who is accepted --------------------------------------------------------------------------------------
+
+    def _is_active(self, user: DesiredUser) -> bool:
+        return user.expires is None or user.expires > self._now
+
+    def _accepts(self, user: DesiredUser) -> bool:
+        account = self._accounts.users.get(user.name)
+        reason = self._of_none(user) if account is None else self._of_account(user, account)
+        if reason:
+            self.refused.append(Action("refuse", user.name, error=reason))
+        return not reason
+
+    def _of_none(self, user: DesiredUser) -> str:
+        """Why an account that is not there is not made; empty: it is."""
+        if user.name in self._hands.options.protected:
+            return "protected in the agent's file"
+        if user.home and user.home.split("/")[1] in _SYSTEM_HOMES:
+            return "its home would be a system directory"
+        if user.uid is not None and user.uid < self._accounts.lowest_uid:
+            return "its uid is a system account's"
+        if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
+            return "its uid is another account's"
+        return ""
+
+    def _of_account(self, user: DesiredUser, account: Account) -> str:
+        """Why an account that is there is not touched; empty: it is the agent's, or may be taken over."""
+        if user.name in self._hands.options.protected:
+            return "protected in the agent's file"
+        if self._accounts.is_system(account):
+            return "a system account"
+        if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
+            return "exists already, and is not to be taken over"
+        if user.uid not in {None, account.uid}:
+            self.drift.append(Drift(DriftKind.ACCOUNT, user.name, f"its uid is {account.uid}, not {user.uid}"))
+        return ""
+
+    def _may_take_over(self, name: str) -> bool:
+        """By the state; or since it is in the managed group, and only the agent's memory was lost."""
+        return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
+
+    def _groups_of(self, user: DesiredUser) -> list[str]:
+        """The groups that a user gets: not a system's, unless he is privileged anyhow."""
+        allowed = []
+        for name in user.groups:
+            group = self._accounts.groups.get(name)
+            system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
+            if name == MANAGED_GROUP or (system and not user.privileged):
+                self.refused.append(Action("refuse", user.name, f"group {name}", "a system group"))
+            else:
+                allowed.append(name)
+        return allowed
+
+    # --- access that goes -------------------------------------------------------------------------------------
+
+    def _sudoers_less(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
+        there = named(content)
+        remaining = there & privileged
+        without = self._settings.sudo_without_password
+        if digest(content.decode("utf-8", "replace")) != self._memory.sudoers and self._memory.sudoers:
+            self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed by somebody else", put_back=True))
+        if content != render(remaining, without_password=without):
+            detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "as it should be"
+            yield self._step("~", "sudoers", "", detail, self._put_sudoers(remaining))
+
+    def _expired(self, user: DesiredUser) -> Iterator[Step]:
+        account = self._accounts.users.get(user.name)
+        if account is None:
+            return
+        yield from self._managing(user, account)
+        yield from self._locked(account, "expired")
+
+    def _leaving(self, kept: Kept) -> Iterator[Step]:
+        account = self._accounts.users.get(kept.name)
+        delete = kept.made and self._settings.removal is Removal.DELETE
+        if account is None:
+            uid = kept.uid if kept.made and not self._settings.remove_homes and kept.uid else None
+            yield self._step("-", "forget", kept.name, "not there", partial(self._hands.forget, kept.name, uid=uid))
+        elif self._memory.owns(self._accounts, account) is None:
+            detail = "no longer marked as managed, and left alone"
+            self.drift.append(Drift(DriftKind.ACCOUNT, kept.name, detail))
+        elif self._accounts.is_system(account) or kept.name in self._hands.options.protected:
+            self.refused.append(Action("refuse", kept.name, error="protected, and left as it is"))
+        else:
+            yield from self._locked(account, "not wanted any more")
+            if delete:
+                home = self._settings.remove_homes
+                detail = f"uid {account.uid}, home {account.home} {'removed' if home else 'kept'}"
+                do = partial(self._hands.delete_user, kept.name, home=home)
+                yield self._step("-", "delete", kept.name, detail, do)
+
+    def _locked(self, account: Account, why: str) -> Iterator[Step]:
+        if not account.locked:
+            yield self._step("-", "lock", account.name, why, partial(self._hands.lock, account.name))
+        yield from self._keys(account, (), None)
+        if self._settings.end_sessions and (count := len(self._hands.processes.of(account.uid))):
+            do = partial(self._hands.end_sessions, account.name)
+            yield self._step("-", "sessions", account.name, f"{count} processes", do)
+
+    # --- access that comes ------------------------------------------------------------------------------------
+
+    def _groups_to_make(self, users: list[DesiredUser]) -> Iterator[Step]:
+        wanted = {name: DesiredGroup(name) for user in users for name in user.groups}
+        wanted |= {group.name: group for group in self._state.groups}
+        wanted[MANAGED_GROUP] = DesiredGroup(MANAGED_GROUP)
+        for name in sorted(wanted.keys() - self._accounts.groups.keys()):
+            if name not in self._accounts.users or name == MANAGED_GROUP:
+                gid = wanted[name].gid
+                detail = "" if gid is None else f"gid {gid}"
+                yield self._step("+", "group", name, detail, partial(self._hands.make_group, wanted[name]))
+
+    def _active(self, user: DesiredUser) -> Iterator[Step]:
+        account = self._accounts.users.get(user.name)
+        groups = self._groups_of(user)
+        if account is None:
+            detail = " ".join(("groups", *groups)) if groups else ""
+            yield self._step("+", "create", user.name, detail, partial(self._hands.make_user, user, groups))
+            if user.ssh_keys and self._hands.options.keys != "off":
+                yield self._keys_step(user.name, user.ssh_keys, user.expires, f"+{len(user.ssh_keys)}")
+            if user.password_hash:
+                yield self._password_step(user)
+            return
+        yield from self._managing(user, account)
+        kept = self._memory.of(user.name) or Kept(user.name)
+        wanted = change(user, account, kept, groups, self._accounts, self._memory, self._settings)
+        self.drift += wanted.drift
+        if wanted.arguments:
+            do = partial(self._hands.change_user, user.name, wanted.arguments, wanted.granted)
+            yield self._step("~", "change", user.name, wanted.detail, do)
+        yield from self._password(user, account, kept)
+        yield from self._keys(account, user.ssh_keys, user.expires)
+
+    def _managing(self, user: DesiredUser, account: Account) -> Iterator[Step]:
+        """Take an account over, or end a making that crashed."""
+        kept = self._memory.owns(self._accounts, account)
+        if kept is None or kept.making:
+            made = kept is not None and kept.made
+            detail = "goes on where useradd ended" if made else "was there before"
+            yield self._step("~", "take-over", user.name, detail, partial(self._hands.take_over, user.name, made=made))
+
+    def _password(self, user: DesiredUser, account: Account, kept: Kept) -> Iterator[Step]:
+        if user.name == self._rotating:
+            return
+        if kept.own and digest(account.password.removeprefix("!")) != kept.own:
+            self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed by somebody else"))
+        if user.password_hash and digest(user.password_hash) not in {kept.wanted, kept.own}:
+            yield self._password_step(user)
+
+    def _password_step(self, user: DesiredUser) -> Step:
+        do = partial(self._hands.set_password, user.name, user.password_hash)
+        return self._step("~", "password", user.name, "as the service has it", do)
+
+    def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
+        if self._hands.options.keys == "off":
+            return
+        try:
+            there = self._hands.user_keys.read(account)
+        except HostError as error:
+            self.refused.append(Action("keys", account.name, "authorized_keys", str(error)))
+            if self._hands.options.keys == "file":
+                return
+            there = KeyFile((), ())
+        alone = self._settings.remove_unknown_keys
+        for line in there.unknown[:20]:
+            key = found(line, managed=False)
+            detail = f"{key.type} {key.fingerprint} {key.comment}"[:300]
+            self.drift.append(Drift(DriftKind.KEY, account.name, detail, put_back=alone))
+        current, in_home = there.managed, keys
+        if self._hands.options.keys == "command":
+            octets = self._hands.command_keys.read(account.name)
+            current = keys if octets == for_command(keys, expires) else ("?",)
+            in_home = ()
+        if current != keys or there.managed != in_home or (alone and there.unknown):
+            detail = _difference(current, keys) + (f" -{len(there.unknown)} unknown" if alone and there.unknown else "")
+            yield self._keys_step(account.name, keys, expires, detail.strip())
+
+    def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> Step:
+        alone = self._settings.remove_unknown_keys
+        return self._step("~", "keys", name, detail, partial(self._hands.put_keys, name, keys, expires, alone=alone))
+
+    def _sudoers_more(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
+        if new := privileged - named(content):
+            detail = " ".join(f"+{name}" for name in sorted(new))
+            yield self._step("~", "sudoers", "", detail, self._put_sudoers(privileged))
+
+    def _put_sudoers(self, names: set[str]) -> Callable[[], None]:
+        without = self._settings.sudo_without_password
+        return partial(self._hands.put_sudoers, sorted(names), without_password=without)
+
+    def _groups_to_remove(self, users: list[DesiredUser]) -> Iterator[Step]:
+        wanted = {group.name for group in self._state.groups} | {name for user in users for name in user.groups}
+        for name in self._memory.groups:
+            if name not in wanted and name != MANAGED_GROUP:
+                yield self._step("-", "group", name, "", partial(self._hands.remove_group, name))
+
+    def _step(self, sign: str, kind: str, name: str, detail: str, do: Callable[[], None]) -> Step:
+        return Step(sign, kind, name, detail, do)
+
+
+def _difference(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    added, removed = len(set(after) - set(before)), len(set(before) - set(after))
+    return " ".join(filter(None, (f"+{added}" if added else "", f"-{removed}" if removed else ""))) or "in order"

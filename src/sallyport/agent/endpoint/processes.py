@@ -1,0 +1,54 @@
+"""The processes of an account, so that somebody who has lost access does not stay logged in."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_GRACE_S: Final = 3.0
+_STEP_S: Final = 0.05
+
+
+class Processes:
+    """Processes of the host, seen through `proc`; None sees none, as beneath a prefix.
+
+    Those of containers are left alone: their root directory is not the host's, and their uids mean others.
+    """
+
+    def __init__(self, proc: Path | None = Path("/proc")) -> None:
+        self._proc = proc
+
+    def of(self, uid: int) -> list[int]:
+        """The ids of an account's processes."""
+        if self._proc is None:
+            return []
+        return [int(each.name) for each in self._proc.iterdir() if each.name.isdecimal() and _is(each, uid)]
+
+    def end(self, uid: int) -> None:
+        """Ask them to end, and end those that do not within three seconds."""
+        for number in self.of(uid):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE_S
+        while self.of(uid) and time.monotonic() < deadline:
+            time.sleep(_STEP_S)
+        for number in self.of(uid):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+
+def _is(process: Path, uid: int) -> bool:
+    """Whether a process is the account's, of this host, and not dead already."""
+    try:
+        if process.stat().st_uid != uid:
+            return False
+        root, host = (process / "root").stat(), (process.parent / "1" / "root").stat()
+        state = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:1]
+    except OSError:
+        return False
+    return os.path.samestat(root, host) and state != ["Z"]
+
+
+NO_PROCESSES: Final = Processes(None)

@@ -1,0 +1,173 @@
+"""A new password for an account, such that at no instant a password is in force that the service does not know.
+
+    make      a password and its hash; the journal has the hash
+    escrow    the service stores the password, and says so; the journal says so too
+    change    the hash comes into force
+    verify    shadow(5) has it, and it is the password's
+    confirm   the service takes the new password for the one in force; the journal ends
+
+The journal is one file with one rotation. After a crash, `reconcile` goes on from what it says: before the service's
+acknowledgement nothing has changed on the host, and the rotation is abandoned; after it the hash is at hand, and the
+rotation is brought to its end. The password itself is never on the host's disk.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from sallyport.agent import disk
+from sallyport.agent.endpoint.accounts import Account, read
+from sallyport.agent.endpoint.generate import generate
+from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.hashing import hash_password, matches
+from sallyport.agent.endpoint.memory import digest
+from sallyport.agent.endpoint.service import Service
+from sallyport.base.agentwire.fields import HASH, Name, Number
+from sallyport.base.agentwire.report import Action, Phase, Rotation
+from sallyport.base.agentwire.state import Policy
+from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
+from sallyport.base.wire import Text, decode, dumps, loads
+
+_MOST: Final = 10_000
+KIND: Final = "rotate"
+
+
+class Stage(StrEnum):
+    """How far a rotation has come, as the journal has it: what is behind it may have been done as well."""
+
+    MADE = "made"
+    ESCROWED = "escrowed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The rotation in the journal. hash: of the new password, as it will be in shadow(5)."""
+
+    id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}")]
+    user: Name
+    stage: Stage
+    trigger: Number
+    hash: Annotated[str, Text(512, HASH)] = field(repr=False)
+
+
+class Journal:
+    """The file. write: puts octets there whole or not at all."""
+
+    def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
+        self._path = path
+        self._write = write
+
+    def read(self) -> Entry | None:
+        """The rotation that has not ended. ConfigError: there is a file, and it is none."""
+        try:
+            return decode(Entry, loads(self._path.read_bytes(), most=_MOST))
+        except FileNotFoundError:
+            return None
+        except (OSError, WireError) as error:
+            raise ConfigError(f"{self._path}: {error}") from None
+
+    def put(self, entry: Entry) -> None:
+        """It is on disk when this returns. ConfigError."""
+        self._write(self._path, dumps(entry) + b"\n")
+
+    def end(self) -> None:
+        """The rotation has ended. ConfigError."""
+        try:
+            self._path.unlink(missing_ok=True)
+            disk.sync(self._path.parent)
+        except OSError as error:
+            raise ConfigError(f"{self._path}: {error.strerror}") from None
+
+
+class Rotator:
+    """Rotates passwords, one at a time."""
+
+    def __init__(self, hands: Hands, journal: Journal, service: Service) -> None:
+        self._hands = hands
+        self._journal = journal
+        self._service = service
+
+    def rotate(self, user: str, trigger: int, policies: Sequence[Policy]) -> None:
+        """A new password comes into force. `reconcile` has been called before.
+
+        HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.
+        """
+        account = self._own(user)
+        if account.locked:
+            raise HostError("the account is locked")
+        password = generate(policies, user)
+        hashed = hash_password(password, read(self._hands.files).hash_method)
+        if not matches(password, hashed):
+            raise HostError("the host's crypt(3) does not know its own hash")
+        entry = Entry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
+        self._journal.put(entry)
+        message = Rotation(entry.id, user, Phase.ESCROW, trigger, password=password, password_hash=hashed)
+        try:
+            self._service.rotation(message)
+        except ServiceRefused:
+            self._abandon(entry, "the service declined it")
+            raise
+        self._finish(entry)
+
+    @property
+    def unended(self) -> str:
+        """Whose rotation is in the journal; empty for nobody's. ConfigError."""
+        entry = self._journal.read()
+        return "" if entry is None else entry.user
+
+    def reconcile(self) -> Action | None:
+        """Bring the rotation in the journal to its end, if there is one: what became of it.
+
+        ServiceAway: later. HostError: the host does not take the password; later.
+        """
+        entry = self._journal.read()
+        if entry is None:
+            return None
+        if entry.stage is Stage.MADE:
+            self._abandon(entry, "the agent stopped before the password was stored")
+            return Action(KIND, entry.user, error="the agent stopped in the middle; the old password is in force")
+        self._finish(entry)
+        return Action(KIND, entry.user, "ended after a stop in the middle")
+
+    def _finish(self, entry: Entry) -> None:
+        """From the acknowledgement of the escrow on."""
+        if entry.stage is Stage.MADE:
+            entry = replace(entry, stage=Stage.ESCROWED)
+            self._journal.put(entry)
+        if entry.stage is Stage.ESCROWED:
+            account = read(self._hands.files).users.get(entry.user)
+            if account is None or account.password.removeprefix("!") != entry.hash:
+                if account is None or account.locked:
+                    self._abandon(entry, "the account is gone or locked")
+                    raise HostError("the account is gone or locked")
+                self._hands.put_password(entry.user, entry.hash)
+            entry = replace(entry, stage=Stage.CHANGED)
+            self._journal.put(entry)
+        try:
+            self._service.rotation(Rotation(entry.id, entry.user, Phase.CONFIRM, entry.trigger))
+        except ServiceRefused as error:
+            # It has lost the password that is in force: only another one helps, for which the trigger still stands.
+            self._journal.end()
+            raise ServiceAway(f"the service does not know the new password: {error}") from None
+        kept = self._hands.memory.now.of(entry.user)
+        if kept is not None:
+            self._hands.memory.keep(replace(kept, own=digest(entry.hash)))
+        self._journal.end()
+
+    def _abandon(self, entry: Entry, reason: str) -> None:
+        """The candidate was never in force. ServiceAway: later."""
+        with suppress(ServiceRefused):  # it has never heard of it
+            self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
+        self._journal.end()
+
+    def _own(self, user: str) -> Account:
+        accounts = read(self._hands.files)
+        account = accounts.users.get(user)
+        if account is None or self._hands.memory.now.owns(accounts, account) is None:
+            raise HostError("not an account that the agent manages")
+        return account

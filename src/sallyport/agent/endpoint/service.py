@@ -1,0 +1,50 @@
+"""What the endpoint agent asks of the service."""
+
+from typing import Protocol
+
+from sallyport.agent.keys import KeyRing, Posts
+from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
+from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation
+from sallyport.base.wire import mapping
+
+_SLACK_S = 30.0
+"""What an answer may take beyond the time that the service may wait."""
+
+
+class Service(Protocol):
+    """The service. Each raises ServiceAway (whether it was done is not known) or ServiceRefused (it was not)."""
+
+    def state(self, poll: Poll) -> object:
+        """The answer to a poll, in JSON's types."""
+
+    def report(self, report: Report) -> None:
+        """Tell what was done and found."""
+
+    def privileges(self, status: PrivilegeStatus) -> None:
+        """Tell who may do what root may."""
+
+    def rotation(self, message: Rotation) -> None:
+        """Tell how far a rotation has come; the service has it stored when this returns."""
+
+
+class HttpService:
+    """The service over HTTPS. ring: the agent's key, looked up for each request, since it is renewed."""
+
+    def __init__(self, posts: Posts, ring: KeyRing) -> None:
+        self._posts = posts
+        self._ring = ring
+
+    def state(self, poll: Poll) -> object:
+        return self._post(STATE, poll, poll.wait_s + _SLACK_S)
+
+    def report(self, report: Report) -> None:
+        self._post(REPORT, report)
+
+    def privileges(self, status: PrivilegeStatus) -> None:
+        self._post(PRIVILEGES, status)
+
+    def rotation(self, message: Rotation) -> None:
+        self._post(ROTATION, message)
+
+    def _post(self, path: str, message: object, timeout_s: float = _SLACK_S) -> dict[str, object]:
+        return self._posts.post(path, mapping(message), key=self._ring.key, timeout_s=timeout_s)

@@ -1,0 +1,127 @@
+"""sudoers(5): the agent's own file, and who else may do what root may.
+
+The agent writes one file, after visudo has taken it; what administrators wrote is read and never written.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.agent.endpoint.accounts import Account, Accounts, LocalGroup
+from sallyport.agent.endpoint.files import Files
+from sallyport.agent.endpoint.keys import printable
+from sallyport.base.errors import HostError
+
+FILE: Final = "/etc/sudoers.d/sallyport"
+BITS: Final = 0o440
+ROOT_GROUPS: Final = frozenset({"root", "disk", "shadow", "docker", "lxd", "incus", "incus-admin", "libvirt"})
+"""Groups whose members can become root without sudo."""
+_HEAD: Final = "# Written by sallyport agent endpoint; changes are overwritten.\n"
+_DEEPEST: Final = 8
+_ALIAS: Final = re.compile(r"User_Alias\s+(.*)")
+_INCLUDE: Final = re.compile(r"[@#](include|includedir)\s+(\S+)")
+_NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas_Alias)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line that gives somebody something. who: users, %groups, #uids, aliases, or ALL. text: for people."""
+
+    who: tuple[str, ...]
+    text: str
+    file: str
+
+    def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
+        """Whether it speaks of an account. A name behind `!` is not considered: what is shown is rather too much."""
+        return any(_is(who, account, accounts, aliases) for who in self.who)
+
+
+@dataclass(frozen=True, slots=True)
+class Sudoers:
+    """All rules of a host."""
+
+    rules: tuple[Rule, ...]
+    aliases: dict[str, tuple[str, ...]]
+
+    def of(self, account: Account, accounts: Accounts) -> list[Rule]:
+        """The rules that hold for an account."""
+        return [rule for rule in self.rules if rule.holds_for(account, accounts, self.aliases)]
+
+
+def render(names: Iterable[str], *, without_password: bool) -> bytes:
+    """The agent's file: these users may do everything; empty where there are none."""
+    tag = "NOPASSWD: " if without_password else ""
+    lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
+    return (_HEAD + "".join(lines)).encode() if lines else b""
+
+
+def named(content: bytes) -> set[str]:
+    """The users that the agent's file speaks of."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+
+
+def read(files: Files) -> Sudoers:
+    """The rules of /etc/sudoers and what it includes."""
+    rules: list[Rule] = []
+    aliases: dict[str, tuple[str, ...]] = {}
+    for line, file in _lines(files, "/etc/sudoers", 0):
+        if alias := _ALIAS.fullmatch(line):
+            aliases |= dict(_aliases(alias[1]))
+        elif "=" in line and not _NO_RULE.match(line):
+            who, text = _who(line)
+            rules.append(Rule(who, printable(" ".join(text.split()), 300), file))
+    return Sudoers(tuple(rules), aliases)
+
+
+def _lines(files: Files, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The lines of a file, joined where they go on, and of those that it includes."""
+    try:
+        octets = files.read(path, most=1_000_000) if depth < _DEEPEST else None
+    except HostError:
+        return
+    for line in re.sub(r"\\\n", " ", (octets or b"").decode("utf-8", "replace")).splitlines():
+        text = line.strip()
+        if include := _INCLUDE.fullmatch(text):
+            yield from _included(files, include[1], include[2], path, depth + 1)
+        # `#` begins a comment, but `#1000` is a user id.
+        elif text and not re.match(r"#(?!\d)", text):
+            yield re.sub(r"\s#(?!\d).*", "", text), path
+
+
+def _included(files: Files, how: str, target: str, of: str, depth: int) -> Iterator[tuple[str, str]]:
+    path = target.strip('"') if target.strip('"').startswith("/") else f"{of.rpartition('/')[0]}/{target}"
+    if how == "include":
+        yield from _lines(files, path, depth)
+        return
+    for name in files.names(path):
+        if "." not in name and not name.endswith("~"):
+            yield from _lines(files, f"{path}/{name}", depth)
+
+
+def _who(line: str) -> tuple[tuple[str, ...], str]:
+    """Whom a rule speaks of: everything before the last word before the `=`, which is the host."""
+    left = re.sub(r"\s*,\s*", ",", line.partition("=")[0]).split()
+    return tuple(name.strip('"') for name in ",".join(left[:-1] or left).split(",")), line
+
+
+def _aliases(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for definition in text.split(":"):
+        name, _, members = definition.partition("=")
+        yield name.strip(), tuple(member.strip() for member in members.split(","))
+
+
+def _is(who: str, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]], depth: int = 0) -> bool:
+    if who in {"ALL", account.name, f"#{account.uid}"}:
+        return True
+    if who.startswith("%"):
+        return any(who in {f"%{group.name}", f"%#{group.gid}"} for group in _groups(account, accounts))
+    members = aliases.get(who, ())
+    return depth < _DEEPEST and any(_is(member, account, accounts, aliases, depth + 1) for member in members)
+
+
+def _groups(account: Account, accounts: Accounts) -> Iterator[LocalGroup]:
+    for group in accounts.groups.values():
+        if group.gid == account.gid or group.name in account.groups:
+            yield group

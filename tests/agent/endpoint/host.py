@@ -1,0 +1,293 @@
+"""A host made small for the endpoint agent: a bare directory with etc/{passwd,shadow,group,gshadow}, on which shadow's
+real programs work by `--prefix`; and a service that signs states and keeps candidates of rotations, in this process.
+
+    host = bare_host(tmp_path)
+    service = Service()
+    service.want(DesiredUser("ann"))
+    agent(host, service).pass_()
+    assert "ann" in host.users()
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from sallyport.agent import disk
+from sallyport.agent.endpoint.accounts import Account, read
+from sallyport.agent.endpoint.agent import Endpoint, Identity, StateFile
+from sallyport.agent.endpoint.files import Files, Mode
+from sallyport.agent.endpoint.hands import Hands, Options
+from sallyport.agent.endpoint.memory import MemoryFile
+from sallyport.agent.endpoint.plan import plan
+from sallyport.agent.endpoint.rotation import Journal, Rotator
+from sallyport.agent.endpoint.tools import Tools
+from sallyport.agent.endpoint.trueclock import TrueClock
+from sallyport.base.agentwire.envelope import UNCHANGED, envelope
+from sallyport.base.agentwire.report import Action, Phase, Poll, PrivilegeStatus, Report, Rotation, rotation
+from sallyport.base.agentwire.state import DesiredUser, Settings, State, Trigger, TriggerKind
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import ServiceAway, ServiceRefused
+from sallyport.base.wire import decode, dumps, loads
+
+INSTANCE = 7
+NOW = 1_900_000_000 * SECOND
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g ann@laptop"
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAh bob@laptop"
+HASH = "$6$saltsaltsaltsalt$" + "a" * 86
+OTHER_HASH = "$6$saltsaltsaltsalt$" + "b" * 86
+
+needs_shadow = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("useradd") is None, reason="needs root and shadow's programs (passwd)"
+)
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Fault:
+    """Ends the process at one of the places where something is changed. at: how many are left before; None never."""
+
+    at: int | None = None
+    passed: int = 0
+
+    def __call__(self) -> None:
+        self.passed += 1
+        if self.at is not None and self.passed > self.at:
+            raise Crash
+
+
+class FaultyFiles(Files):
+    """Files whose changes may be the last thing that the process does; the crash is before or after the change."""
+
+    fault: Fault = Fault()
+
+    def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
+        self.fault()
+        super().put(directory, name, octets, mode)
+        self.fault()
+
+    def remove(self, path: str) -> None:
+        self.fault()
+        super().remove(path)
+
+    def hand_over(self, path: str, *, of: int, to: Mode) -> None:
+        self.fault()
+        super().hand_over(path, of=of, to=to)
+        self.fault()
+
+
+class FaultyTools(Tools):
+    """Programs that may be the last thing that the process runs."""
+
+    fault: Fault = Fault()
+
+    def account(self, program: str, *arguments: str) -> None:
+        self.fault()
+        super().account(program, *arguments)
+        self.fault()
+
+    def set_password(self, name: str, password_hash: str) -> None:
+        self.fault()
+        super().set_password(name, password_hash)
+        self.fault()
+
+    def check_sudoers(self, content: bytes) -> None:
+        assert content.endswith(b"\n")  # the host of the tests may have no visudo; test_isolated has
+
+
+class Service:
+    """What the agent asks: one state, signed; candidates of rotations and the password in force, as the service keeps
+    them. away: it is not reached; garbled: what it answers in place of states."""
+
+    def __init__(self) -> None:
+        self.key = Ed25519PrivateKey.generate()
+        self.state_now = State(INSTANCE, 1, NOW)
+        self.reports: list[Report] = []
+        self.statuses: list[PrivilegeStatus] = []
+        self.known: dict[str, set[str]] = {}
+        self.current: dict[str, tuple[str, str]] = {}
+        self.candidates: dict[str, Rotation] = {}
+        self.away = False
+        self.declines = False
+        self.garbled: object = None
+        self.fault = Fault()
+
+    def want(self, *users: DesiredUser, **changes: object) -> None:
+        """Another state. changes: of its other fields."""
+        version = self.state_now.version + 1
+        self.state_now = replace(self.state_now, version=version, users=users, **changes)  # type: ignore[arg-type]
+
+    def order(self, kind: TriggerKind, *users: str) -> None:
+        """A trigger, beside those that wait."""
+        number = max((each.id for each in self.state_now.triggers), default=0) + 1
+        triggers = (*self.state_now.triggers, Trigger(number, kind, users))
+        self.state_now = replace(self.state_now, version=self.state_now.version + 1, triggers=triggers)
+
+    def verify(self, signature: bytes, octets: bytes) -> bool:
+        try:
+            self.key.public_key().verify(signature, octets)
+        except InvalidSignature:
+            return False
+        return True
+
+    # --- Service of the agent ---------------------------------------------------------------------------------
+
+    def state(self, poll: Poll) -> object:
+        self._reached()
+        if self.garbled is not None:
+            return self.garbled
+        return UNCHANGED if poll.version == self.state_now.version else envelope(self.key.sign, self.state_now)
+
+    def report(self, report: Report) -> None:
+        self._reached()
+        self.reports.append(decode(Report, loads(dumps(report), most=10**6)))
+
+    def privileges(self, status: PrivilegeStatus) -> None:
+        self._reached()
+        self.statuses.append(decode(PrivilegeStatus, loads(dumps(status), most=10**6)))
+
+    def rotation(self, message: Rotation) -> None:
+        self.fault()
+        self._reached()
+        message = rotation(dumps(message))
+        if self.declines:
+            raise ServiceRefused("not now", 403)
+        if message.phase is Phase.ESCROW:
+            self.candidates[message.id] = message
+            self.known.setdefault(message.user, set()).add(message.password_hash)
+        elif message.phase is Phase.CONFIRM and message.id in self.candidates:
+            confirmed = self.candidates.pop(message.id)
+            self.current[message.user] = (confirmed.password, confirmed.password_hash)
+            users = (
+                replace(user, password_hash=confirmed.password_hash) if user.name == message.user else user
+                for user in self.state_now.users
+            )
+            self.want(*users)
+        elif message.phase is Phase.ABANDON:
+            self.candidates.pop(message.id, None)
+        self.fault()
+
+    def _reached(self) -> None:
+        if self.away:
+            raise ServiceAway("no route to host")
+
+
+@dataclass
+class Host:
+    """A host in a directory. wall: its clock, in microseconds."""
+
+    prefix: Path
+    state_dir: Path
+    options: Options = field(default_factory=Options)
+    fault: Fault = field(default_factory=Fault)
+    wall: int = NOW
+    since_boot: int = 0
+    files_type: type[FaultyFiles] = FaultyFiles
+
+    @property
+    def files(self) -> FaultyFiles:
+        files = self.files_type(self.prefix, owner=os.geteuid())
+        files.fault = self.fault
+        return files
+
+    def users(self) -> dict[str, Account]:
+        return dict(read(self.files).users)
+
+    def groups_of(self, name: str) -> set[str]:
+        return set(self.users()[name].groups)
+
+    def path(self, path: str) -> Path:
+        return self.prefix / path.lstrip("/")
+
+    def write(self, path: Path, octets: bytes) -> None:
+        """How the agent's own files are written."""
+        self.fault()
+        disk.write(path, octets)
+        self.fault()
+
+
+class Agent:
+    """The agent of a host as it comes up: everything is read from disk."""
+
+    def __init__(self, host: Host, service: Service) -> None:
+        tools = FaultyTools(host.prefix)
+        tools.fault = host.fault
+        service.fault = host.fault
+        memory = MemoryFile(host.state_dir / "memory.json", host.write)
+        self.hands = Hands(host.files, tools, memory, host.options)
+        self.rotator = Rotator(self.hands, Journal(host.state_dir / "rotation.json", host.write), service)
+        self.clock = TrueClock(lambda: host.wall, lambda: host.since_boot, "boot")
+        self.service = service
+        states = StateFile(host.state_dir / "state.json", host.write)
+        self.endpoint = Endpoint(
+            self.hands, self.rotator, service, Identity(INSTANCE, service.verify), states, self.clock
+        )
+
+    def pass_(self, *, look: bool = False) -> Report:
+        """Poll if the service is there, make the host so, and report."""
+        if not self.service.away:
+            self.endpoint.poll(0)
+        told = self.endpoint.run(look=look)
+        assert told is not None
+        if not self.service.away:
+            self.service.report(told[0])
+            self.service.privileges(told[1])
+        return told[0]
+
+    def left(self) -> list[str]:
+        """What is still to be done, a line for each step."""
+        assert self.endpoint.state is not None
+        steps = plan(self.endpoint.state, read(self.hands.files), self.hands, self.endpoint.now()).steps
+        return [f"{step.sign} {step.kind} {step.name} {step.detail}" for step in steps]
+
+
+def errors(actions: Iterable[Action]) -> list[str]:
+    """What was not done."""
+    return [f"{action.kind} {action.name}: {action.error}" for action in actions if action.error]
+
+
+def bare_host(directory: Path, **options: object) -> Host:
+    """A host with the accounts root, daemon, bob (1500) and eve (1501), and the group sudo."""
+    prefix = directory / "root"
+    etc = prefix / "etc"
+    for each in ("etc/sudoers.d", "etc/skel", "home", "srv", "var/log", "var/lib"):
+        (prefix / each).mkdir(parents=True)
+    (etc / "passwd").write_text(
+        "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+        "bob:x:1500:1500:Bob,,,:/home/bob:/bin/bash\neve:x:1501:1501::/home/eve:/bin/sh\n"
+    )
+    (etc / "shadow").write_text(
+        f"root:*:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\nbob:{HASH}:19000:0:99999:7:::\n"
+        "eve:!:19000:0:99999:7:::\n"
+    )
+    (etc / "group").write_text("root:x:0:\ndaemon:x:1:\nsudo:x:27:eve\nstaff:x:50:\nbob:x:1500:\neve:x:1501:\n")
+    (etc / "gshadow").write_text("root:*::\ndaemon:*::\nsudo:*::eve\nstaff:*::\nbob:!::\neve:!::\n")
+    (etc / "login.defs").write_text(
+        "UID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\n"
+        "SYS_GID_MIN 101\nSYS_GID_MAX 999\nUSERGROUPS_ENAB yes\nCREATE_HOME yes\nUMASK 077\n"
+    )
+    (etc / "sudoers").write_text(
+        "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\n%sudo ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n"
+    )
+    for name, number in (("bob", 1500), ("eve", 1501)):
+        (prefix / "home" / name).mkdir()
+        os.chown(prefix / "home" / name, number, number)
+    for each in prefix.rglob("*"):
+        if each.is_dir():
+            each.chmod(0o755)
+    prefix.chmod(0o755)
+    state_dir = directory / "state"
+    state_dir.mkdir()
+    return Host(prefix, state_dir, Options(**options))  # type: ignore[arg-type]
+
+
+MakeService = Callable[[], Service]
+DEFAULTS = Settings()

@@ -1,0 +1,134 @@
+"""A crash at every step of a sync, full disks, and what others left behind."""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sallyport.agent.endpoint.files import Mode
+from sallyport.base.agentwire.state import DesiredUser, State
+from sallyport.base.errors import HostError
+from tests.agent.endpoint.host import (
+    HASH,
+    KEY,
+    NOW,
+    OTHER_KEY,
+    Agent,
+    Crash,
+    FaultyFiles,
+    Host,
+    Service,
+    bare_host,
+    errors,
+    needs_shadow,
+)
+
+pytestmark = [needs_shadow, pytest.mark.torture]
+ANN = DesiredUser("ann", groups=("dev",), privileged=True, ssh_keys=(KEY,), password_hash=HASH)
+
+
+def comes(service: Service) -> None:
+    service.want(ANN, DesiredUser("bob", ssh_keys=(KEY,), groups=("dev",)), takeover=("bob",))
+
+
+def changes(service: Service) -> None:
+    ann = DesiredUser("ann", groups=("ops",), shell="/bin/sh", ssh_keys=(OTHER_KEY,), expires=NOW + 10**12)  # noqa: S604
+    service.want(ann, DesiredUser("bob", privileged=True), takeover=("bob",))
+
+
+def expires(service: Service) -> None:
+    service.want(DesiredUser("ann", privileged=True, ssh_keys=(KEY,), expires=NOW - 1))
+
+
+def goes(service: Service) -> None:
+    service.want()
+
+
+@pytest.mark.parametrize("change", [comes, changes, expires, goes])
+def test_a_crash_at_every_step_of_a_sync(tmp_path: Path, change: Callable[[Service], None]) -> None:
+    """The process ends before or after each write and program: the next run ends where an unhurt one ends."""
+    unhurt = _run(tmp_path / "unhurt", change, None)
+    at = 0
+    while True:
+        result = _run(tmp_path / str(at), change, at)
+        assert result[0] == unhurt[0], f"after {at} steps"
+        if not result[1]:
+            break
+        at += 3  # each change has a place before and one after; three lets all kinds come up, in a third of the time
+    assert at > 3
+
+
+def _run(directory: Path, change: Callable[[Service], None], at: int | None) -> tuple[object, bool]:
+    """What is on the host after a crash at that step and one more run, and whether there was a crash."""
+    host, service = bare_host(directory), Service()
+    if change is not comes:
+        comes(service)
+        Agent(host, service).pass_()
+    change(service)
+    agent = Agent(host, service)
+    host.fault.passed, host.fault.at = 0, at
+    crashed = False
+    try:
+        agent.endpoint.poll(0)
+        agent.endpoint.run()
+    except Crash:
+        crashed = True
+    host.fault.at = None
+    agent = Agent(host, service)
+    report = agent.pass_()
+    assert errors(report.actions) == [], f"after {at} steps"
+    assert agent.left() == [], f"after {at} steps"
+    return _picture(host), crashed
+
+
+def _picture(host: Host) -> object:
+    """What matters of a host: the accounts, the groups, the files that let somebody in."""
+    accounts = {
+        name: (account.uid, account.shell, account.locked, account.password, account.expires, account.groups)
+        for name, account in host.users().items()
+    }
+    files = sorted(
+        (str(path.relative_to(host.prefix)), path.read_bytes())
+        for pattern in ("etc/sudoers.d/*", "home/*/.ssh/*", "home/*/.ssh/.*")
+        for path in host.prefix.glob(pattern)
+    )
+    groups = [line for line in host.path("/etc/group").read_text().splitlines() if ":999:" not in line]
+    return accounts, files, sorted(line.partition(":")[0] for line in groups)
+
+
+class FullDisk(FaultyFiles):
+    """No space is left for what the agent writes on the host."""
+
+    def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
+        raise HostError(f"{name}: {OSError(errno.ENOSPC, 'No space left on device').strerror}")
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """What cannot be written is reported, nothing is half there, and with space again the next pass does it."""
+    host, service = bare_host(tmp_path), Service()
+    host.files_type = FullDisk
+    comes(service)
+    report = Agent(host, service).pass_()
+    assert {error.partition(":")[0] for error in errors(report.actions)} >= {"keys ann", "keys bob", "sudoers "}
+    assert list(host.path("/etc/sudoers.d").iterdir()) == []
+    assert host.users()["ann"].password == "*"  # the password's step comes after the one that failed
+    host.files_type = FaultyFiles
+    agent = Agent(host, service)
+    assert errors(agent.pass_().actions) == []
+    assert agent.left() == []
+
+
+def test_a_disk_that_is_full_for_the_memory(tmp_path: Path) -> None:
+    """What cannot be remembered is not done: an account that the agent would not know again is not made."""
+    host, service = bare_host(tmp_path), Service()
+    comes(service)
+    agent = Agent(host, service)
+    agent.endpoint.poll(0)
+    agent.endpoint.state = State(7, 5, NOW, users=(ANN,))
+    host.state_dir.rename(host.state_dir.with_name("gone"))
+    told = agent.endpoint.run()
+    assert told is not None
+    assert errors(told[0].actions)
+    assert "ann" not in host.users()
+    assert "sallyport-managed" not in host.path("/etc/group").read_text()

@@ -1,0 +1,176 @@
+"""SSH keys: the block in authorized_keys, the command's files, and what users may have put in the way."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.agent.endpoint.keys import BEGIN, END, authorized, for_command, found, parse
+from sallyport.base.agentwire.report import DriftKind
+from sallyport.base.agentwire.state import DesiredUser, Settings
+from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
+
+AUTHORIZED = "/home/ann/.ssh/authorized_keys"
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@given(st.lists(st.sampled_from([KEY, OTHER_KEY, BEGIN, END, "# mine", "", "rubbish"]), max_size=8))
+def test_what_is_outside_of_the_block_stays(lines: list[str]) -> None:
+    """Whatever the file looks like: afterwards the block holds the agent's keys, and no line of others is lost or
+    becomes the agent's."""
+    before = parse("\n".join(lines).encode())
+    after = parse(before.with_keys([KEY], alone=False))
+    assert after.managed == (KEY,)
+    assert after.others == before.others
+    assert parse(after.with_keys([], alone=True)).unknown == ()
+    assert set(before.others) <= set(lines)
+
+
+def test_keys_for_people() -> None:
+    """A line is shown with the fingerprint that ssh-keygen shows; rubbish has none."""
+    key = found('from="10.0.0.0/8",no-pty ' + KEY, managed=False)
+    assert (key.type, key.comment) == ("ssh-ed25519", "ann@laptop")
+    assert key.fingerprint.startswith("SHA256:")
+    assert len(key.fingerprint) == 50
+    assert found("ssh-ed25519 ???", managed=True).fingerprint == ""
+    assert found("\x1b[2J", managed=True).type == "unknown"
+
+
+def test_the_commands_file_ends_with_the_account() -> None:
+    """Its keys hold until the account expires, whatever became of the agent."""
+    octets = for_command([KEY, OTHER_KEY], NOW)
+    assert authorized(octets, NOW - 1) == (KEY, OTHER_KEY)
+    assert authorized(octets, NOW) == ()
+    assert authorized(for_command([KEY], None), NOW) == (KEY,)
+    assert authorized(octets.replace(str(NOW).encode(), b"soon"), 0) == ()
+    assert for_command([], NOW) == b""
+
+
+@needs_shadow
+@pytest.mark.parametrize("remove", [False, True])
+def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
+    """Keys that the service does not know are reported; they are removed if the setting says so, and only then."""
+    host = bare_host(tmp_path)
+    service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
+    agent = Agent(host, service)
+    agent.pass_()
+    path = host.path(AUTHORIZED)
+    path.write_text("# mine\n" + OTHER_KEY + "\n" + path.read_text())
+    report = agent.pass_()
+    assert [(each.kind, each.put_back) for each in report.drift] == [(DriftKind.KEY, remove)]
+    assert "bob@laptop" in report.drift[0].detail
+    assert (OTHER_KEY in path.read_text()) is not remove
+    assert KEY in path.read_text()
+    assert "# mine" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert agent.left() == []
+
+
+@needs_shadow
+def test_keys_by_command(tmp_path: Path, service: Service) -> None:
+    """Keys lie in a directory of root's, and the home is not touched; they go with the account."""
+    host = bare_host(tmp_path, keys="command")
+    service.want(DesiredUser("ann", ssh_keys=(KEY,), expires=NOW + 10**9))
+    agent = Agent(host, service)
+    assert errors(agent.pass_().actions) == []
+    path = host.path("/var/lib/sallyport-keys/ann")
+    assert authorized(path.read_bytes(), NOW) == (KEY,)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert not host.path("/home/ann/.ssh").exists()
+    assert agent.left() == []
+    service.want()
+    agent.pass_()
+    assert not path.exists()
+
+
+@needs_shadow
+def test_keys_that_are_not_managed(tmp_path: Path, service: Service) -> None:
+    """With keys = off no home is looked into."""
+    host = bare_host(tmp_path, keys="off")
+    service.want(DesiredUser("ann", ssh_keys=(KEY,)))
+    assert errors(Agent(host, service).pass_().actions) == []
+    assert not host.path("/home/ann/.ssh").exists()
+
+
+def link_file(host: Host) -> None:
+    _ssh(host).joinpath("authorized_keys").symlink_to("../../../etc/shadow")
+
+
+def link_directory(host: Host) -> None:
+    host.path("/home/ann/.ssh").symlink_to("../../etc")
+
+
+def link_home(host: Host) -> None:
+    host.path("/home/ann").rename(host.path("/home/real"))
+    host.path("/home/ann").symlink_to("real")
+
+
+def hard_link(host: Host) -> None:
+    os.link(host.path("/etc/shadow"), _ssh(host) / "authorized_keys")
+
+
+def pipe(host: Host) -> None:
+    os.mkfifo(_ssh(host) / "authorized_keys")
+
+
+def directory(host: Host) -> None:
+    (_ssh(host) / "authorized_keys").mkdir()
+
+
+def somebody_elses(host: Host) -> None:
+    path = _ssh(host) / "authorized_keys"
+    path.write_text(OTHER_KEY)
+    os.chown(path, 1500, 1500)
+
+
+def open_to_all(host: Host) -> None:
+    _ssh(host).chmod(0o777)
+
+
+def endless(host: Host) -> None:
+    path = _ssh(host) / "authorized_keys"
+    with path.open("wb") as file:
+        file.truncate(2**33)
+    os.chown(path, 2000, 2000)
+
+
+def _ssh(host: Host) -> Path:
+    path = host.path("/home/ann/.ssh")
+    path.mkdir()
+    os.chown(path, 2000, 2000)
+    return path
+
+
+@needs_shadow
+@pytest.mark.torture
+@pytest.mark.parametrize(
+    "trap", [link_file, link_directory, link_home, hard_link, pipe, directory, somebody_elses, open_to_all, endless]
+)
+def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: object) -> None:
+    """Links, pipes and files of others are refused by name, nothing else of the pass is stopped, and no file outside of
+    the home is read or changed."""
+    assert callable(trap)
+    host = bare_host(tmp_path)
+    service.want(DesiredUser("ann", uid=2000))
+    agent = Agent(host, service)
+    agent.pass_()
+    shadow = host.path("/etc/shadow").read_bytes()
+    listing = sorted(each.name for each in host.path("/etc").iterdir())
+    trap(host)
+    service.want(DesiredUser("ann", uid=2000, ssh_keys=(KEY,)), DesiredUser("ben", uid=2001, ssh_keys=(KEY,)))
+    report = agent.pass_(look=True)
+    assert any(error.startswith("keys ann: ") for error in errors(report.actions))
+    assert KEY in host.path("/home/ben/.ssh/authorized_keys").read_text()
+    service.want(DesiredUser("ann", uid=2000))
+    agent.pass_()
+    assert [line for line in host.path("/etc/shadow").read_bytes().splitlines() if b"ben" not in line] == (
+        shadow.splitlines()
+    )
+    assert {"authorized_keys", ".ssh"}.isdisjoint(each.name for each in host.path("/etc").iterdir())
+    assert set(listing) <= {each.name for each in host.path("/etc").iterdir()}

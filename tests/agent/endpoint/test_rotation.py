@@ -1,0 +1,227 @@
+"""Rotations of passwords: at no instant a password is in force that the service does not know."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sallyport.agent.endpoint.hashing import hash_password, matches
+from sallyport.base.agentwire.report import DriftKind, Phase, Rotation
+from sallyport.base.agentwire.state import DesiredUser, Policy, Quality, TriggerKind
+from sallyport.base.errors import ServiceAway, ServiceRefused
+from tests.agent.endpoint.host import HASH, OTHER_HASH, Agent, Crash, Host, Service, bare_host, errors, needs_shadow
+
+ANN = DesiredUser("ann", password_hash=HASH)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return bare_host(tmp_path)
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.mark.parametrize("method", ["YESCRYPT", "SHA512", "DES"])
+def test_hashes_as_the_host_has_them(method: str) -> None:
+    """yescrypt where the host uses it, else SHA-512; both are checked, and neither twice the same."""
+    hashed = hash_password("a password", method)
+    assert hashed.startswith("$y$" if method == "YESCRYPT" else "$6$")
+    assert matches("a password", hashed)
+    assert not matches("another", hashed)
+    assert hashed != hash_password("a password", method)
+
+
+def in_force(host: Host) -> str:
+    return host.users()["ann"].password
+
+
+def known(service: Service) -> set[str]:
+    """Hashes of passwords that the service could tell an admin."""
+    return {HASH, *service.known.get("ann", ()), service.current.get("ann", ("", ""))[1]}
+
+
+@needs_shadow
+def test_a_rotation(host: Host, service: Service) -> None:
+    """The new password is in force, meets the policies, and is the one that the service has; the state that says so
+    changes nothing any more, and neither does one from before."""
+    service.want(ANN, policies=(Policy(min_length=30, quality=Quality(ocredit=-2)),))
+    agent = Agent(host, service)
+    agent.pass_()
+    before = service.state_now
+    service.order(TriggerKind.ROTATE, "ann")
+    report = agent.pass_()
+    assert [(each.trigger, each.error) for each in report.outcomes] == [(1, "")]
+    password, hashed = service.current["ann"]
+    assert in_force(host) == hashed
+    assert matches(password, hashed)
+    assert len(password) == 30
+    assert not list(host.state_dir.glob("rotation*"))
+    assert password.encode() not in b"".join(path.read_bytes() for path in host.state_dir.iterdir())
+    agent.pass_()
+    assert in_force(host) == hashed
+    assert agent.pass_().drift == ()
+    service.want(*before.users, triggers=())
+    agent.pass_()
+    assert in_force(host) == hashed
+    service.want(replace(ANN, password_hash=OTHER_HASH))
+    agent.pass_()
+    assert in_force(host) == OTHER_HASH
+
+
+@needs_shadow
+def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
+    """However often the state lists it and the agent starts anew."""
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE, "ann")
+    Agent(host, service).pass_()
+    first = in_force(host)
+    service.want(*service.state_now.users)
+    report = Agent(host, service).pass_()
+    assert in_force(host) == first
+    assert [each.trigger for each in report.outcomes] == [1]
+    service.want(*service.state_now.users, triggers=())
+    assert Agent(host, service).pass_().outcomes == ()
+
+
+@needs_shadow
+def test_who_cannot_be_rotated(host: Host, service: Service) -> None:
+    """Strangers, locked accounts and policies that contradict each other: an outcome with the reason, and no change."""
+    service.want(ANN, policies=(Policy(min_length=10), Policy(max_length=5)))
+    agent = Agent(host, service)
+    agent.pass_()
+    service.order(TriggerKind.ROTATE, "ann")
+    service.order(TriggerKind.ROTATE, "bob", "root", "nobody-here")
+    report = agent.pass_()
+    assert [bool(each.error) for each in report.outcomes] == [True, True]
+    assert in_force(host) == HASH
+    assert host.users()["root"].password == "*"
+    assert not service.candidates
+
+
+@needs_shadow
+def test_while_the_service_is_away(host: Host, service: Service) -> None:
+    """Without an acknowledged escrow nothing changes; once the service is there again, the order is carried out."""
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE, "ann")
+    agent = Agent(host, service)
+    agent.endpoint.poll(0)
+    service.away = True
+    report = agent.pass_()
+    assert report.outcomes == ()
+    assert in_force(host) == HASH
+    assert agent.endpoint.is_unfinished
+    service.away = False
+    assert [each.error for each in agent.pass_().outcomes] == [""]
+    assert in_force(host) == service.current["ann"][1]
+    assert not agent.endpoint.is_unfinished
+
+
+@needs_shadow
+def test_a_service_that_declines(host: Host, service: Service) -> None:
+    """A candidate that the service does not take is never in force."""
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE, "ann")
+    service.declines = True
+    report = Agent(host, service).pass_()
+    assert [bool(each.error) for each in report.outcomes] == [True]
+    assert in_force(host) == HASH
+
+
+@needs_shadow
+@pytest.mark.torture
+def test_a_crash_at_every_step_of_a_rotation(tmp_path: Path) -> None:
+    """The process ends before or after each write, program and message: what is in force then is known to the service,
+    and the next run ends the rotation or begins it anew."""
+    at, crashed = 0, True
+    while crashed:
+        host, service = bare_host(tmp_path / str(at)), Service()
+        service.want(ANN)
+        agent = Agent(host, service)
+        agent.pass_()
+        service.order(TriggerKind.ROTATE, "ann")
+        agent.endpoint.poll(0)
+        host.fault.passed, host.fault.at = 0, at
+        try:
+            agent.endpoint.run()
+            crashed = False
+        except Crash:
+            pass
+        assert in_force(host) in known(service), f"after {at} steps"
+        host.fault.at = None
+        agent = Agent(host, service)
+        agent.pass_()
+        report = agent.pass_()
+        assert errors(report.actions) == [], f"after {at} steps"
+        assert [each.error for each in report.outcomes] == [""], f"after {at} steps"
+        assert in_force(host) == service.current["ann"][1]
+        assert not service.candidates
+        assert report.drift == ()
+        at += 1
+    assert at > 10
+
+
+@needs_shadow
+@pytest.mark.parametrize("phases", [1, 2, 3])
+def test_an_answer_that_is_lost(host: Host, phases: int) -> None:
+    """A message that arrives while its answer does not is repeated or taken back; nothing is unknown at any time."""
+
+    class Lossy(Service):
+        left = phases
+
+        def rotation(self, message: Rotation) -> None:
+            super().rotation(message)
+            self.left -= 1
+            if self.left == 0:
+                raise ServiceAway("no answer in time")
+
+    service = Lossy()
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE, "ann")
+    agent = Agent(host, service)
+    for _ in range(4):
+        agent.pass_()
+        assert in_force(host) in known(service)
+    assert in_force(host) == service.current["ann"][1]
+    assert [each.error for each in agent.pass_().outcomes] == [""]
+
+
+@needs_shadow
+def test_a_service_that_lost_the_candidate(host: Host) -> None:
+    """If the service does not know the password that is in force, another one is made."""
+
+    class Restored(Service):
+        restored = False
+
+        def rotation(self, message: Rotation) -> None:
+            if message.phase is Phase.CONFIRM and not self.restored:
+                self.restored = True
+                self.candidates.clear()
+                self.known.clear()
+                raise ServiceRefused("no such rotation", 404)
+            super().rotation(message)
+
+    service = Restored()
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE, "ann")
+    agent = Agent(host, service)
+    assert agent.pass_().outcomes == ()
+    assert agent.endpoint.is_unfinished
+    assert [each.error for each in agent.pass_().outcomes] == [""]
+    assert in_force(host) == service.current["ann"][1]
+
+
+@needs_shadow
+def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service) -> None:
+    """It is reported until a rotation or another password from the service ends it."""
+    service.want(ANN)
+    agent = Agent(host, service)
+    agent.pass_()
+    shadow = host.path("/etc/shadow")
+    shadow.write_text(shadow.read_text().replace(f"ann:{HASH}", f"ann:{OTHER_HASH}"))
+    assert [each.kind for each in agent.pass_().drift] == [DriftKind.PASSWORD]
+    service.order(TriggerKind.ROTATE, "ann")
+    agent.pass_()
+    assert agent.pass_().drift == ()

@@ -1,0 +1,316 @@
+"""Accounts, groups, privileges and expiry, by shadow's programs beneath a prefix."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
+from sallyport.base.agentwire.fields import NO_PASSWORD
+from sallyport.base.agentwire.report import DriftKind, Poll
+from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import WireError
+from tests.agent.endpoint.host import HASH, KEY, NOW, OTHER_HASH, Agent, Host, Service, bare_host, errors, needs_shadow
+
+pytestmark = needs_shadow
+SUDOERS = "/etc/sudoers.d/sallyport"
+PUT_BACK = Settings(put_back_privileges=True)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return bare_host(tmp_path)
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+def test_a_user_comes_and_goes(host: Host, service: Service) -> None:
+    """Everything that the state says of a user is on the host, and nothing of it once the user is gone; the second pass
+    finds nothing to do."""
+    ann = DesiredUser(
+        "ann", 2000, ("dev",), True, "/srv/ann", "/bin/sh", (KEY,), HASH, expires=NOW + 10 * DAY
+    )  # every field
+    service.want(ann, groups=(DesiredGroup("dev", 3000),))
+    agent = Agent(host, service)
+    assert errors(agent.pass_().actions) == []
+    account = host.users()["ann"]
+    assert (account.uid, account.home, account.shell, account.password) == (2000, "/srv/ann", "/bin/sh", HASH)
+    assert account.groups == {"dev", MANAGED_GROUP}
+    assert account.expires == (NOW + 10 * DAY) // DAY + 1
+    assert host.path("/srv/ann").stat().st_uid == 2000
+    assert host.path(SUDOERS).read_text().endswith("\nann ALL=(ALL:ALL) ALL\n")
+    assert host.path(SUDOERS).stat().st_mode & 0o777 == 0o440
+    assert KEY in host.path("/srv/ann/.ssh/authorized_keys").read_text()
+    assert agent.left() == []
+
+    service.want(groups=())
+    assert errors(agent.pass_().actions) == []
+    assert "ann" not in host.users()
+    assert not host.path(SUDOERS).exists()
+    assert "dev" not in host.path("/etc/group").read_text()
+    home = host.path("/srv/ann").stat()
+    assert (home.st_uid, home.st_mode & 0o777) == (0, 0o700)
+    assert agent.left() == []
+
+
+def test_a_user_comes_back(host: Host, service: Service) -> None:
+    """Who comes back has the uid and the home of before."""
+    agent = Agent(host, service)
+    service.want(DesiredUser("ann"), DesiredUser("ben"))
+    agent.pass_()
+    uid = host.users()["ben"].uid
+    host.path("/home/ben/kept").write_text("mine")
+    service.want()
+    agent.pass_()
+    service.want(DesiredUser("cid"), DesiredUser("ben"))
+    assert errors(Agent(host, service).pass_().actions) == []
+    assert host.users()["ben"].uid == uid
+    assert host.path("/home/ben").stat().st_uid == uid
+    assert host.path("/home/ben/kept").read_text() == "mine"
+
+
+def test_strangers_are_left_alone(host: Host, service: Service) -> None:
+    """Accounts that were there are not touched, whatever the state says of them, unless they may be taken over; system
+    accounts not even then."""
+    before = {each: host.path(f"/etc/{each}").read_text() for each in ("passwd", "shadow")}
+    service.want(
+        DesiredUser("bob", privileged=True, password_hash=OTHER_HASH),
+        DesiredUser("root", password_hash=OTHER_HASH),
+        DesiredUser("daemon"),
+        takeover=("root", "daemon"),
+    )
+    report = Agent(host, service).pass_()
+    assert len(errors(report.actions)) == 3
+    assert before == {each: host.path(f"/etc/{each}").read_text() for each in before}
+    assert not host.path(SUDOERS).exists()
+
+
+def test_taking_over(host: Host, service: Service) -> None:
+    """An account that may be taken over becomes what the state says; it is locked, not deleted, when it is wanted no
+    more, and its home stays its own."""
+    service.want(DesiredUser("bob", groups=("dev",), ssh_keys=(KEY,), password_hash=OTHER_HASH), takeover=("bob",))
+    agent = Agent(host, service)
+    assert errors(agent.pass_().actions) == []
+    assert host.users()["bob"].password == OTHER_HASH
+    assert host.groups_of("bob") == {"dev", MANAGED_GROUP}
+    service.want()
+    assert errors(agent.pass_().actions) == []
+    bob = host.users()["bob"]
+    assert bob.locked
+    assert host.path("/home/bob").stat().st_uid == bob.uid
+    assert KEY not in host.path("/home/bob/.ssh/authorized_keys").read_text()
+    assert agent.left() == []
+    service.want(DesiredUser("bob"), takeover=("bob",))
+    agent.pass_()
+    assert not host.users()["bob"].locked
+    assert host.users()["bob"].password == OTHER_HASH
+
+
+def test_expiry_while_the_service_is_away(host: Host, service: Service) -> None:
+    """At the end of its time an account is locked, whether the service answers or not; with more time it is open."""
+    ann = DesiredUser("ann", privileged=True, ssh_keys=(KEY,), password_hash=HASH, expires=NOW + 3600 * SECOND)
+    service.want(ann)
+    agent = Agent(host, service)
+    agent.pass_()
+    assert agent.endpoint.next_expiry() == ann.expires
+    service.away = True
+    host.since_boot = 3599 * SECOND
+    agent.pass_()
+    assert not host.users()["ann"].locked
+    host.since_boot = 3600 * SECOND
+    later = Agent(host, service)  # a restart does not make it forget
+    later.pass_()
+    assert host.users()["ann"].locked
+    assert not host.path(SUDOERS).exists()
+    assert KEY not in host.path("/home/ann/.ssh/authorized_keys").read_text()
+    assert later.left() == []
+    service.away = False
+    service.want(replace(ann, expires=NOW + 9000 * SECOND))
+    assert errors(later.pass_().actions) == []
+    assert not host.users()["ann"].locked
+    assert host.users()["ann"].password == HASH
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None:
+    """On a host whose clock is two hours off accounts live as long as the service says; the clock is reported."""
+    host.wall = NOW + hours * 3600 * SECOND
+    service.want(DesiredUser("ann", expires=NOW + 3600 * SECOND), DesiredUser("ben", expires=NOW - SECOND))
+    agent = Agent(host, service)
+    report = agent.pass_()
+    assert not host.users()["ann"].locked
+    assert "ben" not in host.users()
+    assert [each.kind for each in report.drift] == [DriftKind.CLOCK]
+    assert report.clock_us == hours * 3600 * SECOND
+
+
+def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
+    """What somebody else added stays, but for rights: these are reported, and taken back where the setting says so."""
+    service.want(DesiredUser("ann", groups=("dev",)))
+    agent = Agent(host, service)
+    agent.pass_()
+    group = host.path("/etc/group")
+    group.write_text(
+        group.read_text().replace("staff:x:50:", "staff:x:50:ann").replace("sudo:x:27:eve", "sudo:x:27:eve,ann")
+    )
+    report = agent.pass_()
+    assert [(each.kind, each.name, each.put_back) for each in report.drift] == [(DriftKind.PRIVILEGE, "ann", False)]
+    assert host.groups_of("ann") == {"dev", "staff", "sudo", MANAGED_GROUP}
+    service.want(DesiredUser("ann"), settings=PUT_BACK)
+    report = agent.pass_()
+    assert [each.put_back for each in report.drift] == [True]
+    assert host.groups_of("ann") == {"staff", MANAGED_GROUP}
+    assert agent.pass_().drift == ()
+
+
+def test_privilege_status(host: Host, service: Service) -> None:
+    """Who may do what root may is told with the reason; a right that somebody got later by hand is drift."""
+    service.want(DesiredUser("ann", privileged=True))
+    agent = Agent(host, service)
+    agent.pass_()
+    status = {each.name: each for each in service.statuses[-1].privileged}
+    assert (status["ann"].managed, status["ann"].wanted) == (True, True)
+    assert status["eve"].via == ("/etc/sudoers: %sudo ALL=(ALL:ALL) ALL",)
+    assert service.statuses[-1].drift == ()
+    host.path("/etc/sudoers.d/mine").write_text("bob ALL=(root) NOPASSWD: /usr/bin/less\n")
+    agent.pass_()
+    assert [(each.name, each.detail) for each in service.statuses[-1].drift] == [
+        ("bob", "/etc/sudoers.d/mine: bob ALL=(root) NOPASSWD: /usr/bin/less")
+    ]
+
+
+def test_the_agents_sudoers_file_is_its_own(host: Host, service: Service) -> None:
+    """A line that somebody adds to the agent's file is reported and gone."""
+    service.want(DesiredUser("ann", privileged=True))
+    agent = Agent(host, service)
+    agent.pass_()
+    path = host.path(SUDOERS)
+    path.chmod(0o600)
+    path.write_text(path.read_text() + "bob ALL=(ALL) NOPASSWD: ALL\n")
+    report = agent.pass_()
+    assert [(each.kind, each.put_back) for each in report.drift] == [(DriftKind.SUDOERS, True)]
+    assert "bob" not in path.read_text()
+
+
+def test_system_groups_are_for_privileged_users(host: Host, service: Service) -> None:
+    """A group of the system's is given to privileged users alone; the rest of the user is done all the same."""
+    service.want(DesiredUser("ann", groups=("staff", "dev")), DesiredUser("ben", groups=("staff",), privileged=True))
+    report = Agent(host, service).pass_()
+    assert errors(report.actions) == ["refuse ann: a system group"]
+    assert host.groups_of("ann") == {"dev", MANAGED_GROUP}
+    assert host.groups_of("ben") == {"staff", MANAGED_GROUP}
+
+
+@pytest.mark.parametrize(
+    ("user", "reason"),
+    [
+        (DesiredUser("ann", uid=500), "its uid is a system account's"),
+        (DesiredUser("ann", uid=1500), "its uid is another account's"),
+        (DesiredUser("ann", home="/etc/ann"), "its home would be a system directory"),
+        (DesiredUser("keep"), "protected in the agent's file"),
+    ],
+)
+def test_what_would_harm_is_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
+    """A user that would get another's files, or is protected, is not made, and the report says why."""
+    host = bare_host(tmp_path, protected=frozenset({"keep"}))
+    service.want(user)
+    assert errors(Agent(host, service).pass_().actions) == [f"refuse {user.name}: {reason}"]
+    assert user.name not in host.users()
+
+
+def test_a_lost_memory(host: Host, service: Service) -> None:
+    """An agent that has lost its memory finds its accounts again by their group; it locks, and deletes no more."""
+    service.want(DesiredUser("ann", ssh_keys=(KEY,)))
+    Agent(host, service).pass_()
+    (host.state_dir / "memory.json").unlink()
+    agent = Agent(host, service)
+    assert errors(agent.pass_().actions) == []
+    service.want()
+    agent.pass_()
+    assert host.users()["ann"].locked
+
+
+def test_an_account_that_was_made_anew_by_hand(host: Host, service: Service) -> None:
+    """An account of a managed name and another uid is a stranger's: it is reported and left alone."""
+    service.want(DesiredUser("ann", uid=2000))
+    agent = Agent(host, service)
+    agent.pass_()
+    passwd = host.path("/etc/passwd")
+    passwd.write_text(passwd.read_text().replace("ann:x:2000", "ann:x:2001"))
+    assert errors(agent.pass_().actions) == ["refuse ann: exists already, and is not to be taken over"]
+    service.want()
+    report = agent.pass_()
+    assert [each.kind for each in report.drift] == [DriftKind.ACCOUNT]
+    assert "ann" in host.users()
+
+
+def test_locking_instead_of_deleting(host: Host, service: Service) -> None:
+    """With that setting an account that the agent made is locked, and stays."""
+    service.want(DesiredUser("ann", password_hash=HASH), settings=Settings(removal=Removal.LOCK))
+    agent = Agent(host, service)
+    agent.pass_()
+    service.want()
+    agent.pass_()
+    assert host.users()["ann"].locked
+    assert agent.left() == []
+
+
+def test_passwords_are_set_once(host: Host, service: Service) -> None:
+    """A hash comes into force when the state says another one; what the user changes meanwhile is drift, not undone."""
+    service.want(DesiredUser("ann", password_hash=HASH))
+    agent = Agent(host, service)
+    agent.pass_()
+    shadow = host.path("/etc/shadow")
+    shadow.write_text(shadow.read_text().replace(f"ann:{HASH}", f"ann:{OTHER_HASH}"))
+    report = agent.pass_()
+    assert [(each.kind, each.name) for each in report.drift] == [(DriftKind.PASSWORD, "ann")]
+    assert host.users()["ann"].password == OTHER_HASH
+    service.want(DesiredUser("ann", password_hash=NO_PASSWORD))
+    agent.pass_()
+    assert host.users()["ann"].password == NO_PASSWORD
+
+
+def test_a_locked_passwd_file(host: Host, service: Service) -> None:
+    """While another program holds the lock, the report says so; the next pass does it."""
+    service.want(DesiredUser("ann"))
+    agent = Agent(host, service)
+    agent.endpoint.poll(0)
+    lock = host.path("/etc/passwd.lock")
+    lock.write_text(str(os.getpid()))
+    held = agent.pass_()
+    assert any("lock" in error for error in errors(held.actions))
+    assert "ann" not in host.users()
+    lock.unlink()
+    assert errors(agent.pass_().actions) == []
+    assert "ann" in host.users()
+
+
+def test_answers_that_are_rubbish(host: Host, service: Service) -> None:
+    """What is no state, another's, or older is refused, and the state at hand goes on to hold."""
+    service.want(DesiredUser("ann"))
+    agent = Agent(host, service)
+    agent.pass_()
+    old = service.state_now
+    service.want(DesiredUser("ann"), DesiredUser("ben"))
+    agent.pass_()
+    stranger = Service()
+    for state in (replace(old, users=()), replace(service.state_now, instance=8, version=99, users=())):
+        service.state_now, kept = state, service.state_now
+        with pytest.raises(WireError, match=r"older|another's"):
+            agent.pass_()
+        service.state_now = kept
+    stranger.state_now = replace(service.state_now, version=99, users=())
+    for garbled in ([], {}, "", {"payload": "", "signature": ""}, stranger.state(Poll())):
+        service.garbled = garbled
+        with pytest.raises(WireError, match=r"object|missing|signature|text"):
+            agent.endpoint.poll(0)
+    service.garbled = None
+    again = Agent(host, service)
+    assert again.endpoint.state == service.state_now
+    assert again.left() == []
+    assert {"ann", "ben"} <= host.users().keys()
