@@ -6,6 +6,7 @@ Each list comes from the code itself: what is new there and has no line here fai
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import click
@@ -247,7 +248,7 @@ def operations() -> Iterator[str]:
         bypass_api.operations(cast(Bypass, NOTHING), gate),
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
-        directories_api.operations(cast(Directories, NOTHING), lambda _tenant: (), gate),
+        directories_api.operations(cast(Directories, SimpleNamespace(files=NOTHING)), lambda _tenant: (), gate),
         directory_runs_api.operations(cast(Runs, NOTHING), gate),
         agents_api.operations(cast(Agents, NOTHING), gate),
         agent_api.operations(cast(Agents, NOTHING), gate),

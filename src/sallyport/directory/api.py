@@ -9,11 +9,13 @@ from pydantic import SecretStr
 from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.directory.entries.model import Group, User
+from sallyport.directory.imports.files import Uploads
 from sallyport.directory.imports.model import OPEN, Job
 from sallyport.directory.model import (
     CancelImport,
     GroupEntry,
     GroupList,
+    ImportLdif,
     ImportStatus,
     ImportUsers,
     JobCounts,
@@ -40,8 +42,10 @@ from sallyport.directory.service import NO_GROUP, Directories, Said
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+from sallyport.web.upload import Upload
 
 MOST_ENTRIES: Final = 100
+LARGEST_LDIF: Final = 64 << 20
 DomainsOf = Callable[[int], Collection[int]]
 """The ids of a tenant's domains."""
 
@@ -93,6 +97,20 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
         _check_size(body)
         await service.save([(each.domainId, _said(each)) for each in body])
         return "Directory configuration saved"
+
+    @directories.upload(
+        "/api/v1/integrations/directory/importLdif",
+        roles=OPERATORS,
+        form=ImportLdif,
+        keeper=Uploads(service.files),
+        limit=LARGEST_LDIF,
+    )
+    async def import_ldif(upload: Upload[ImportLdif], caller: Caller) -> str:
+        """Queue the import of an LDIF file (RFC 2849) of at most 64 MiB. A file with an error in it imports nothing."""
+        form = upload.form
+        name = form.fileName or upload.file_name[:255]
+        job = await service.import_ldif(form.domainId, upload.kept, name, form.directoryName, complete=form.complete)
+        return f"Import queued: {job}"
 
     @directories.post("/api/v1/importUsers", roles=OPERATORS)
     async def import_users(body: list[ImportUsers], caller: Caller) -> str:

@@ -156,6 +156,15 @@ class SaveDirectory(OfDomain):
         }
 
 
+class ImportLdif(OfDomain):
+    """The fields of importLdif beside `file`. fileName: else the file's own. directoryName: which directory of the
+    domain it is of; else `LDIF`. complete: who is not in the file is removed."""
+
+    fileName: Text = ""
+    directoryName: Text = ""
+    complete: Flag = False
+
+
 class ImportUsers(ScopedIfGiven):
     """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes. useTls: LDAPS on its
     ports, else StartTLS; the default is true, but for this machine itself. directoryName: which directory of the domain

@@ -13,6 +13,7 @@ from fastapi import FastAPI, Security
 from fastapi.params import Depends
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,6 +25,7 @@ from sallyport.base.errors import Refused, StoreError
 from sallyport.web import docs, problem
 from sallyport.web.observe import Observe, Observed, PlainRoute
 from sallyport.web.operation import BEARER_PREFIX, Operation, Operations
+from sallyport.web.upload import FILE, KIND
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
 """Why the service should get no requests at the moment; empty when it should."""
@@ -42,7 +44,8 @@ class _Endpoint:
         self.handler = operation.handler
         self.__doc__ = operation.description
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=operation.body)
-        self.__signature__ = inspect.Signature([body], return_annotation=operation.answer)
+        taken = [] if operation.has_file else [body]
+        self.__signature__ = inspect.Signature(taken, return_annotation=operation.answer)
 
     async def __call__(self, body: object) -> None:
         raise NotImplementedError
@@ -111,7 +114,16 @@ def _add(app: FastAPI, operation: Operation) -> None:
             description=operation.description,
             responses={code: {"model": problem.model_for(path), "description": told} for code, told in errors.items()},
             dependencies=_security(path),
+            openapi_extra=_form(operation) if operation.has_file else None,
         )
+
+
+def _form(operation: Operation) -> dict[str, object]:
+    """The description of a form with a file, which FastAPI would only describe if it read it."""
+    schema = cast(type[BaseModel], operation.body).model_json_schema()
+    schema["properties"] = {**schema["properties"], FILE: {"type": "string", "format": "binary"}}
+    schema["required"] = [*schema.get("required", ()), FILE]
+    return {"requestBody": {"required": True, "content": {KIND: {"schema": schema}}}}
 
 
 def _security(path: str) -> list[Depends]:

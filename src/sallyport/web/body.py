@@ -1,5 +1,6 @@
 """Reads a request's body of one content type, up to a limit."""
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import Request
@@ -9,6 +10,15 @@ from sallyport.web.problem import TooLarge, WrongContentType
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
     """The body. kind: its content type, without parameters. WrongContentType, TooLarge: nothing more is read."""
+    octets = bytearray()
+    async with aclosing(pieces(request, kind=kind, limit=limit)) as found:
+        async for piece in found:
+            octets += piece
+    return bytes(octets)
+
+
+async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
+    """The body piece by piece, as it comes. WrongContentType, TooLarge: nothing more is read."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         raise WrongContentType(f"the content type is {kind}")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
@@ -16,13 +26,13 @@ async def read(request: Request, *, kind: str, limit: int) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit):
         raise TooLarge(f"the body is over {_size(limit)}")
-    octets = bytearray()
+    received = 0
     async with aclosing(request.stream()) as chunks:
         async for chunk in chunks:
-            octets += chunk
-            if len(octets) > limit:
+            received += len(chunk)
+            if received > limit:
                 raise TooLarge(f"the body is over {_size(limit)}")
-    return bytes(octets)
+            yield chunk
 
 
 def _size(limit: int) -> str:

@@ -28,6 +28,7 @@ from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
 from sallyport.web import problem
 from sallyport.web.scope import Body, Caller, Gate, Role
+from sallyport.web.upload import Keeper, Reader, Upload
 
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
@@ -36,7 +37,9 @@ BEARER_PREFIX = "/api/v1/"
 
 BodyT = TypeVar("BodyT")
 AnswerT = TypeVar("AnswerT")
+FormT = TypeVar("FormT", bound=Body)
 Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
+UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 
 
@@ -50,7 +53,8 @@ class Done(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: where it answers, what it takes and gives, and the handler that runs all checks."""
+    """One operation: where it answers, what it takes and gives, and the handler that runs all checks. has_file: it
+    takes a form with a file, not JSON."""
 
     method: str
     paths: tuple[str, ...]
@@ -60,6 +64,7 @@ class Operation:
     body: type[object]
     answer: type[object]
     handler: Handler
+    has_file: bool = False
 
 
 class Operations:
@@ -87,6 +92,24 @@ class Operations:
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
         """Declare a DELETE operation; it takes a body like the others."""
         return self._declare("DELETE", (path, *alternatives), roles)
+
+    def upload(
+        self, path: str, *, roles: frozenset[Role], form: type[FormT], keeper: Keeper, limit: int
+    ) -> Callable[[UploadWork[FormT, AnswerT]], UploadWork[FormT, AnswerT]]:
+        """Declare a POST operation that takes a form with one file. limit: octets of the file, which goes to `keeper`
+        and is the work's from then on, unless it raises."""
+
+        def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
+            answer = get_type_hints(work)["return"]
+            reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit)
+            checked = _CheckedUpload(self._gate, roles, work, reader, TypeAdapter(answer))
+            name, told = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
+            self.all.append(
+                Operation("POST", (path,), self._tag, name, told, form, answer, checked.handle, has_file=True)
+            )
+            return work
+
+        return declare
 
     def _declare(
         self, method: str, paths: tuple[str, ...], roles: frozenset[Role]
@@ -147,8 +170,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             self._gate.admit(caller, claims, self._roles)
             with acting_as(caller.actor):
                 answer = await self._work(body, caller)
-            content = self._answer.dump_json(answer, by_alias=True)
-            return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+            return _answered(self._answer, answer)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
@@ -170,6 +192,46 @@ class _Checked(Generic[BodyT, AnswerT]):
 
     async def _parse(self, request: Request, limit: int) -> tuple[BodyT, Sequence[Body]]:
         return self._shape.parse(await request_body.read(request, kind="application/json", limit=limit))
+
+
+class _CheckedUpload(Generic[FormT, AnswerT]):
+    """The work of an operation that takes a file, behind all checks."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        roles: frozenset[Role],
+        work: UploadWork[FormT, AnswerT],
+        reader: Reader[FormT],
+        answer: TypeAdapter[AnswerT],
+    ) -> None:
+        self._gate = gate
+        self._roles = roles
+        self._work = work
+        self._reader = reader
+        self._answer = answer
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one request; errors become bodies here."""
+        try:
+            source = request.client.host if request.client else ""
+            caller = await self._gate.caller(token_of(request), source)
+            upload = await self._reader.read(request, keeps=caller.role in self._roles)
+            try:
+                self._gate.admit(caller, [upload.form], self._roles)
+                with acting_as(caller.actor):
+                    answer = await self._work(upload, caller)
+            except BaseException:
+                await self._reader.discard(upload.kept)
+                raise
+            return _answered(self._answer, answer)
+        except Exception as error:
+            return problem.response(error, request.scope["path"])
+
+
+def _answered(shape: TypeAdapter[AnswerT], answer: AnswerT) -> Response:
+    content = shape.dump_json(answer, by_alias=True)
+    return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
 
 
 def token_of(request: Request) -> str | None:

@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 from secrets import token_hex
-from typing import Final
+from typing import BinaryIO, Final
+
+import trio
 
 from sallyport.base.errors import StartError, StoreFull
 
@@ -16,6 +18,7 @@ FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
 """Octets that an import leaves free: a full disk would end all logins."""
 PREPARED: Final = ".lines"
+PIECE: Final = 1 << 18
 
 
 class ImportFiles:
@@ -88,3 +91,49 @@ class ImportFiles:
             for path in self._folder.iterdir():
                 if path.name not in kept:
                     path.unlink(missing_ok=True)
+
+
+class Uploads:
+    """Where the files of requests go (`web.upload.Keeper`)."""
+
+    def __init__(self, files: ImportFiles) -> None:
+        self._files = files
+        self._open: dict[str, BinaryIO] = {}
+        self._held: dict[str, bytearray] = {}
+
+    async def open(self, octets: int) -> str:
+        """A new file, for at most so many octets. StoreFull."""
+        name = await trio.to_thread.run_sync(self._files.new, "ldif", octets)
+        path = self._files.path(name)
+        self._open[name] = await trio.to_thread.run_sync(lambda: path.open("xb"))
+        self._held[name] = bytearray()
+        return name
+
+    async def write(self, name: str, octets: bytes) -> None:
+        """Add to it, so much at a time that a thread is worth it. OSError."""
+        held = self._held[name]
+        held += octets
+        if len(held) >= PIECE:
+            await self._flush(name)
+
+    async def close(self, name: str) -> None:
+        """It is whole, and on disk when this returns. OSError."""
+        await self._flush(name)
+        file = self._open.pop(name)
+        del self._held[name]
+        with file:
+            await trio.to_thread.run_sync(file.flush)
+            await trio.to_thread.run_sync(os.fsync, file.fileno())
+
+    async def discard(self, name: str) -> None:
+        """Nobody needs it."""
+        self._held.pop(name, None)
+        file = self._open.pop(name, None)
+        if file is not None:
+            file.close()
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(self._files.delete, name)
+
+    async def _flush(self, name: str) -> None:
+        octets, self._held[name] = self._held[name], bytearray()
+        await trio.to_thread.run_sync(self._open[name].write, octets)
