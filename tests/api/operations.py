@@ -221,3 +221,6 @@ OPERATIONS = (
     Operation("/api/v1/instances/validatePolicy", READER, {"machineId": "1", "password": "x"}, in_domain=False),
     Operation("/api/v1/instances/validatePassword", READER, {"machineId": "1", "password": "x"}, in_domain=False),
 )
+
+FORMS = (Operation("/api/v1/integrations/directory/importLdif", OPERATOR),)
+"""What takes a form with a file: what it refuses is tested in the test of its own."""

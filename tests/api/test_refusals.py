@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.operations import OPERATIONS, READER, Operation
+from tests.api.operations import FORMS, OPERATIONS, READER, Operation
 from tests.api.world import Tenant, World, problem
 
 EVERY = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
@@ -32,9 +32,9 @@ def test_every_operation_is_tested_here(world: World) -> None:
     """Each operation of the service has its line in operations.py, and a test of its own that names its path."""
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
-    assert sorted(answering) == sorted((operation.method, operation.path) for operation in OPERATIONS)
+    assert sorted(answering) == sorted((operation.method, operation.path) for operation in (*OPERATIONS, *FORMS))
     tests = [path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)]
-    named = {operation.path for operation in OPERATIONS if any(operation.path in text for text in tests)}
+    named = {operation.path for operation in (*OPERATIONS, *FORMS) if any(operation.path in text for text in tests)}
     assert named == set(described)
 
 

@@ -102,7 +102,8 @@ class LdifParser:
             yield from self._take(end + 1)
         self._searched = max(0, len(self._pending) - 1)
         if len(self._pending) > LARGEST_RECORD:
-            raise LdifError(self._line, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
+            blank = len(self._pending) - len(self._pending.lstrip(b"\n"))
+            raise LdifError(self._line + blank, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
 
     def close(self) -> Iterator[Record]:
         """The last record. LdifError."""

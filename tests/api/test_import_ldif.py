@@ -1,0 +1,213 @@
+"""/api/v1/integrations/directory/importLdif: a form with a file."""
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.test_directory_runs import job, names
+from tests.api.world import Tenant, problem
+
+IMPORT = "/api/v1/integrations/directory/importLdif"
+USERS = "/ad/GetAllAdUsers"
+STATUS = "/api/v1/getImportStatus"
+MIB = 1 << 20
+LIMIT = 64 * MIB
+
+LDIF = """version: 1
+
+dn: uid=ann,ou=People,dc=example,dc=org
+objectClass: inetOrgPerson
+uid: ann
+cn: Ann
+description: a text that is fol
+ ded
+mail:: w6RubkBleGFtcGxlLm9yZw==
+
+# a comment
+ that is folded
+dn: cn=ops,ou=Groups,dc=example,dc=org
+objectClass: groupOfNames
+cn: ops
+member: uid=Ann, ou=people, dc=example, dc=org
+"""
+CHANGES = """dn: uid=ann,ou=People,dc=example,dc=org
+changetype: modify
+replace: mail
+mail: ann@example.org
+-
+
+dn: uid=ben,ou=People,dc=example,dc=org
+changetype: add
+objectClass: inetOrgPerson
+uid: ben
+
+dn: uid=ann,ou=People,dc=example,dc=org
+changetype: modrdn
+newrdn: uid=anna
+deleteoldrdn: 1
+
+dn: uid=nobody,dc=example,dc=org
+changetype: delete
+"""
+
+
+def send(tenant: Tenant, content: str | bytes, *, token: str | None = None, **fields: Any) -> httpx.Response:
+    """Upload a file; the domain is the tenant's, unless another is said."""
+    data = {"domainId": str(tenant.domain), "fileName": "people.ldif", **fields}
+    headers = {"x-authorization": tenant.token if token is None else token}
+    octets = content.encode() if isinstance(content, str) else content
+    files = {"file": ("c:\\fake\\x.ldif", octets)}
+    return tenant.world.http.post(IMPORT, data=data, files=files, headers=headers)
+
+
+def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, Any]:
+    """A file's import once it is over."""
+    answer = send(tenant, content, **fields)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert isinstance(told, str)
+    return job(tenant, fields.get("directoryName", "LDIF"), int(told.rpartition(" ")[2]))
+
+
+def left(tenant: Tenant) -> list[Path]:
+    """The files of imports."""
+    folder = tenant.world.service.data_dir / "directory"
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def test_a_file(tenant: Tenant) -> None:
+    """Folded lines, base64, comments, members in any spelling; then changes; then the file goes."""
+    done = imported(tenant, LDIF)
+    assert (done["state"], done["kind"], done["fileName"]) == ("DONE", "ldif", "people.ldif")
+    assert done["counts"] == {"total": 2, "added": 2, "updated": 0, "removed": 0, "skipped": 0, "failed": 0}
+    (ann,) = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    assert (ann["email"], ann["groups"], ann["source"]) == ("änn@example.org", ["ops"], "ldif")
+    assert imported(tenant, LDIF.replace("\n", "\r\n"))["counts"]["skipped"] == 2
+    changed = imported(tenant, CHANGES)["counts"]
+    assert changed == {"total": 4, "added": 1, "updated": 2, "removed": 0, "skipped": 1, "failed": 0}
+    users = {user["userName"]: user for user in tenant.ask(USERS, domainId=tenant.domain)["users"]}
+    assert users.keys() == {"anna", "ben"} and users["anna"]["userId"] == ann["userId"]
+    assert (users["anna"]["email"], users["anna"]["groups"]) == ("ann@example.org", ["ops"])
+    assert not [path for path in left(tenant) if path.stat().st_size and "lines" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (LDIF + "\ndn: uid=x\nno colon\n", "line 19: no `name: value`"),
+        (LDIF + "\ndn: uid=x\nmail:: !!!\n", "line 19: wrong base64"),
+        (LDIF + "\ndn: uid=x\nmail:< file:///etc/passwd\n", "line 19: the value is in a file or at a URL"),
+        (LDIF + "\ndn: uid=x\nmail: a\0b\n", "line 19: a NUL"),
+        (LDIF + "\ndn: uid=x\ncn: " + "x" * 10 * MIB + "\n", "line 19: longer than 4 MiB"),
+        (LDIF + "\ndn: uid=x\ncn: " + "x\n y" * 6 * MIB, "line 18: the entry that begins here is larger"),
+        (LDIF + "\nuid: x\n", "line 18: a record begins with `dn:`"),
+        (LDIF + "\ndn: uid=x\nchangetype: hunter2\n", "line 19: changetype is"),
+        (LDIF.encode() + b"\ndn: uid=\xff\ncn: x\n", "line 18: not UTF-8"),
+        ("version: 2\n", "line 1: the version is 1"),
+        (b"PK\x03\x04" + bytes(1000), "line 1: "),
+    ],
+    ids=range(11),
+)
+def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, told: str) -> None:
+    """The import fails with the line, and nothing of the file is imported."""
+    failed = imported(tenant, content)
+    assert failed["state"] == "FAILED" and failed["message"].startswith(told), failed["message"][:100]
+    assert failed["counts"]["added"] == 0 and names(tenant) == []
+
+
+def test_a_directory_of_its_own(tenant: Tenant) -> None:
+    """A file may be of a directory, and tell of all that there is in it: the others go, those of other directories
+    stay."""
+    imported(tenant, LDIF)
+    two = LDIF + "\ndn: uid=ben,dc=x\nobjectClass: person\nuid: ben\n"
+    assert imported(tenant, two, directoryName="hq")["counts"]["added"] == 3
+    complete = imported(tenant, LDIF, directoryName="hq", complete="true")
+    assert complete["counts"] == {"total": 2, "added": 0, "updated": 0, "removed": 1, "skipped": 2, "failed": 0}
+    assert names(tenant) == ["ann", "ann"]
+    bad = "dn: ou=x,dc=x\nobjectClass: person\n"
+    kept = imported(tenant, bad, directoryName="hq", complete="yes")
+    assert (kept["counts"]["failed"], kept["counts"]["removed"]) == (1, 0)
+    assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "it has no name"}]
+
+
+def test_who_may_send(tenant: Tenant) -> None:
+    """Token, form, scope, domain, role, in that order; nothing of a refused file is left."""
+    before = left(tenant)
+    assert problem(tenant.world.http.post(IMPORT, content=b"x")) == (401, "missing token")
+    assert problem(send(tenant, LDIF, token="x")) == (401, "invalid token")
+    auditor = tenant.role("auditor")
+    assert problem(send(tenant, LDIF, token=auditor, domainId="x")) == (400, "invalid domainId")
+    assert problem(send(tenant, LDIF, token=auditor, orgId="0")) == (403, "scope mismatch")
+    assert problem(send(tenant, LDIF, token=auditor, domainId="1")) == (403, "domain not in tenant")
+    assert problem(send(tenant, LDIF, token=auditor)) == (403, "role not allowed")
+    assert problem(send(tenant, LDIF, domainId=str(tenant.world.tenant().domain))) == (403, "domain not in tenant")
+    assert left(tenant) == before
+
+
+def test_what_is_no_form(tenant: Tenant) -> None:
+    """Another content type is 415; no boundary, a form that is cut off, without a file or with two of them: 400."""
+    http, token = tenant.world.http, {"x-authorization": tenant.token}
+    before = left(tenant)
+    assert problem(http.post(IMPORT, json={}, headers=token)) == (415, "the content type is multipart/form-data")
+    domain = {"domainId": str(tenant.domain)}
+    assert problem(http.post(IMPORT, data=domain, files={"x": b""}, headers=token)) == (400, "missing file")
+    assert problem(http.post(IMPORT, data={}, files={"file": b""}, headers=token)) == (400, "missing domainId")
+    two = [("file", ("a", b"x")), ("file", ("b", b"y"))]
+    assert problem(http.post(IMPORT, data=domain, files=two, headers=token)) == (400, "invalid file")
+    for kind, content in (
+        ("multipart/form-data", b"--x--"),
+        ("multipart/form-data; boundary=", b"--x--"),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\nabc"),
+        ("multipart/form-data; boundary=x", b"--x\r\n\r\nabc\r\n--x--"),
+        ("multipart/form-data; boundary=x", b"--xyz"),
+        ("multipart/form-data; boundary=x", b"--x\r\n" + b"a: b\r\n" * 4000),
+        ("multipart/form-data; boundary=x", b""),
+    ):
+        answer = http.post(IMPORT, content=content, headers={**token, "content-type": kind})
+        assert problem(answer)[0] == 400, (kind, content[:40], answer.text)
+    assert left(tenant) == before
+
+
+def test_the_largest_file(tenant: Tenant) -> None:
+    """64 MiB come through, without being held; an octet more is 413, declared or not."""
+
+    def form(octets: int) -> Iterator[bytes]:
+        domain = f'--x\r\nContent-Disposition: form-data; name="domainId"\r\n\r\n{tenant.domain}\r\n'
+        yield domain.encode() + b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+        for _ in range(octets // MIB):
+            yield b"# a comment\n" * (MIB // 12) + b"#" * (MIB % 12)
+        yield b"\n" * (octets % MIB) + b"\r\n--x--\r\n"
+
+    headers = {"x-authorization": tenant.token, "content-type": "multipart/form-data; boundary=x"}
+    before = _memory(tenant)
+    answer = tenant.world.http.post(IMPORT, content=form(LIMIT), headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert _memory(tenant) - before < LIMIT // 2
+    assert problem(tenant.world.http.post(IMPORT, content=form(LIMIT + 1), headers=headers))[0] == 413
+    connection = HTTPConnection("127.0.0.1", tenant.world.service.ports.http, timeout=30)
+    connection.request("POST", IMPORT, headers={**headers, "content-length": str(2 * LIMIT)})
+    assert connection.getresponse().status == 413
+    connection.close()
+    job(tenant, "LDIF", int(answer.json().rpartition(" ")[2]))
+
+
+def _memory(tenant: Tenant) -> int:
+    """The most memory that the service has ever taken, in octets."""
+    status = Path(f"/proc/{tenant.world.service.process_id}/status").read_text()
+    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+
+
+def test_cancel(tenant: Tenant) -> None:
+    """An import that is cancelled ends, its file goes, and the next one is done."""
+    many = "".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(20_000))
+    first = int(send(tenant, many).json().rpartition(" ")[2])
+    assert json.loads(send(tenant, LDIF).content).startswith("Import queued")
+    tenant.ask("/api/v1/cancelImport", domainId=tenant.domain, jobId=first)
+    assert job(tenant, "LDIF", first)["state"] == "CANCELLED"
+    assert job(tenant, "LDIF", first + 1)["state"] == "DONE"
+    assert "ann" in names(tenant) or tenant.ask(USERS, domainId=tenant.domain, search="ann")["totalCount"]
