@@ -25,6 +25,7 @@ from sallyport.certs.model import Credentials
 from sallyport.did.area import Issuing
 from sallyport.did.peers import NoWallets
 from sallyport.directory.area import DirectoryArea
+from sallyport.directory.readers import readers
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
@@ -174,7 +175,9 @@ class Areas:
             lambda: "https://id.example.test",
             clock,
         )
-        self.directory = DirectoryArea(store, self.vault, store.path.parent, self.revocations, {}, clock)
+        self.directory = DirectoryArea(
+            store, self.vault, store.path.parent, self.revocations, readers(HttpFactory(egress=None), clock), clock
+        )
         self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
         self.instances = Instances(store, clock, deleted=forget_instance)
         self.keys = Keys(store, clock, has_instance=self.instances.in_domain)

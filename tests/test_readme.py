@@ -29,6 +29,8 @@ from sallyport.did.schemas.service import Schemas
 from sallyport.directory import api as directories_api
 from sallyport.directory.runs import api as directory_runs_api
 from sallyport.directory.runs.service import Runs
+from sallyport.directory.schedules import api as schedules_api
+from sallyport.directory.schedules.service import Schedules
 from sallyport.directory.service import Directories
 from sallyport.domains import api as domains_api
 from sallyport.domains.enforcement import Enforcement
@@ -249,6 +251,7 @@ def operations() -> Iterator[str]:
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
         directories_api.operations(cast(Directories, SimpleNamespace(files=NOTHING)), lambda _tenant: (), gate),
+        schedules_api.operations(cast(Schedules, NOTHING), cast(Directories, NOTHING), gate),
         directory_runs_api.operations(cast(Runs, NOTHING), gate),
         agents_api.operations(cast(Agents, NOTHING), gate),
         agent_api.operations(cast(Agents, NOTHING), gate),

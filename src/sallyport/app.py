@@ -25,6 +25,8 @@ from sallyport.did.area import Issuing
 from sallyport.did.peers import NoWallets
 from sallyport.directory import commands as directory_commands
 from sallyport.directory.area import DirectoryArea
+from sallyport.directory.readers import readers
+from sallyport.directory.schedules import commands as schedule_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.revert import Reverts
@@ -172,7 +174,9 @@ class App:
             http=self._http,
             hosts=settings.did_web_hosts,
         )
-        self.directory = DirectoryArea(store, vault, settings.data_dir, self.revocations, {}, now_us)
+        self.directory = DirectoryArea(
+            store, vault, settings.data_dir, self.revocations, readers(self._http, now_us), now_us
+        )
         self.events = Events(store)
         self.retention = Retention(
             store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
@@ -305,6 +309,7 @@ class App:
                 self.enrolment_link,
             ),
             directory_commands.commands(self.directory.directories, lambda name: self.domains.anywhere(name).id),
+            schedule_commands.commands(self.directory.schedules, lambda name: self.domains.anywhere(name).id),
             first_commands.commands(self.first, self.trials, self.domains),
             policy_commands.commands(self.policies, self.tenancy),
             bypass_commands.commands(self.bypass, lambda name: self.domains.anywhere(name).id),

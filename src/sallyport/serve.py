@@ -28,6 +28,7 @@ from sallyport.did.dids import api as dids_api
 from sallyport.did.schemas import api as schemas_api
 from sallyport.directory import api as directories_api
 from sallyport.directory.runs import api as directory_runs_api
+from sallyport.directory.schedules import api as schedules_api
 from sallyport.domains import api as domains_api
 from sallyport.dynamic import api as dynamic_api
 from sallyport.endpoints import api as enrolments_api
@@ -109,6 +110,7 @@ async def serve(
                 background.start_soon(app.directory.jobs.run)
                 for task in app.agents.tasks:
                     background.start_soon(task)
+                background.start_soon(app.directory.schedules.run)
                 await background.start(app.first.run)
                 await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
@@ -332,6 +334,7 @@ async def _serve_http(
             keys_api.operations(app.keys, gate),
             instances_api.operations(app.instances, gate),
             directories_api.operations(app.directory.directories, app.domain_ids, gate),
+            schedules_api.operations(app.directory.schedules, app.directory.directories, gate),
             directory_runs_api.operations(app.directory.runs, gate),
             agents_api.operations(app.agents, gate),
             agent_api.operations(app.agents, gate),

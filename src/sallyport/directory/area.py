@@ -10,6 +10,7 @@ from sallyport.directory.imports.service import Jobs
 from sallyport.directory.principals.service import Principals
 from sallyport.directory.revoking import Revocations
 from sallyport.directory.runs.service import Runs
+from sallyport.directory.schedules.service import Schedules
 from sallyport.directory.service import Directories
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault
@@ -31,6 +32,7 @@ class DirectoryArea:
         self.principals = Principals(store)
         self.jobs = Jobs(store, vault, files, revocations, readers, clock, changed=self.principals.changed)
         self.directories = Directories(store, vault, files, self.jobs, clock)
+        self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, self.directories, clock)
 
     async def restored(self) -> None:

@@ -22,6 +22,7 @@ JOB_COLUMNS = (
     "failed",
     "message",
 )
+SCHEDULE_COLUMNS = ("directory", "every", "times", "zone", "full_every", "next", "last")
 MAPPING_COLUMNS = ("directory", "group", "field", "attribute")
 LOOK_S = 0.5
 OVER = {"DONE", "FAILED", "CANCELLED"}
@@ -77,6 +78,39 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
     """Read a directory in the background; prints the number of the import."""
     _queued(line, line.call("directory.sync", name=name, domain=domain, full=full), wait=wait)
+
+
+@directory.command()
+@click.argument("name", required=False)
+@domain
+@click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
+@click.option("--at", "times", multiple=True, metavar="HH:MM", help="A time of the day; may be given several times.")
+@click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
+@click.option("--full-every", type=int, default=24, show_default=True, help="Each so-many-th reading is of everything.")
+@click.option("--off", is_flag=True, help="Read it on request alone.")
+@json_form
+@click.pass_obj
+def schedule(
+    line: CommandLine,
+    *,
+    name: str | None,
+    domain: str,
+    every: int,
+    times: tuple[str, ...],
+    zone: str,
+    full_every: int,
+    off: bool,
+    form: Form | None,
+) -> None:
+    """Set when a directory is read by itself; without --every, --at or --off, show the schedules of the domain."""
+    if not (every or times or off):
+        line.print_rows(line.rows("directory.schedules", domain=domain), SCHEDULE_COLUMNS, form)
+        return
+    if name is None or (off and (every or times)):
+        raise click.UsageError("a directory, with --every, --at or --off")
+    told: dict[str, JSON] = {"times": list(times), "zone": zone, "full_every": full_every}
+    following = line.call("directory.schedule", name=name, domain=domain, every=every, **told)
+    line.note(f"{name} is read next at {following}" if following else f"{name} is read on request alone")
 
 
 @directory.command()

@@ -72,6 +72,12 @@ def open_reading(tx: Tx, directory_id: int) -> int | None:
     return tx.value(int, sql, id=directory_id)
 
 
+def is_read(tx: Tx, directory_id: int) -> bool:
+    """Whether a job that reads the directory waits or runs."""
+    sql = f"select 1 from directory_jobs j where j.directory_id = :id and j.kind = 'reading' and {_OPEN} limit 1"
+    return tx.value(int, sql, id=directory_id) is not None
+
+
 def files(tx: Tx) -> set[str]:
     """The files of jobs that are not over, and of runs of agents."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"

@@ -19,6 +19,7 @@ from sallyport.store.migrations import (
     m0014_radsec,
     m0015_dynamic,
     m0016_directories,
+    m0018_directory_schedules,
     m0019_api_keys,
     m0020_agents,
     m0022_credentials,
@@ -42,6 +43,7 @@ ALL(name="m0013_lockouts")(m0013_lockouts.apply)
 ALL(name="m0014_radsec")(m0014_radsec.apply)
 ALL(name="m0015_dynamic")(m0015_dynamic.apply)
 ALL(name="m0016_directories")(m0016_directories.apply)
+ALL(name="m0018_directory_schedules")(m0018_directory_schedules.apply)
 ALL(name="m0019_api_keys")(m0019_api_keys.apply)
 ALL(name="m0020_agents")(m0020_agents.apply)
 ALL(name="m0022_credentials")(m0022_credentials.apply)

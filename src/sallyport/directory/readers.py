@@ -1,0 +1,112 @@
+"""How the service reads each kind of directory: from its settings to a reader, and what an admin got wrong in them."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from sallyport.base.clock import Clock
+from sallyport.directory.cloud.graph import GRAPH, LOGIN, GraphReader, GraphSource
+from sallyport.directory.cloud.okta import OktaReader, OktaSource
+from sallyport.directory.entry import Batch
+from sallyport.directory.imports.model import Read, Source
+from sallyport.directory.model import DirectoryKind
+from sallyport.directory.reading.connection import Account
+from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading.fields import Certificates, Filter, LdapUrl, Name, in_clear
+from sallyport.directory.reading.reader import LdapReader, LdapSource
+from sallyport.directory.reading.schema import ACCOUNTS
+from sallyport.directory.reading.server import Server
+from sallyport.outgoing.fields import ServerUrl, is_loopback
+from sallyport.outgoing.http import HttpFactory
+
+ATTRIBUTES: Final = "attributes"
+"""A setting that no admin makes: what the mappings take beside the common attributes, with commas between them."""
+Batches = AbstractAsyncContextManager[AsyncIterator[Batch]]
+
+_URL: Final = TypeAdapter[str](LdapUrl)
+_NAME: Final = TypeAdapter[str](Name)
+_FILTER: Final = TypeAdapter[str](Filter)
+_PEM: Final = TypeAdapter[str](Certificates)
+_WEB: Final = TypeAdapter[str](ServerUrl)
+# https://learn.microsoft.com/graph/deployments: where a national cloud's applications log in
+_LOGINS: Final = {
+    GRAPH: LOGIN,
+    "https://graph.microsoft.us": "https://login.microsoftonline.us",
+    "https://dod-graph.microsoft.us": "https://login.microsoftonline.us",
+    "https://microsoftgraph.chinacloudapi.cn": "https://login.chinacloudapi.cn",
+}
+
+
+def readers(http: HttpFactory, clock: Clock) -> Mapping[str, Read]:
+    """The reader of each kind that the service reads."""
+    ldap, graph, okta = LdapReader(http.egress, clock), GraphReader(http), OktaReader(http, clock)
+
+    def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
+        return ldap.read(ldap_source(source), cursor, full=full)
+
+    def read_graph(source: Source, cursor: str, full: bool) -> Batches:
+        return graph.read(graph_source(source), cursor, full=full)
+
+    def read_okta(source: Source, cursor: str, full: bool) -> Batches:
+        return okta.read(okta_source(source), cursor, full=full)
+
+    return {DirectoryKind.LDAP: read_ldap, DirectoryKind.GRAPH: read_graph, DirectoryKind.OKTA: read_okta}
+
+
+def ldap_source(source: Source) -> LdapSource:
+    """An LDAP directory: appUrl has one URL or several; bindDN is else the accountName. ReadError."""
+    settings = source.settings
+    start_tls = settings.get("startTls") == "true"
+    urls = [_fit(_URL, url, "appUrl") for url in source.app_url.replace(",", " ").split()]
+    if not urls:
+        raise ReadError("the directory has no appUrl")
+    account = settings.get("bindDN") or source.account_name
+    if account and source.secret is None:
+        raise ReadError("the directory has a bindDN and no bindPassword")
+    if account and not start_tls and any(in_clear(url) for url in urls):
+        raise ReadError("ldap:// sends the password in clear: use ldaps:// or startTls; without it, loopback only")
+    authorities = settings.get("caCertificate")
+    return LdapSource(
+        servers=tuple(Server(url, start_tls) for url in urls),
+        base=_fit(_NAME, settings.get("baseDN", ""), "baseDN"),
+        account=Account(account, source.secret.reveal().decode()) if account and source.secret is not None else None,
+        accounts=_fit(_FILTER, settings["filter"], "filter") if settings.get("filter") else ACCOUNTS,
+        attributes=tuple(filter(None, settings.get(ATTRIBUTES, "").split(","))),
+        authorities=_fit(_PEM, authorities, "caCertificate") if authorities else None,
+    )
+
+
+def graph_source(source: Source) -> GraphSource:
+    """A tenant of Entra ID: clientId is else the accountName. appUrl: the cloud it is in. ReadError."""
+    origin = _origin(source.app_url or GRAPH)
+    host = origin.removeprefix("http://").rpartition(":")[0]
+    login = origin if is_loopback(host) else _LOGINS.get(origin)
+    tenant, client_id = source.settings.get("tenant"), source.settings.get("clientId") or source.account_name
+    if login is None:
+        raise ReadError("the directory's appUrl is none of Microsoft Graph's")
+    if not tenant or not client_id or source.secret is None:
+        raise ReadError("the directory needs tenant, clientId and clientSecret")
+    return GraphSource(tenant, client_id, source.secret, origin, login)
+
+
+def okta_source(source: Source) -> OktaSource:
+    """An organization of Okta: with a clientId the secret is that application's private key, else an API token.
+    ReadError."""
+    if source.secret is None:
+        raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
+    return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret)
+
+
+def _origin(url: str) -> str:
+    found = _fit(_WEB, url if "//" in url else f"https://{url}", "appUrl")
+    scheme, _, rest = found.partition("://")
+    return f"{scheme}://{rest.partition('/')[0].partition('?')[0]}"
+
+
+def _fit(kind: TypeAdapter[str], value: str, name: str) -> str:
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        raise ReadError(f"the directory's {name}: {error.errors(include_input=False)[0]['msg']}") from None

@@ -1,0 +1,94 @@
+"""/api/v1/directory/setSchedule, listSchedules and sync."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.test_directory_runs import job
+from tests.api.world import Tenant
+
+SAVE = "/api/v1/saveDirectoryConfig"
+SET = "/api/v1/directory/setSchedule"
+LIST = "/api/v1/directory/listSchedules"
+SYNC = "/api/v1/directory/sync"
+
+
+def save(tenant: Tenant) -> None:
+    """A directory where nobody answers."""
+    tenant.ask(SAVE, domainId=tenant.domain, directoryName="hq", appUrl="ldap://127.0.0.1:1", baseDN="dc=x")
+
+
+def test_schedules(tenant: Tenant) -> None:
+    """Set, shown with when it is due, changed, deleted; each is in the audit trail."""
+    save(tenant)
+    where = {"domainId": tenant.domain, "directoryName": "hq"}
+    told = tenant.ask(SET, **where, everyMinutes="90")
+    assert (told["code"], told["status"], told["message"]) == (200, "Success", "schedule set")
+    assert tenant.ask(LIST, domainId=tenant.domain) == {
+        "code": 200,
+        "status": "Success",
+        "message": "1 schedule(s)",
+        "schedules": [
+            {
+                "directoryName": "hq", "everyMinutes": 90, "timesOfDay": [], "timeZone": "UTC", "fullEvery": 24,
+                "nextRun": told["nextRun"], "lastJobId": 0, "lastState": "", "lastEnd": "",
+            }
+        ],
+    }  # fmt: skip
+    tenant.ask(SET, **where, timesOfDay=["22:15", "8:00"], timeZone="Europe/Berlin", fullEvery=0)
+    (shown,) = tenant.ask(LIST, domainId=tenant.domain)["schedules"]
+    assert (shown["everyMinutes"], shown["timesOfDay"], shown["fullEvery"]) == (0, ["08:00", "22:15"], 0)
+    assert tenant.ask(SET, **where)["nextRun"] == ""
+    assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []
+    trail = [each["action"] for each in tenant.ask("/api/v1/audit/list", pageSize=100)["entries"]]
+    assert trail.count("directory.schedule") == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"everyMinutes": 4}, "everyMinutes"),
+        ({"everyMinutes": -1}, "everyMinutes"),
+        ({"everyMinutes": 10_081}, "everyMinutes"),
+        ({"everyMinutes": "often"}, "everyMinutes"),
+        ({"timesOfDay": ["24:00"]}, "timesOfDay"),
+        ({"timesOfDay": ["8"]}, "timesOfDay"),
+        ({"timesOfDay": ["08:00"] * 25}, "timesOfDay"),
+        ({"timesOfDay": "08:00"}, "timesOfDay"),
+        ({"timesOfDay": ["08:00"], "timeZone": "../../etc/passwd"}, "timeZone"),
+        ({"timesOfDay": ["08:00"], "timeZone": "Mars/Olympus"}, "timeZone"),
+        ({"everyMinutes": 60, "fullEvery": 1001}, "fullEvery"),
+    ],
+)
+def test_what_is_no_schedule(tenant: Tenant, body: dict[str, Any], field: str) -> None:
+    """It is refused by its field."""
+    save(tenant)
+    assert tenant.refused(SET, domainId=tenant.domain, directoryName="hq", **body) == (400, f"invalid {field}")
+    assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []
+
+
+def test_both_ways_at_once(tenant: Tenant) -> None:
+    """Minutes and times do not go together."""
+    save(tenant)
+    body = {"domainId": tenant.domain, "directoryName": "hq", "everyMinutes": 60, "timesOfDay": ["08:00"]}
+    status, message = tenant.refused(SET, **body)
+    assert (status, "not both" in message) == (400, True)
+
+
+def test_a_reading_now(tenant: Tenant) -> None:
+    """It is queued, and its end is among the imports; of a directory that is not there it is 404."""
+    save(tenant)
+    queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq")
+    ended = job(tenant, "hq", queued["jobId"])
+    assert (ended["state"], ended["message"]) == ("FAILED", "ldap://127.0.0.1:1: 127.0.0.1 port 1: no connection")
+    assert tenant.refused(SYNC, domainId=tenant.domain, directoryName="x") == (404, "directory not found")
+    other = tenant.world.tenant()
+    assert other.refused(SYNC, domainId=other.domain, directoryName="hq") == (404, "directory not found")
+    assert other.refused(SET, domainId=other.domain, directoryName="hq", everyMinutes=60) == (
+        404,
+        "directory not found",
+    )
+    assert other.refused(SET, domainId=tenant.domain, directoryName="hq", everyMinutes=60) == (
+        403,
+        "domain not in tenant",
+    )
