@@ -16,7 +16,7 @@ from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
 from sallyport.base import log as logs
 from sallyport.base import log_commands
-from sallyport.base.clock import now_us
+from sallyport.base.clock import SECOND, now_us
 from sallyport.base.command import Command, Commands
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
@@ -35,6 +35,7 @@ from sallyport.dynamic import commands as dynamic_commands
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints import repo as endpoints_repo
 from sallyport.endpoints.agents import commands as agent_commands
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups import commands as group_commands
@@ -44,7 +45,7 @@ from sallyport.endpoints.instances import commands as instance_commands
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users import commands as user_commands
 from sallyport.endpoints.users.peers import NoCredentials
 from sallyport.endpoints.users.service import Users
@@ -78,6 +79,7 @@ from sallyport.login.preview.service import Preview
 from sallyport.login.retention import Retention
 from sallyport.login.rules import commands as rule_commands
 from sallyport.login.rules.service import LoginRules
+from sallyport.login.second import session as sessions
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
@@ -114,6 +116,7 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_key
 from sallyport.tenancy import commands as token_commands
+from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
 from sallyport.tenancy.keys import commands as key_commands
 from sallyport.tenancy.keys.repo import forget_instance as forget_keys
@@ -186,6 +189,13 @@ class App:
         self.audit_retention = AuditRetention(store, days=settings.audit_days)
         self.senders = Senders()
         self._wire_logins(vault)
+        self.copies = SqliteCopies(
+            store,
+            check=self._check_key,
+            void=self._void,
+            replaced=self._restored,
+            backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
+        )
         self.commands = Commands(self._commands())
         self.configuration.on_foreign_change(self.tenancy.forget)
         self.configuration.on_foreign_change(self.keys.forget)
@@ -272,12 +282,6 @@ class App:
         )
 
     def _commands(self) -> list[dict[str, Command]]:
-        copies = SqliteCopies(
-            self.store,
-            check=self._check_key,
-            replaced=self._restored,
-            backed_up=lambda: self.process_metrics.backed_up.set(time.time()),
-        )
         return [
             token_commands.commands(self.tenancy, now_us),
             key_commands.commands(
@@ -317,7 +321,7 @@ class App:
             login_commands.commands(self.events, self.domains.anywhere, now_us),
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
             listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
-            store_commands.commands(copies),
+            store_commands.commands(self.copies),
             log_commands.commands(),
         ]
 
@@ -339,6 +343,14 @@ class App:
     def value_name(self, attribute: str, number: int) -> str | None:
         """What the dictionary calls a value of an attribute."""
         return self.dictionary.attribute(attribute).value_name(number)
+
+    def _void(self, tx: Tx, revoke_tokens: bool) -> None:
+        """End in a backup what must not come back with it."""
+        now = now_us()
+        sessions.void(tx)
+        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
+        if revoke_tokens:
+            tokens_repo.revoke_all(tx, at=now)
 
     async def _restored(self) -> None:
         """The store was replaced as a whole. StoreError, SecretError."""
@@ -415,6 +427,7 @@ class App:
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
+        await self.copies.remember()
         await self.reverts.take_back()
         await self.directory.principals.load()
         await self.lockouts.load()

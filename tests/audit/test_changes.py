@@ -252,7 +252,7 @@ def copies(areas: Areas) -> SqliteCopies:
         areas.store,
         check=lambda _tx: None,
         replaced=areas.configuration.restored,
-        backed_up=lambda: None,
+        backed_up=lambda _at: None,
         clock=areas.clock,
     )
 

@@ -81,7 +81,7 @@ async def test_a_restored_store(areas: Areas, tmp_path: Path) -> None:
     """A backup with secrets in it tells none of them."""
     await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
     copies = SqliteCopies(
-        areas.store, check=lambda _tx: None, replaced=areas.configuration.restored, backed_up=lambda: None
+        areas.store, check=lambda _tx: None, replaced=areas.configuration.restored, backed_up=lambda _at: None
     )
     await copies.backup(tmp_path / "b.db")
     await copies.restore(tmp_path / "b.db")

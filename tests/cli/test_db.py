@@ -1,8 +1,10 @@
 """`sallyport db`: copies of the database while it is in use."""
 
 import stat
+import time
 
 import pytest
+from pyotp import TOTP
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, TENANT, Service, add_client, add_domain, add_user
@@ -53,10 +55,10 @@ def test_a_restore_asks_first(service: Service, answer: str) -> None:
 
 
 def test_a_restore_goes_on_after_yes(service: Service) -> None:
-    """The answer y is enough."""
+    """The answer y is enough; tokens are asked about apart."""
     service.ok("db", "backup", "yes.db")
     add_domain(service, "dropped")
-    service.ok("db", "restore", "yes.db", input="y\n")
+    service.ok("db", "restore", "yes.db", input="y\nn\n")
     assert "dropped" not in domains(service)
 
 
@@ -77,3 +79,42 @@ def test_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "restore", "empty.db", "--yes")
     stopped.start()
     assert domains(stopped) == {"default"}
+
+
+def test_a_directory_keeps_the_newest(service: Service) -> None:
+    """`--keep` gives each backup a name of its own and deletes the oldest; it and a directory go together."""
+    nightly = service.directory / "nightly"
+    nightly.mkdir()
+    for _ in range(3):
+        service.ok("db", "backup", "nightly", "--keep", "2")
+    assert len(list(nightly.iterdir())) == 2
+    assert service.cli("db", "backup", "nightly").returncode == 2
+    assert service.cli("db", "backup", "one.db", "--keep", "2").returncode == 2
+
+
+def test_a_restore_voids_codes_and_enrolments(service: Service) -> None:
+    """A code that was spent after the backup does not count again, and an enrolment does not wait again."""
+    add_user(service, "default", "tess")
+    add_user(service, "default", "theo")
+    seed = service.call("user.totp", name="tess", domain="default")["seed"]
+    now = time.time()
+    service.call("user.totp.confirm", name="tess", domain="default", code=TOTP(seed).at(now - 30))
+    service.call("user.totp", name="theo", domain="default")
+    service.ok("db", "backup", "codes.db")
+    service.ok("db", "restore", "codes.db", "--yes")
+    steps = "select motp_step from endpoint_users where name = 'tess'"
+    assert service.rows(steps)[0][0] > now // 30
+    assert service.rows("select count(*) from totp_enrolments") == [(0,)]
+
+
+def test_a_restore_can_revoke_the_tokens(service: Service) -> None:
+    """Those of the backup end, whoever had them; the command line makes new ones."""
+    token = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "kept")
+    service.ok("db", "backup", "tokens.db")
+    service.ok("db", "restore", "tokens.db", "--yes")
+    body = {"orgId": 1, "tenantId": 1}
+    assert service.post("/ad/GetAllDomains", body, token=token)
+    service.ok("db", "restore", "tokens.db", input="y\ny\n")
+    service.post("/ad/GetAllDomains", body, token=token, status=401)
+    fresh = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "fresh")
+    assert service.post("/ad/GetAllDomains", body, token=fresh)

@@ -36,7 +36,7 @@ class Keeper:
     def _forget(self) -> None:
         self.forgotten += 1
 
-    def _backed_up(self) -> None:
+    def _backed_up(self, at: int) -> None:
         self.backups += 1
 
     def _check(self, tx: Tx) -> None:
@@ -263,3 +263,54 @@ async def unchanged(keeper: Keeper) -> None:
     assert not list(keeper.store.path.parent.glob("*.part"))
     await keeper.configuration.change(partial(put, name="d", value=9))
     assert keeper.listed.value == ["a", "b", "c", "d"]
+
+
+async def test_backups_of_a_directory_are_kept_for_a_while(keeper: Keeper, tmp_path: Path) -> None:
+    """Each has a name of its own; the newest stay, and nothing is touched that is no backup."""
+    directory = tmp_path / "nightly"
+    directory.mkdir()
+    (directory / "sallyport-notes.txt").write_text("not ours")
+    made = [await keeper.copies.backup_into(directory, 3) for _ in range(5)]
+    assert [len(deleted) for _, _, deleted in made] == [0, 0, 0, 1, 1]
+    assert sorted(path.name for path in directory.iterdir()) == sorted(
+        [path.name for path, _, _ in made[2:]] + ["sallyport-notes.txt"]
+    )
+    assert content(made[-1][0]) == ["a", "b", "c"]
+
+
+async def test_a_failing_backup_deletes_nothing(keeper: Keeper, tmp_path: Path) -> None:
+    """Where the new one cannot be written the old ones are all there is."""
+    with pytest.raises(StoreError):
+        await keeper.copies.backup_into(tmp_path / "missing", 1)
+    assert keeper.backups == 0
+
+
+async def test_the_last_backup_is_remembered(keeper: Keeper, tmp_path: Path) -> None:
+    """After a restart the audit trail tells when it was, and where there is none nothing is told."""
+    await keeper.copies.remember()
+    assert keeper.backups == 0
+    await keeper.copies.backup(tmp_path / "b.db")
+    await keeper.copies.remember()
+    assert keeper.backups == 2
+
+
+async def test_what_must_not_come_back_is_ended_in_the_copy(keeper: Keeper, tmp_path: Path) -> None:
+    """`void` runs in the restore's own transaction, and is told whether tokens go too."""
+    target, told = tmp_path / "b.db", []
+
+    def void(tx: Tx, revoke_tokens: bool) -> None:
+        told.append(revoke_tokens)
+        tx.execute("delete from counters where name = 'a'")
+
+    copies = SqliteCopies(
+        keeper.store,
+        check=lambda _tx: None,
+        void=void,
+        replaced=keeper.configuration.restored,
+        backed_up=lambda _at: None,
+    )
+    await copies.backup(target)
+    await copies.restore(target, revoke_tokens=True)
+    assert told == [True]
+    assert list(keeper.listed.value) == ["b", "c"]
+    assert content(target) == ["a", "b", "c"]

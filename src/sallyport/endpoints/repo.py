@@ -213,3 +213,10 @@ def end_enrolment(tx: Tx, user_id: int) -> bool:
 def count_wrong_code(tx: Tx, user_id: int) -> None:
     """One more."""
     tx.execute("update totp_enrolments set wrong_codes = wrong_codes + 1 where user_id = :id", id=user_id)
+
+
+def void_codes(tx: Tx, step: int) -> None:
+    """After a restore: no code up to this time step counts any more, since it may have been spent after the backup,
+    and no enrolment waits."""
+    tx.execute("delete from totp_enrolments")
+    tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)

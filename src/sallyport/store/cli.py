@@ -11,6 +11,7 @@ from sallyport.base.errors import StartError
 from sallyport.store.vault import FILE
 
 CONFIRM = "Everything in the present database is replaced. Go on?"
+CONFIRM_TOKENS = "Tokens that were revoked since the backup would count again. Revoke all tokens that are in it?"
 
 
 @click.group()
@@ -26,25 +27,42 @@ def migrate(line: CommandLine) -> None:
 
 
 @db.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--keep", type=click.IntRange(min=1, max=10_000), help="FILE is a directory, in which so many stay.")
 @click.pass_obj
-def backup(line: CommandLine, *, file: Path) -> None:
-    """Write a consistent copy of the database, while it is in use; a file of that name is replaced."""
-    size = line.call("db.backup", path=str(file.absolute()))
-    line.print(f"{file}: {size} octets")
+def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
+    """Write a consistent copy of the database, while it is in use; a file of that name is replaced.
+
+    With --keep, FILE is a directory: the copy gets a name of its own there, and all but the newest are deleted.
+    """
+    if file.is_dir() is (keep is None):
+        raise click.UsageError("a directory takes --keep" if keep is None else "--keep takes a directory")
+    made = line.row("db.backup", path=str(file.absolute()), keep=keep)
+    line.print(f"{file if keep is None else made['path']}: {made['size']} octets")
+    if made["deleted"]:
+        line.print(f"{made['deleted']} older deleted")
     line.print(f"The master key is not in it: keep {_master_key(line)} as well, apart from the backup.")
 
 
 @db.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--revoke-tokens", is_flag=True, help="No access token of the backup counts any more.")
 @click.pass_obj
-def restore(line: CommandLine, *, file: Path, yes: bool) -> None:
-    """Replace the database by a backup; it holds at once. The master key must be the one that it was made with."""
-    if not yes and not click.confirm(CONFIRM, err=True):
-        raise StartError("nothing was changed")
-    line.call("db.restore", path=str(file.absolute()))
+def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
+    """Replace the database by a backup; it holds at once. The master key must be the one that it was made with.
+
+    Prompts that wait, enrolments and one-time codes up to now are void. A token that was revoked since the backup would
+    count again: --revoke-tokens ends all of them.
+    """
+    if not yes:
+        if not click.confirm(CONFIRM, err=True):
+            raise StartError("nothing was changed")
+        revoke_tokens = revoke_tokens or click.confirm(CONFIRM_TOKENS, err=True)
+    line.call("db.restore", path=str(file.absolute()), revoke_tokens=revoke_tokens)
     line.note(f"restored from {file}")
+    if revoke_tokens:
+        line.note("no access token counts any more: sallyport token create")
 
 
 def _master_key(line: CommandLine) -> str:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import Field
+
 from sallyport.base.command import JSON, Arguments, Command, command
 
 
@@ -12,7 +14,10 @@ class Copies(Protocol):
     async def backup(self, target: Path) -> int:
         """Write a consistent copy; its size in octets. StoreError."""
 
-    async def restore(self, source: Path) -> None:
+    async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
+        """A copy beside those before, of which the newest `keep` stay; its path and size, and what was deleted."""
+
+    async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
         """Replace everything with a copy. StoreError, SchemaError: nothing was changed."""
 
 
@@ -22,6 +27,18 @@ class OneFile(Arguments):
     path: Path
 
 
+class Backup(OneFile):
+    """keep: the path is a directory, in which so many backups stay."""
+
+    keep: int | None = Field(default=None, ge=1, le=10_000)
+
+
+class Restore(OneFile):
+    """revoke_tokens: no access token of the backup counts any more."""
+
+    revoke_tokens: bool = False
+
+
 class Nothing(Arguments):
     """No arguments."""
 
@@ -29,18 +46,21 @@ class Nothing(Arguments):
 def commands(copies: Copies) -> dict[str, Command]:
     """The commands of the store by name."""
 
-    async def backup(wanted: OneFile) -> JSON:
-        return await copies.backup(wanted.path)
+    async def backup(wanted: Backup) -> JSON:
+        if wanted.keep is None:
+            return {"path": str(wanted.path), "size": await copies.backup(wanted.path), "deleted": 0}
+        path, size, deleted = await copies.backup_into(wanted.path, wanted.keep)
+        return {"path": str(path), "size": size, "deleted": len(deleted)}
 
-    async def restore(wanted: OneFile) -> JSON:
-        await copies.restore(wanted.path)
+    async def restore(wanted: Restore) -> JSON:
+        await copies.restore(wanted.path, revoke_tokens=wanted.revoke_tokens)
         return None
 
     async def migrate(_: Nothing) -> JSON:
         return "the database has the schema of this program"  # opening it has seen to that
 
     return {
-        "db.backup": command(OneFile, backup),
-        "db.restore": command(OneFile, restore),
+        "db.backup": command(Backup, backup),
+        "db.restore": command(Restore, restore),
         "db.migrate": command(Nothing, migrate),
     }

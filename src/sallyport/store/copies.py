@@ -4,12 +4,14 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import structlog
 import trio
 
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import SecretError, StoreError
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
@@ -17,14 +19,18 @@ from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 
+PREFIX: Final = "sallyport-"
+"""The backups of a directory begin so; nothing else there is ever deleted."""
+
 log = structlog.get_logger()
 
 
 class SqliteCopies:
     """Copies of one store.
 
-    check: opens what is sealed in a copy, before it becomes the store (SecretError). replaced: called after a restore,
-    so that nothing in memory is older than the store.
+    check: opens what is sealed in a copy, before it becomes the store (SecretError). void: ends in a copy what must not
+    come back with it, and all tokens where that is wanted. replaced: called after a restore, so that nothing in memory
+    is older than the store. backed_up: hears when the last backup was made, in microseconds.
 
     Both are in the audit trail: a restore in that of each tenant, since what each had is replaced, and written into the
     copy before that takes its place, so that no crash leaves a restored store that does not say so.
@@ -35,12 +41,14 @@ class SqliteCopies:
         store: SqliteStore,
         *,
         check: Callable[[Tx], None],
+        void: Callable[[Tx, bool], None] = lambda _tx, _revoke_tokens: None,
         replaced: Callable[[], Awaitable[None]],
-        backed_up: Callable[[], None],
+        backed_up: Callable[[int], None],
         clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._check = check
+        self._void = void
         self._replaced = replaced
         self._backed_up = backed_up
         self._clock = clock
@@ -55,18 +63,37 @@ class SqliteCopies:
             raise StoreError(f"{target} belongs to the store: name another file")
         at = self._clock()
         size = await trio.to_thread.run_sync(_copy, self._store.path, target)
-        self._backed_up()
+        self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
         except StoreError as error:  # the backup of a store that fails is worth all the more
             log.warning("a backup is not in the audit trail", target=str(target), error=str(error))
         return size
 
+    async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
+        """A backup under a name of its own beside those before, of which the newest `keep` stay; its path, its size and
+        what was deleted. StoreError: it was not made, and nothing is deleted."""
+        stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        target = directory / f"{PREFIX}{stamp}.db"
+        size = await self.backup(target)
+        try:
+            return target, size, await trio.to_thread.run_sync(_expire, directory, keep)
+        except OSError as error:
+            raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
+
+    async def remember(self) -> None:
+        """Tell when the last backup that the audit trail knows was made. StoreError."""
+        sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
+        at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
+        if at:
+            self._backed_up(at)
+
     def _own_names(self) -> tuple[str, ...]:
         return (self._store.path.name, "master.key", "lock", "control.sock", "admin.token")
 
-    async def restore(self, source: Path) -> None:
-        """Replace everything with a copy, brought to this program's schema first.
+    async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
+        """Replace everything with a copy, brought to this program's schema first. What waits in it for an answer, and
+        one-time codes up to now, are void; with revoke_tokens so are all access tokens in it.
 
         StoreError, SchemaError: it is no sound copy of ours, or sealed under another master key; nothing was changed.
         """
@@ -77,6 +104,7 @@ class SqliteCopies:
             with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
                 self._check(SqliteTx(copy))
                 copy.execute("begin")
+                self._void(SqliteTx(copy), revoke_tokens)
                 _record_restore(SqliteTx(copy), self._clock(), source)
                 copy.execute("commit")
 
@@ -131,6 +159,14 @@ def _copy(source: Path, target: Path) -> int:
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
         raise StoreError(f"{target}: {error}") from error
+
+
+def _expire(directory: Path, keep: int) -> list[Path]:
+    """Delete all backups but the newest; what was deleted."""
+    old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep]
+    for each in old:
+        each.unlink()
+    return old
 
 
 def _take(source: Path, checked: Path) -> None:

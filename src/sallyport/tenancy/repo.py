@@ -100,6 +100,11 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
     return changed > 0
 
 
+def revoke_all(tx: Tx, *, at: int) -> int:
+    """Revoke every token that is not revoked yet; how many."""
+    return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)
+
+
 def _record(
     *,
     id: int,
