@@ -23,7 +23,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
 from sallyport.did.area import Issuing
-from sallyport.did.peers import NoWallets
+from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
 from sallyport.domains.enforcement import Enforcement
@@ -35,9 +35,9 @@ from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import OneTimeSeeds
-from sallyport.endpoints.users.peers import NoCredentials
 from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients, NewClient
@@ -65,6 +65,7 @@ from sallyport.metrics import (
     InventoryMetrics,
     LockoutMetrics,
     MfaMetrics,
+    PresentationMetrics,
     SessionMetrics,
     StoreMetrics,
     UpstreamMetrics,
@@ -83,6 +84,7 @@ from sallyport.store.directory import Reserve
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
+from sallyport.tenancy.keys.guesses import Guesses
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 
@@ -166,24 +168,35 @@ class Areas:
             error_name=dictionary().attribute("Error-Cause").value_name,
         )
         self.revocations = Revocations(store, self.dynamic, self.domains, self.rules, clock)
+        self.holding = Holding(
+            store, self.vault, self.tenancy, Places(), Guesses(burst=10), PresentationMetrics(self.registry), clock
+        )
         self.issuing = Issuing(
             store,
             self.vault,
             CredentialMetrics(self.registry),
-            NoWallets(),
+            self.holding.keys,
             self.revocations,
+            self.holding.presentations,
             lambda: "https://id.example.test",
             clock,
         )
         self.directory = DirectoryArea(
             store, self.vault, store.path.parent, self.revocations, readers(HttpFactory(egress=None), clock), clock
         )
-        self.users = EndpointUsers(store, self.vault, clock, changed=self._user_changed, revocations=self.revocations)
+        self.users = EndpointUsers(
+            store,
+            self.vault,
+            clock,
+            changed=self._user_changed,
+            deleted=self.holding.users.user_deleted,
+            revocations=self.revocations,
+        )
         self.instances = Instances(store, clock, deleted=forget_instance)
         self.keys = Keys(store, clock, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(store, self.instances, clock, deleted=forget_policy)
         self.groups = Groups(store, self.users, self.policies, clock)
-        self.accounts = Users(store, self.vault, self.users, self.policies, NoCredentials(), clock)
+        self.accounts = Users(store, self.vault, self.users, self.policies, self.holding.users, clock)
         self.agents = Agents(
             store,
             self.vault,
@@ -275,7 +288,14 @@ class Areas:
 
     def _host(self, domain_id: int) -> Host:
         name = self.domains.table.by_id[domain_id].name
-        return Host(domain_id=domain_id, domain=name, http=self.http, seeds=self.seeds, clock=self.clock)
+        return Host(
+            domain_id=domain_id,
+            domain=name,
+            http=self.http,
+            seeds=self.seeds,
+            wallets=self.holding.prompts,
+            clock=self.clock,
+        )
 
     async def prepare(self) -> None:
         """Make the tenant and its domain."""

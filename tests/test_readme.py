@@ -24,8 +24,13 @@ from sallyport.did.credentials import api as credentials_api
 from sallyport.did.credentials.service import Credentials
 from sallyport.did.dids import api as dids_api
 from sallyport.did.dids.service import Dids
+from sallyport.did.presentations import api as presentations_api
+from sallyport.did.presentations.asking import Verifier
+from sallyport.did.presentations.service import Presentations
 from sallyport.did.schemas import api as schemas_api
 from sallyport.did.schemas.service import Schemas
+from sallyport.did.wallets import api as wallets_api
+from sallyport.did.wallets.service import Wallets
 from sallyport.directory import api as directories_api
 from sallyport.directory.runs import api as directory_runs_api
 from sallyport.directory.runs.service import Runs
@@ -228,6 +233,7 @@ def test_every_class_of_metrics_is_looked_at() -> None:
         "SessionMetrics",
         "DomainMetrics",
         "DynamicMetrics",
+        "PresentationMetrics",
         "StoreMetrics",
         "HttpMetrics",
     }
@@ -264,6 +270,8 @@ def operations() -> Iterator[str]:
         logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
         lockouts_api.operations(cast(Lockouts, NOTHING), gate),
         audit_api.operations(cast(Audit, NOTHING), gate),
+        wallets_api.operations(cast(Wallets, NOTHING), gate),
+        presentations_api.operations(cast(Verifier, NOTHING), cast(Presentations, NOTHING), gate),
         keys_api.operations(cast(Keys, NOTHING), gate),
     ):
         for operation in slice_operations.all:

@@ -22,7 +22,7 @@ from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
 from sallyport.certs.service import Certificates
 from sallyport.did.area import Issuing
-from sallyport.did.peers import NoWallets
+from sallyport.did.holding import Holding
 from sallyport.directory import commands as directory_commands
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
@@ -44,10 +44,10 @@ from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances import commands as instance_commands
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
+from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users import commands as user_commands
-from sallyport.endpoints.users.peers import NoCredentials
 from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.clients.model import Client
@@ -92,6 +92,7 @@ from sallyport.metrics import (
     LockoutMetrics,
     LoginMetrics,
     MfaMetrics,
+    PresentationMetrics,
     ProcessMetrics,
     RadiusMetrics,
     SessionMetrics,
@@ -119,11 +120,13 @@ from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
 from sallyport.tenancy.keys import commands as key_commands
+from sallyport.tenancy.keys.guesses import Guesses
 from sallyport.tenancy.keys.repo import forget_instance as forget_keys
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls
 
+WRONG_WALLET_KEYS = 10  # and wrong presentations, of one token at once
 FIRST_DOMAIN = "default"
 TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
 
@@ -171,8 +174,9 @@ class App:
             store,
             vault,
             CredentialMetrics(registry),
-            NoWallets(),
+            self.holding.keys,
             self.revocations,
+            self.holding.presentations,
             lambda: settings.did_base(self.http_address),
             http=self._http,
             hosts=settings.did_web_hosts,
@@ -206,19 +210,26 @@ class App:
         self.configuration.on_replaced(self.revocations.forget)
 
     def _wire_endpoints(self, vault: Vault) -> None:
-        credentials = NoCredentials()
+        self.holding = Holding(
+            self.store,
+            vault,
+            self.tenancy,
+            Places(),
+            Guesses(burst=WRONG_WALLET_KEYS),
+            PresentationMetrics(self.registry),
+        )
         self.users = EndpointUsers(
             self.store,
             vault,
             changed=self._user_changed,
-            deleted=credentials.user_deleted,
+            deleted=self.holding.users.user_deleted,
             revocations=self.revocations,
         )
         self.instances = Instances(self.store, deleted=_instance_deleted)
         self.keys = Keys(self.store, now_us, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
         self.groups = Groups(self.store, self.users, self.policies)
-        self.accounts = Users(self.store, vault, self.users, self.policies, credentials)
+        self.accounts = Users(self.store, vault, self.users, self.policies, self.holding.users)
         self.agents = Agents(
             self.store, vault, self.users, self.instances, self.policies, self.keys, AgentMetrics(self.registry)
         )
@@ -385,7 +396,14 @@ class App:
     def _host(self, domain_id: int) -> Host:
         """What a domain's MFA provider may use of the service."""
         name = self.domains.table.by_id[domain_id].name
-        return Host(domain_id=domain_id, domain=name, http=self._http, seeds=self.seeds, clock=now_us)
+        return Host(
+            domain_id=domain_id,
+            domain=name,
+            http=self._http,
+            seeds=self.seeds,
+            wallets=self.holding.prompts,
+            clock=now_us,
+        )
 
     @property
     def authentication(self) -> Authentication:

@@ -25,7 +25,9 @@ from sallyport.base.notify import Notifier
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
 from sallyport.did.dids import api as dids_api
+from sallyport.did.presentations import api as presentations_api
 from sallyport.did.schemas import api as schemas_api
+from sallyport.did.wallets import api as wallets_api
 from sallyport.directory import api as directories_api
 from sallyport.directory.runs import api as directory_runs_api
 from sallyport.directory.schedules import api as schedules_api
@@ -331,6 +333,8 @@ async def _serve_http(
             logins_api.operations(app.events, app.domains, gate),
             lockouts_api.operations(app.lockouts, gate),
             audit_api.operations(app.audit, gate),
+            wallets_api.operations(app.holding.wallets, gate),
+            presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
             keys_api.operations(app.keys, gate),
             instances_api.operations(app.instances, gate),
             directories_api.operations(app.directory.directories, app.domain_ids, gate),

@@ -11,6 +11,7 @@ NOBODY = frozenset[str]()
 ADMIN = frozenset({"admin"})
 OPERATOR = ADMIN | {"operator"}
 READER = OPERATOR | {"auditor"}
+WALLET = frozenset({"wallet"})
 HOLDER = READER | {"wallet"}
 
 
@@ -223,6 +224,49 @@ OPERATIONS = (
     Operation("/api/v1/instances/assignPolicyToMachine", OPERATOR, {"policyId": 1, "instanceId": 1}, in_domain=False),
     Operation("/api/v1/instances/validatePolicy", READER, {"machineId": "1", "password": "x"}, in_domain=False),
     Operation("/api/v1/instances/validatePassword", READER, {"machineId": "1", "password": "x"}, in_domain=False),
+    Operation("/api/v1/walletService/registerWalletUser", OPERATOR, {"username": "u", "emailAddress": "u@x.example"}),
+    Operation("/api/v1/walletService/walletUserList", READER),
+    Operation("/api/v1/wallet/users", READER),
+    Operation(
+        "/api/v1/walletService/pollCredentials",
+        OPERATOR | WALLET,
+        {"email": "ann@corp.example", "walletKey": "wk_"},
+        in_domain=False,
+        passes=frozenset({401}),
+    ),
+    Operation(
+        "/api/v1/walletService/assignWalletUser",
+        OPERATOR,
+        {"walletId": 1, "userId": 1, "credentialId": 1},
+        in_domain=False,
+    ),
+    Operation(
+        "/api/v1/walletService/acknowledgeCredential",
+        OPERATOR | WALLET,
+        {"walletId": 1, "userId": 1, "credentialId": 1, "accept": True},
+        in_domain=False,
+    ),
+    Operation(
+        "/api/v1/verifierService/issuePR",
+        OPERATOR,
+        {"issuerDid": "did:key:z6Mk", "holderDid": "did:key:z6Mk", "endpoint": "e"},
+        in_domain=False,
+    ),
+    *(
+        Operation(
+            f"/api/v1/walletService/{name}",
+            OPERATOR | WALLET,
+            {"walletId": 1, "walletKey": "wk_", "holderDid": "did:key:z6Mk", "presentationRequestId": 1},
+            in_domain=False,
+        )
+        for name in ("pollPresentationRequest", "createPresentation")
+    ),
+    Operation(
+        "/api/v1/walletService/submitPresentation",
+        OPERATOR | WALLET,
+        {"walletId": 1, "holderDid": "did:key:z6Mk", "presentationRequestId": 1, "presentation": "x.y.z"},
+        in_domain=False,
+    ),
 )
 
 FORMS = (Operation("/api/v1/integrations/directory/importLdif", OPERATOR),)

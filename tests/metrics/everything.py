@@ -23,6 +23,7 @@ def registered() -> CollectorRegistry:
     metrics.InventoryMetrics(registry).watch(dict)
     metrics.SessionMetrics(registry).watch(dict)
     metrics.DynamicMetrics(registry)
+    metrics.PresentationMetrics(registry)
     metrics.DomainMetrics(registry).watch(dict, dict)
     metrics.CredentialMetrics(registry)
     store = metrics.StoreMetrics(registry)

@@ -29,9 +29,38 @@ class MemorySeeds:
         return True
 
 
+class NoWallets:
+    """Nobody has a wallet."""
+
+    async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
+        """Nobody."""
+        return False
+
+    async def open(
+        self,
+        domain_id: int,
+        user: str,
+        issuer_did: str,
+        schema_id: int,
+        *,
+        challenge_id: str,
+        purpose: str,
+        expires_at: int,
+    ) -> int | None:
+        """Nobody to ask."""
+        return None
+
+    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
+        """No such request."""
+        return False
+
+    async def withdraw(self, request_id: int) -> None:
+        """Nothing to take back."""
+
+
 def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
     """A host of domain 1, corp."""
-    return Host(1, "corp", http or HttpFactory(egress=None), seeds or MemorySeeds(), clock)
+    return Host(1, "corp", http or HttpFactory(egress=None), seeds or MemorySeeds(), NoWallets(), clock)
 
 
 def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:

@@ -3,12 +3,15 @@
 from collections.abc import AsyncIterator
 
 import pytest
+import trio
 
 from sallyport.mfa.contract import ProviderContract
 from sallyport.mfa.duo import Duo
 from sallyport.mfa.model import Answer, Outcome, ProviderError, Question
 from sallyport.mfa.providers import BUILT_IN
 from sallyport.mfa.webhook import Webhook
+from tests.areas import Areas
+from tests.did.holders import populated
 from tests.mfa.benches import (
     HttpBench,
     RadiusBench,
@@ -21,6 +24,7 @@ from tests.mfa.benches import (
 from tests.mfa.duo_server import DuoServer
 from tests.mfa.hook_server import HookServer
 from tests.mfa.okta_server import PUSH, TOTP, OktaServer
+from tests.mfa.wallet_bench import WalletBench
 
 
 class TestTotp(ProviderContract):
@@ -75,6 +79,19 @@ class TestOktaCode(ProviderContract):
             yield bench
 
 
+class TestWallet(ProviderContract):
+    """A wallet with a credential."""
+
+    @pytest.fixture
+    async def bench(self, areas: Areas) -> AsyncIterator[WalletBench]:
+        """ann, and the requests of the service."""
+        bench = WalletBench(await populated(areas))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bench.run)
+            yield bench
+            nursery.cancel_scope.cancel()
+
+
 class TestWebhook(ProviderContract):
     """A hook that answers with a poll_url."""
 
@@ -98,7 +115,14 @@ class TestRadius(ProviderContract):
 def test_every_provider_is_here() -> None:
     """A provider of ours without a bench in these tests would be one that nobody tries."""
     elsewhere = {"privacyidea"}  # test_privacyidea.py
-    assert {provider.name for provider in BUILT_IN} - elsewhere == {"totp", "duo", "okta", "webhook", "radius"}
+    assert {provider.name for provider in BUILT_IN} - elsewhere == {
+        "totp",
+        "duo",
+        "okta",
+        "webhook",
+        "radius",
+        "wallet",
+    }
 
 
 # --- the contract bites ---------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ COMMANDS = {
     "serve": ("sallyport.cli.serve:serve", "Run the service."),
     "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
     "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
+    "wallet": ("sallyport.did.holder.cli:wallet", "A wallet: hold credentials, and answer login prompts."),
     "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
 }
 

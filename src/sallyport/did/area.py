@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.did.credentials.service import Credentials, Revoked
+from sallyport.did.credentials.service import Credentials
 from sallyport.did.credentials.status import StatusLists
 from sallyport.did.dids.resolver import Resolver
 from sallyport.did.dids.service import Dids
-from sallyport.did.peers import Sessions, Wallets
+from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.did.schemas.service import Schemas
 from sallyport.metrics import CredentialMetrics
 from sallyport.outgoing.http import HttpFactory
@@ -26,19 +26,19 @@ class Issuing:
         metrics: CredentialMetrics,
         wallets: Wallets,
         sessions: Sessions,
+        requests: Requests,
         base: Callable[[], str],
         clock: Clock = now_us,
         *,
         http: HttpFactory | None = None,
         hosts: Collection[str] = (),
-        revoked: Revoked = lambda _tx, _credential: None,
     ) -> None:
         self.dids = Dids(store, vault, wallets, base, clock)
         self.resolver = Resolver(store, http, hosts)
         self.schemas = Schemas(store, vault, base, clock)
         self.lists = StatusLists(store, vault, base, clock)
         self.credentials = Credentials(
-            store, vault, self.schemas, self.lists, wallets, sessions, metrics, clock, revoked=revoked
+            store, vault, self.schemas, self.lists, wallets, sessions, requests, metrics, clock
         )
 
     def check_key(self, tx: Tx) -> None:

@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sallyport.base.errors import NotFound
 from sallyport.store.model import Tx
 from sallyport.web.scope import Caller
-
-NO_WALLET = "wallet not found"
 
 
 class Wallets(Protocol):
@@ -23,24 +20,18 @@ class Wallets(Protocol):
         """NotFound: the tenant has no such wallet. Forbidden: the caller is another wallet."""
 
 
-class NoWallets:
-    """There are none."""
-
-    def check(self, tx: Tx, domain_id: int, wallet_id: int) -> None:
-        """NotFound."""
-        raise NotFound(NO_WALLET)
-
-    def seal(self, tx: Tx, domain_id: int, wallet_id: int, clear: bytes, identity: str) -> bytes:
-        """NotFound."""
-        raise NotFound(NO_WALLET)
-
-    def own(self, tx: Tx, caller: Caller, wallet_id: int) -> None:
-        """NotFound."""
-        raise NotFound(NO_WALLET)
-
-
 class Sessions(Protocol):
     """Ends the sessions of users once the transaction is through, where their domain says so."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Users of a domain lose their access. reason: for a person."""
+
+
+class Requests(Protocol):
+    """Knows the open presentation requests."""
+
+    def withdraw(self, tx: Tx, domain_id: int, holder_did: str, issuer_did: str) -> Sequence[int]:
+        """Close a holder's requests for credentials of an issuer; which those were."""
+
+    def wake(self, request_ids: Sequence[int]) -> None:
+        """That is on disk: who waits for them is told."""

@@ -13,6 +13,7 @@ from sallyport.metrics.instruments import MAX_NAMES, Cell, render
 from sallyport.metrics.inventory import InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics
 from sallyport.metrics.mfa import MfaMetrics
+from sallyport.metrics.presentations import PresentationMetrics
 from sallyport.metrics.process import ProcessMetrics
 from sallyport.metrics.radius import RadiusMetrics
 from sallyport.metrics.store import StoreMetrics
@@ -31,6 +32,7 @@ __all__ = [
     "LockoutMetrics",
     "LoginMetrics",
     "MfaMetrics",
+    "PresentationMetrics",
     "ProcessMetrics",
     "RadiusMetrics",
     "SessionMetrics",

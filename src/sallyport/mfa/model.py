@@ -103,6 +103,34 @@ class Seeds(Protocol):
         """Keep the time step of an accepted code, on disk when this returns. False: it, or a later one, is spent."""
 
 
+class WalletPrompts(Protocol):
+    """Presentation requests to the wallets of those who log in. All of them raise StoreError."""
+
+    async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
+        """Whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
+
+    async def open(
+        self,
+        domain_id: int,
+        user: str,
+        issuer_did: str,
+        schema_id: int,
+        *,
+        challenge_id: str,
+        purpose: str,
+        expires_at: int,
+    ) -> int | None:
+        """Ask the user's wallet for that credential; the request's id, which is the same for the same challenge_id.
+        None: the user holds none. purpose: what for, as the user reads it. expires_at: microseconds."""
+
+    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
+        """Whether the request was met (True), or declined, withdrawn or out of time (False); None: it is still open
+        after that time."""
+
+    async def withdraw(self, request_id: int) -> None:
+        """Nobody waits for the answer any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What the service lends a provider. domain: the name of the domain that it serves."""
@@ -111,6 +139,7 @@ class Host:
     domain: str
     http: HttpFactory
     seeds: Seeds
+    wallets: WalletPrompts
     clock: Clock
 
 

@@ -20,6 +20,7 @@ from sallyport.mfa.okta import Okta
 from sallyport.mfa.privacyidea import PrivacyIdea
 from sallyport.mfa.radius import Radius
 from sallyport.mfa.totp import Totp
+from sallyport.mfa.wallet import Wallet
 from sallyport.mfa.webhook import Webhook
 
 GROUP: Final = "sallyport.mfa"
@@ -30,6 +31,7 @@ BUILT_IN: Final[tuple[type[Provider], ...]] = (
     PrivacyIdea,
     Webhook,
     Radius,
+    Wallet,
 )
 
 _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")

@@ -57,6 +57,13 @@ class Tenancy:
 
         return await self._store.write(work), token
 
+    def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
+        """A token with the role wallet, in the transaction that registers the wallet: its id, and the token."""
+        owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
+        name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
+        record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
+        return record.id, token
+
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
         """Every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))

@@ -1,7 +1,6 @@
 """The rules of credentials: issued, listed, shown, revoked."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 from uuid import uuid4
@@ -19,7 +18,7 @@ from sallyport.did.crypto.status import LIST_CONTEXT, entry
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import NO_ISSUER
-from sallyport.did.peers import Sessions, Wallets
+from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.did.schemas import repo as schemas
 from sallyport.did.schemas.check import check_subject
 from sallyport.did.schemas.model import KIND as SCHEMA_KIND
@@ -37,9 +36,6 @@ NO_SCHEMA = "schema not found"
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
 
-Revoked = Callable[[Tx, Credential], None]
-"""Told of each credential that is revoked, in that transaction."""
-
 
 class Counted(Protocol):
     """Counts what was issued and revoked."""
@@ -52,7 +48,7 @@ class Counted(Protocol):
 
 
 class Credentials:
-    """The credentials of all tenants. revoked: who else acts on a revocation."""
+    """The credentials of all tenants. requests: what is closed by a revocation."""
 
     def __init__(
         self,
@@ -62,10 +58,9 @@ class Credentials:
         lists: StatusLists,
         wallets: Wallets,
         sessions: Sessions,
+        requests: Requests,
         metrics: Counted,
         clock: Clock = now_us,
-        *,
-        revoked: Revoked = lambda _tx, _credential: None,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -75,7 +70,7 @@ class Credentials:
         self._sessions = sessions
         self._metrics = metrics
         self._clock = clock
-        self._revoked = revoked
+        self._requests = requests
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
         """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
@@ -171,7 +166,10 @@ class Credentials:
         """Revoke a credential; one that is revoked stays so. issuer_did, holder_did: those that it must have; empty for
         any. NotFound."""
 
+        closed: list[int] = []
+
         def work(tx: Tx) -> bool:
+            closed.clear()
             found = repo.get(tx, domain_id, credential_id)
             if found is None or issuer_did not in {"", found.issuer_did} or holder_did not in {"", found.holder_did}:
                 raise NotFound(NO_CREDENTIAL)
@@ -182,12 +180,13 @@ class Credentials:
             self._lists.set(tx, found)
             if found.epm_username:
                 self._sessions.revoke(tx, domain_id, [found.epm_username], "a credential was revoked")
-            self._revoked(tx, found)
+            closed.extend(self._requests.withdraw(tx, domain_id, found.holder_did, found.issuer_did))
             _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
             return True
 
         if await self._store.write(work):
             self._metrics.revoked()
+            self._requests.wake(closed)
 
     def holders_password(self, tx: Tx, credential_id: int) -> str:
         """What only the holder of a credential may read; empty where there is nothing. SecretError."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sallyport.base.errors import NotFound
 from sallyport.store.model import Tx
 
 
@@ -55,27 +54,3 @@ class Credentials(Protocol):
 
     def user_deleted(self, tx: Tx, user_id: int) -> None:
         """An endpoint user is deleted, in this transaction."""
-
-
-class NoCredentials:
-    """There are no wallets: whatever is to be assigned of one does not exist."""
-
-    def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
-        """NotFound, unless nothing of a wallet is wanted."""
-        if wanted.wallet_user_ids:
-            raise NotFound("wallet user not found")
-        if wanted.credential_ids:
-            raise NotFound("credential not found")
-        if wanted.issuer_id:
-            raise NotFound("issuer not found")
-
-    def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Nobody has one."""
-        return {}
-
-    def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Nobody."""
-        return None
-
-    def user_deleted(self, tx: Tx, user_id: int) -> None:
-        """Nothing is kept of anybody."""

@@ -1,0 +1,51 @@
+"""What a credential is to a wallet."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How a credential stands with its wallet."""
+
+    ASSIGNED = "Assigned"
+    ACCEPTED = "Accepted"
+    IGNORED = "Ignored"
+    REVOKED = "Revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCredential:
+    """A credential as its wallet knows it. wallet_id: None before it is assigned. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    issuer_id: int
+    schema_id: int
+    name: str
+    issuer_did: str
+    issuer_name: str
+    holder_did: str
+    wallet_id: int | None
+    status: str
+    jwt: str
+    issued_at: int
+    expires_at: int | None
+
+    @property
+    def is_revoked(self) -> bool:
+        """For good."""
+        return self.status == State.REVOKED
+
+    @property
+    def is_ignored(self) -> bool:
+        """By its wallet's person."""
+        return self.status == State.IGNORED
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who can show a credential: a wallet and its DID. username: as the credential has it, empty for none."""
+
+    wallet_id: int
+    holder_did: str
+    username: str

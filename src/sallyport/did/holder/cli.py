@@ -1,0 +1,142 @@
+"""`sallyport wallet`: hold credentials, and answer login prompts from a terminal."""
+
+import time
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.errors import NotFound, SallyportError, StartError
+from sallyport.did.crypto.keys import CURVES
+from sallyport.did.holder.file import DEFAULT, WalletFile, new_key, read, write
+from sallyport.did.holder.remote import OpenRequest, Remote, connected
+
+COLUMNS = ("credentialId", "credentialName", "issuerName", "status", "createdAt")
+
+in_file = click.option(
+    "--file", "path", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT, help="The wallet's file."
+)
+
+
+@click.group()
+def wallet() -> None:
+    """A wallet: it knows the service by HTTP alone, and keeps its key in a file of its own."""
+
+
+@wallet.command()
+@click.option("--service", required=True, help="The service's address, such as https://sallyport.example.com.")
+@click.option("--email", required=True, help="The address that the wallet was registered with.")
+@click.option("--wallet-id", type=int, required=True, help="The walletId of the registration.")
+@click.option("--json", "as_json", is_flag=True, help="Print the DID and its publicKeyJwk as JSON.")
+@click.option("--did", default="", help="The DID whose key the service keeps; without it the wallet makes a key.")
+@click.option("--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Of the key that the wallet makes.")
+@in_file
+@click.pass_obj
+def init(
+    line: CommandLine,
+    *,
+    service: str,
+    email: str,
+    wallet_id: int,
+    as_json: bool,
+    did: str,
+    curve: str,
+    path: Path,
+) -> None:
+    """Make the wallet's file, with a new key; prints its DID, for an admin to register. The walletKey and then the
+    token come from standard input, a line each."""
+    wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
+    token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
+    if not wallet_key or not token:
+        raise StartError("the walletKey and the token of the registration are needed, a line each")
+    made, key = (did, "") if did else new_key(curve)
+    held = WalletFile(
+        service=service.rstrip("/"),
+        email=email,
+        wallet_id=wallet_id,
+        wallet_key=wallet_key,
+        token=token,
+        did=made,
+        curve=curve if key else "",
+        key=key,
+    )
+    write(path, held)
+    signer = held.signer()
+    if as_json:
+        line.print_json({"did": held.did, "publicKeyJwk": None if signer is None else signer.key.public.jwk})
+    else:
+        line.print(held.did)
+    line.note(f"{path} is the wallet; whoever reads it is you")
+    if signer is not None:
+        line.note("createHolderDid with this key's publicKeyJwk (--json) makes the DID known to the service")
+
+
+@wallet.command()
+@in_file
+@click.option("--json", "form", flag_value="json", help="As JSON, with the tokens.")
+@click.pass_obj
+def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
+    """Fetch the credentials that are assigned to the wallet, and print them."""
+    with connected(read(path)) as remote:
+        line.print_rows(remote.credentials(), COLUMNS, form)
+
+
+@wallet.command()
+@click.argument("credential", type=int)
+@in_file
+@click.pass_obj
+def accept(line: CommandLine, *, credential: int, path: Path) -> None:
+    """Accept a credential, by its credentialId."""
+    with connected(read(path)) as remote:
+        line.note(remote.acknowledge(credential, accept=True))
+
+
+@wallet.command()
+@click.argument("credential", type=int)
+@in_file
+@click.pass_obj
+def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
+    """Ignore a credential, by its credentialId: it opens no door."""
+    with connected(read(path)) as remote:
+        line.note(remote.acknowledge(credential, accept=False))
+
+
+@wallet.command()
+@click.option("--watch", is_flag=True, help="Go on with the next request, until interrupted.")
+@click.option("--yes", "agreed", is_flag=True, help="Present without asking.")
+@click.option("--decline", "declined", is_flag=True, help="Decline without asking.")
+@click.option("--every", type=click.FloatRange(0.2, 60.0), default=2.0, help="Seconds between two looks with --watch.")
+@in_file
+@click.pass_obj
+def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, every: float, path: Path) -> None:
+    """Answer the oldest open presentation request, such as a login prompt: asks, then presents or declines."""
+    if agreed and declined:
+        raise click.UsageError("--yes or --decline")
+    held = read(path)
+    with connected(held) as remote:
+        while True:
+            request = remote.poll()
+            if request is not None:
+                _answer(line, remote, request, agreed=agreed, declined=declined, watch=watch)
+            elif not watch:
+                raise NotFound("no presentation request is open")
+            if not watch:
+                return
+            time.sleep(every if request is None else 0.0)
+
+
+def _answer(
+    line: CommandLine, remote: Remote, request: OpenRequest, *, agreed: bool, declined: bool, watch: bool
+) -> None:
+    line.note(
+        f"{request.purpose or 'a presentation is asked for'}" + (f" [{request.endpoint}]" * bool(request.endpoint))
+    )
+    line.note(f"verifier: {request.verifier}")
+    yes = agreed or (not declined and click.confirm("Present?", err=True))
+    try:
+        line.note(remote.present(request) if yes else remote.decline(request))
+    except SallyportError as error:
+        if not watch:
+            raise
+        line.note(f"not done: {error}")
+        time.sleep(1.0)

@@ -1,0 +1,89 @@
+"""The HTTP operations of presentations: /api/v1/verifierService/issuePR, /api/v1/walletService/*Presentation*."""
+
+import json
+
+from sallyport.base.clock import iso
+from sallyport.did.presentations.asking import Verifier, Wanted
+from sallyport.did.presentations.model import (
+    CreatePresentation,
+    IssuedPR,
+    IssuePR,
+    PolledPR,
+    PollPR,
+    PresentationCreated,
+    PRsIssued,
+    SubmitPresentation,
+)
+from sallyport.did.presentations.service import Presentations
+from sallyport.did.wallets.api import HOLDERS
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import OPERATORS, Caller, Gate
+
+
+def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    presentations = Operations("Presentations", gate)
+    _declare_asking(presentations, verifier)
+    _declare_answering(presentations, service)
+    return presentations
+
+
+def _declare_asking(presentations: Operations, verifier: Verifier) -> None:
+    @presentations.post("/api/v1/verifierService/issuePR", roles=OPERATORS)
+    async def issue_pr(body: IssuePR, caller: Caller) -> PRsIssued:
+        """Ask a holder, or with groupop all holders of a group, for a credential of the issuer with an epmUsername.
+
+        `endpoint` is an instance or a group: it must take DIDs where it says how one authenticates, a group must be
+        active, and the time to live of its credential policy bounds how long the request is open.
+        """
+        wanted = Wanted(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
+        issued = await verifier.issue(caller.tenant_id, wanted)
+        return PRsIssued(
+            prs=[
+                IssuedPR(prId=each.id, walletId=each.holder.wallet_id, holderDid=each.holder.holder_did)
+                for each in issued
+            ],
+            message=f"{len(issued)} presentation request(s) issued",
+        )
+
+
+def _declare_answering(presentations: Operations, service: Presentations) -> None:
+    @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=HOLDERS)
+    async def poll(body: PollPR, caller: Caller) -> PolledPR:
+        """The holder's oldest open request: the definition, and what the presentation must be bound to. 404: none."""
+        request, pending = await service.poll(
+            caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
+        )
+        return PolledPR(
+            **json.loads(request.definition),
+            presentationRequestId=request.id,
+            nonce=request.nonce,
+            verifierDid=request.issuer_did,
+            purpose=request.purpose,
+            endpoint=request.endpoint,
+            expiresAt=iso(request.expires_at),
+            pending=pending,
+        )
+
+    @presentations.post("/api/v1/walletService/submitPresentation", roles=HOLDERS)
+    async def submit(body: SubmitPresentation, caller: Caller) -> Done:
+        """Meet a request with a presentation, once; with `decline` say no.
+
+        A presentation is a VP-JWT with the request's nonce and `aud` verifierDid, or a document with a proof of the
+        holder (eddsa-jcs-2022 or ecdsa-jcs-2019, purpose authentication, challenge nonce, domain verifierDid).
+        """
+        if body.decline or body.presentation is None:
+            wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()
+            await service.decline(caller, body.walletId, body.holderDid, body.presentationRequestId, wallet_key)
+            return Done(message="presentation declined")
+        await service.submit(caller, body.walletId, body.holderDid, body.presentationRequestId, body.presentation)
+        return Done(message="presentation accepted")
+
+    @presentations.post("/api/v1/walletService/createPresentation", roles=HOLDERS)
+    async def create(body: CreatePresentation, caller: Caller) -> PresentationCreated:
+        """Sign a presentation for a holder whose key is kept here, sealed under the walletKey. It is to be submitted
+        then."""
+        presentation = await service.create(
+            caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
+        )
+        return PresentationCreated(message="presentation created", presentation=presentation)

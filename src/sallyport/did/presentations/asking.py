@@ -1,0 +1,146 @@
+"""The verifier's side: requests for an endpoint, to one holder or to all holders of a group."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.did.held import repo as held
+from sallyport.did.held.model import Holder
+from sallyport.did.presentations import definition, repo
+from sallyport.did.presentations.model import NewRequest
+from sallyport.did.presentations.peers import Place, Places
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+LIFE_S: Final = 600
+"""How long a request may be answered, unless the endpoint's credential policy says less."""
+MOST_HOLDERS: Final = 1000
+NONCE_OCTETS: Final = 24
+BY_DID: Final = "DID"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What issuePR asks for. username: of the credential, empty for any. of_group: of all holders of the group that
+    `endpoint` names."""
+
+    issuer_did: str
+    holder_did: str
+    username: str
+    endpoint: str
+    of_group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A request that was issued."""
+
+    id: int
+    holder: Holder
+
+
+class Verifier:
+    """Issues the requests of all tenants."""
+
+    def __init__(self, store: Store, places: Places, clock: Clock = now_us) -> None:
+        self._store = store
+        self._places = places
+        self._clock = clock
+
+    async def issue(self, tenant_id: int, wanted: Wanted) -> list[Issued]:
+        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: issuer, endpoint, holder.
+        Conflict: the endpoint does not take DIDs, or grants nothing."""
+        at = self._clock()
+
+        def work(tx: Tx) -> list[Issued]:
+            domain_id = held.domain_of_issuer(tx, tenant_id, wanted.issuer_did)
+            if domain_id is None:
+                raise NotFound("issuer not found")
+            place = self._place(tx, tenant_id, domain_id, wanted)
+            holders = self._holders(tx, domain_id, place, wanted, at)
+            issued = [
+                Issued(repo.add(tx, _request(domain_id, wanted.issuer_did, holder, place, at), at), holder)
+                for holder in holders
+            ]
+            told: dict[str, JSON] = {"issuer": wanted.issuer_did, "holders": [each.holder_did for each in holders]}
+            audit.record(
+                tx,
+                "presentation.request",
+                at=at,
+                tenant_id=tenant_id,
+                domain_id=domain_id,
+                target=f"endpoint {place.name}",
+                changes=told,
+            )
+            return issued
+
+        return await self._store.write(work)
+
+    def _place(self, tx: Tx, tenant_id: int, domain_id: int, wanted: Wanted) -> Place:
+        place = self._places.find(tx, tenant_id, domain_id, wanted.endpoint, group=wanted.of_group)
+        if place is None:
+            raise NotFound("group not found" if wanted.of_group else "endpoint not found")
+        if not place.is_active:
+            raise Conflict("the group is not active")
+        if place.methods and BY_DID not in place.methods:
+            raise Conflict("the endpoint does not authenticate by DID")
+        return place
+
+    def _holders(self, tx: Tx, domain_id: int, place: Place, wanted: Wanted, at: int) -> list[Holder]:
+        """Who is asked, each once."""
+        if not wanted.of_group:
+            wallet_id = held.wallet_of_holder(tx, domain_id, wanted.holder_did)
+            if wallet_id is None:
+                raise NotFound("holder not found")
+            return [Holder(wallet_id, wanted.holder_did, wanted.username)]
+        members = self._places.members(tx, place.id)
+        if len(members) > MOST_HOLDERS:
+            raise Invalid(f"one request asks at most {MOST_HOLDERS} holders")
+        holders = (held.holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
+        found = list(dict.fromkeys(holder for holder in holders if holder is not None))
+        if not found:
+            raise NotFound("the group has no holders")
+        return found
+
+
+def _request(domain_id: int, issuer_did: str, holder: Holder, place: Place, at: int) -> NewRequest:
+    life_s = LIFE_S if place.session_s is None else min(LIFE_S, place.session_s)
+    purpose = f"Access to {place.name}" + f" as {holder.username}" * bool(holder.username)
+    return new_request(
+        domain_id, issuer_did, 0, holder, purpose=purpose, endpoint=place.name, expires_at=at + life_s * SECOND
+    )
+
+
+def new_request(
+    domain_id: int,
+    issuer_did: str,
+    schema_id: int,
+    holder: Holder,
+    *,
+    purpose: str,
+    expires_at: int,
+    endpoint: str = "",
+    challenge_id: str | None = None,
+) -> NewRequest:
+    """A request for a credential of the issuer with the holder's user name, or any where that is empty."""
+    asked = definition.asking(
+        "Credential",
+        purpose,
+        {"$.issuer": issuer_did, "$.credentialSubject.epmUsername": holder.username or None},
+    )
+    return NewRequest(
+        domain_id,
+        holder.wallet_id,
+        holder.holder_did,
+        issuer_did,
+        schema_id,
+        secrets.token_urlsafe(NONCE_OCTETS),
+        asked.model_dump_json(exclude_none=True),
+        purpose,
+        endpoint,
+        challenge_id,
+        expires_at,
+    )

@@ -1,0 +1,105 @@
+"""What a submitted presentation proves: that its holder shows this credential, for this request.
+
+It comes in one of these shapes, each with the holder's signature over the audience and the nonce of the request:
+
+- a VP-JWT, as text, or as `proof.jwt` of a document (JwtProof2020);
+- a presentation document with the holder's proof, which holds the credential as a token or as a document;
+- a credential document with the holder's proof, beside the issuer's own where that was left in.
+
+The proof's purpose is authentication. An issuer's proof (assertionMethod) shows that a credential was issued, and not
+who shows it: it could be replayed by everybody who has ever seen it.
+"""
+
+import json
+from dataclasses import dataclass
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto import jws, proofs, vc
+from sallyport.did.crypto.documents import AUTHENTICATION, Document
+from sallyport.did.presentations.model import MAX_PRESENTATION
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a presentation must be bound to. holder: the document of the one who was asked. audience: the verifier's
+    DID."""
+
+    holder: Document
+    audience: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The credential that is shown, not verified yet: its token, or its document."""
+
+    token: str = ""
+    document: dict[str, JSON] | None = None
+
+    @property
+    def credential_id(self) -> str:
+        """What it calls itself. CredentialError: a token that is none."""
+        claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
+        return claimed if isinstance(claimed, str) else ""
+
+
+def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
+    """The credential in a presentation that is the holder's own and answers this request. now: microseconds.
+    CredentialError: it is not."""
+    if isinstance(presentation, str):
+        return _of_token(presentation, asked, now)
+    if len(json.dumps(presentation)) > MAX_PRESENTATION:
+        raise CredentialError("the presentation is too large")
+    proof = _of_holder(presentation.get("proof"))
+    if isinstance(proof.get("jwt"), str):
+        return _of_token(str(proof["jwt"]), asked, now)
+    document = proofs.verify(
+        {**presentation, "proof": proof},
+        asked.holder,
+        purpose=AUTHENTICATION,
+        now=now,
+        challenge=asked.nonce,
+        domain=asked.audience,
+    )
+    kinds = document.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if vc.PRESENTATION in kinds:
+        return _held(document, asked)
+    if vc.CREDENTIAL in kinds:
+        return Shown(document=document)
+    raise CredentialError("the document is neither a presentation nor a credential")
+
+
+def _of_token(text: str, asked: Asked, now: int) -> Shown:
+    shown = vc.verify_presentation(
+        jws.parse(text), asked.holder, audience=asked.audience, nonce=asked.nonce, now=now
+    ).credentials
+    if len(shown) > 1:
+        raise CredentialError("one credential is asked for")
+    return Shown(shown[0])
+
+
+def _of_holder(proof: JSON) -> dict[str, JSON]:
+    """The one proof that is not an issuer's."""
+    listed = proof if isinstance(proof, list) else [proof]
+    found = [each for each in listed if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"]
+    if len(found) != 1:
+        raise CredentialError("a presentation has one proof of its holder", "holder")
+    return found[0]
+
+
+def _held(document: dict[str, JSON], asked: Asked) -> Shown:
+    """The credential in a presentation document."""
+    if document.get("holder", asked.holder.did) != asked.holder.did:
+        raise CredentialError("the presentation is of another holder", "holder")
+    held = document.get("verifiableCredential")
+    listed = held if isinstance(held, list) else [held]
+    if len(listed) != 1:
+        raise CredentialError("one credential is asked for")
+    (credential,) = listed
+    if isinstance(credential, str):
+        return Shown(credential)
+    if not isinstance(credential, dict):
+        raise CredentialError("a presentation holds a credential")
+    return Shown(document={name: value for name, value in credential.items() if name != "proof"})

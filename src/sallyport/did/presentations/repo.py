@@ -1,0 +1,90 @@
+"""The SQL of presentation requests."""
+
+from dataclasses import asdict
+
+from sallyport.did.presentations.model import NewRequest, Request, Status
+from sallyport.store.model import Tx
+
+KEEP_US = 30 * 86_400 * 1_000_000
+"""How long a request is kept once it is over: for the trail of who was asked what."""
+PURGED = 100
+_SELECT = f"select {', '.join(Request.__dataclass_fields__)} from presentation_requests"
+_OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
+
+
+def add(tx: Tx, new: NewRequest, at: int) -> int:
+    """The new request's id; of a login that has one already, that one's. Some that are long over make room."""
+    columns = asdict(new)
+    request_id = tx.value(
+        int,
+        f"insert into presentation_requests ({', '.join(columns)}, status, created_at) "
+        f"values ({', '.join(f':{each}' for each in columns)}, 'open', :at) "
+        "on conflict (challenge_id) do nothing returning id",
+        at=at,
+        **columns,
+    )
+    if request_id is None:
+        request_id = tx.value(
+            int, "select id from presentation_requests where challenge_id = :challenge", challenge=new.challenge_id
+        )
+    assert request_id is not None  # noqa: S101  one of the two is there
+    tx.execute(
+        "delete from presentation_requests where id in "
+        "(select id from presentation_requests where expires_at < :before order by expires_at limit :most)",
+        before=at - KEEP_US,
+        most=PURGED,
+    )
+    return request_id
+
+
+def get(tx: Tx, request_id: int) -> Request | None:
+    """A request, or None."""
+    return tx.one(Request, f"{_SELECT} where id = :id", id=request_id)
+
+
+def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | None:
+    """The oldest request that the holder may still answer."""
+    return tx.one(
+        Request,
+        f"{_SELECT} where {_OPEN} and holder_did = :holder order by id limit 1",
+        wallet=wallet_id,
+        holder=holder_did,
+        at=at,
+    )
+
+
+def count_open(tx: Tx, wallet_id: int, at: int) -> int:
+    """How many requests a wallet may still answer."""
+    return tx.value(int, f"select count(*) from presentation_requests where {_OPEN}", wallet=wallet_id, at=at) or 0
+
+
+def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: int | None = None) -> bool:
+    """Answer a request, or withdraw it; False: it was over."""
+    return (
+        tx.execute(
+            "update presentation_requests set status = :status, credential_id = :credential, answered_at = :at "
+            "where id = :id and status = 'open' and expires_at > :at",
+            id=request_id,
+            status=status.value,
+            credential=credential_id,
+            at=at,
+        )
+        > 0
+    )
+
+
+def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
+    """Withdraw the open requests for a holder's credentials of an issuer; which those were."""
+    return tx.all(
+        _id,
+        "update presentation_requests set status = 'withdrawn', answered_at = :at where status = 'open' "
+        "and domain_id = :d and holder_did = :holder and issuer_did = :issuer returning id",
+        d=domain_id,
+        holder=holder_did,
+        issuer=issuer_did,
+        at=at,
+    )
+
+
+def _id(*, id: int) -> int:
+    return id

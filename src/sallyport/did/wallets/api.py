@@ -1,0 +1,111 @@
+"""The HTTP operations of wallets: /api/v1/walletService/*, /api/v1/wallet/users."""
+
+from sallyport.base.clock import iso
+from sallyport.base.errors import NotFound
+from sallyport.did.wallets.model import (
+    REGISTERED,
+    Acknowledge,
+    AssignWallet,
+    ListWallets,
+    NewWallet,
+    PollCredentials,
+    Polled,
+    PolledCredential,
+    RegisterWallet,
+    WalletEntry,
+    WalletList,
+    WalletRegistered,
+)
+from sallyport.did.wallets.service import NO_WALLET, Delivered, Wallets, paired
+from sallyport.store.search import Stretch
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
+
+HOLDERS = WALLETS | OPERATORS
+
+
+def operations(service: Wallets, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    wallets = Operations("Wallets", gate)
+    _declare_managing(wallets, service)
+    _declare_holding(wallets, service)
+    return wallets
+
+
+def _declare_managing(wallets: Operations, service: Wallets) -> None:
+    @wallets.post("/api/v1/walletService/registerWalletUser", roles=OPERATORS)
+    async def register(body: RegisterWallet, caller: Caller) -> WalletRegistered:
+        """Register the wallet of a person. walletKey and token are in this answer alone; the token is good for the
+        operations of this wallet."""
+        new = NewWallet(body.domainId, body.username, body.emailAddress, body.walletUrl)
+        made = await service.register(caller.tenant_id, new)
+        return WalletRegistered(
+            message="wallet user registered",
+            walletId=made.wallet_id,
+            userId=made.wallet_id,
+            walletKey=made.wallet_key,
+            token=made.token,
+        )
+
+    @wallets.post("/api/v1/walletService/walletUserList", "/api/v1/wallet/users", roles=READERS)
+    async def wallet_users(body: ListWallets, caller: Caller) -> WalletList:
+        """The wallet users of a domain, ordered by id. filter: a part of a user name or an e-mail address."""
+        page = body.page()
+        listed, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
+        users = [
+            WalletEntry(
+                walletId=each.id,
+                userId=each.id,
+                walletUrl=each.url,
+                status=REGISTERED,
+                username=each.username,
+                emailAddress=each.email,
+                noOfcredential=each.credentials,
+            )
+            for each in listed
+        ]
+        return WalletList(message=f"{total} wallet user(s)", count=total, users=users)
+
+    @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
+    async def assign(body: AssignWallet, caller: Caller) -> Done:
+        """Assign credentials to wallet users, all or none: one to each, or all to one."""
+        pairs = paired(body.walletId, body.userId, body.credentialId)
+        await service.assign(caller.tenant_id, pairs)
+        return Done(message=f"{len(pairs)} credential(s) assigned")
+
+
+def _declare_holding(wallets: Operations, service: Wallets) -> None:
+    @wallets.post("/api/v1/walletService/pollCredentials", roles=HOLDERS)
+    async def poll(body: PollCredentials, caller: Caller) -> Polled:
+        """The credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT)."""
+        wallet_key = body.walletKey.get_secret_value()
+        wallet, delivered = await service.deliver(caller, body.email, wallet_key)
+        return Polled(
+            message=f"{len(delivered)} credential(s)",
+            email=wallet.email,
+            walletKey=wallet_key,
+            credentials=[_polled(each) for each in delivered],
+        )
+
+    @wallets.post("/api/v1/walletService/acknowledgeCredential", roles=HOLDERS)
+    async def acknowledge(body: Acknowledge, caller: Caller) -> Done:
+        """Accept a credential, or ignore it; that may be changed later."""
+        if body.userId != body.walletId:
+            raise NotFound(NO_WALLET)
+        await service.acknowledge(caller, body.walletId, body.credentialId, accept=body.accept)
+        return Done(message="credential accepted" if body.accept else "credential ignored")
+
+
+def _polled(delivered: Delivered) -> PolledCredential:
+    credential = delivered.credential
+    return PolledCredential(
+        credentialId=credential.id,
+        credentialName=credential.name,
+        issuerName=credential.issuer_name,
+        issuerDid=credential.issuer_did,
+        userDid=credential.holder_did,
+        jwt=credential.jwt,
+        createdAt=iso(credential.issued_at),
+        status=credential.status,
+        epmPassword=delivered.password,
+    )

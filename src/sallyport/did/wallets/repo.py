@@ -1,0 +1,67 @@
+"""The SQL of wallets, and of which endpoint users have them."""
+
+from sallyport.base.errors import Conflict
+from sallyport.did.wallets.key import key_hash, public_of
+from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import page as page_of
+
+COUNTER = "wallets"
+TAKEN = "the domain has a wallet of that e-mail address"
+_SEARCH = SearchIndex("wallets_search")
+_COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
+_SELECT = f"select {_COLUMNS} from wallets"
+_LISTED = "select id, username, email, url, 0 as credentials from wallets"
+
+
+def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
+    """The new wallet's id. Conflict: the domain has one of that address."""
+    wallet_id = tx.value(
+        int,
+        "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
+        "values (:d, :username, :email, :key, :url, :hash, :public, :token, :at) "
+        "on conflict (domain_id, email_key) do nothing returning id",
+        d=new.domain_id,
+        username=new.username,
+        email=new.email,
+        key=fold(new.email),
+        url=new.url,
+        hash=key_hash(wallet_key),
+        public=public_of(wallet_key),
+        token=token_id,
+        at=at,
+    )
+    if wallet_id is None:
+        raise Conflict(TAKEN)
+    _SEARCH.add(tx, new.domain_id, wallet_id, (fold(new.username), fold(new.email)))
+    counters.add(tx, new.domain_id, COUNTER, 1)
+    return wallet_id
+
+
+def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
+    """A wallet of the tenant, or None."""
+    sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"
+    return tx.one(Wallet, sql, id=wallet_id, t=tenant_id)
+
+
+def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
+    """The wallets of an address: one in each of the tenant's domains at most."""
+    sql = f"{_SELECT} where email_key = :key and domain_id in (select id from domains where tenant_id = :t) order by id"
+    return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
+
+
+def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
+    """One page of a domain's wallets, ordered by id, and how many match. search: a part of a name or an address."""
+    ids, parameters = "select id from wallets where domain_id = :d", dict[str, Value](d=stretch.domain_id)
+    if search:
+        ids, parameters = _SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
+    counter = None if search else COUNTER
+    return page_of(tx, ListedWallet, _LISTED, f"{ids} order by id", stretch, counter=counter, **parameters)
+
+
+def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
+    """What to seal to for a wallet of the domain; None: there is no such wallet."""
+    sql = "select public_key from wallets where id = :id and domain_id = :d"
+    return tx.value(bytes, sql, id=wallet_id, d=domain_id)

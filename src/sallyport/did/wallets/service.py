@@ -1,0 +1,179 @@
+"""The rules of wallets: registered, given credentials, asked for them, told what their person thinks of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.did.held import repo as held
+from sallyport.did.held.model import HeldCredential, State
+from sallyport.did.wallets import guard, repo
+from sallyport.did.wallets.guard import Tries
+from sallyport.did.wallets.key import new_wallet_key
+from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.store.search import Stretch
+from sallyport.store.vault import Vault
+from sallyport.web.scope import Caller
+
+NO_WALLET = "wallet not found"
+NO_CREDENTIAL = "credential not found"
+ANOTHERS = "the credential is assigned to another wallet"
+REVOKED = "the credential is revoked"
+
+
+class Tokens(Protocol):
+    """Makes access tokens."""
+
+    def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
+        """A token with the role wallet: its id, and the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A new wallet, with what is shown once."""
+
+    wallet_id: int
+    wallet_key: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A credential for its holder. password: for the holder alone."""
+
+    credential: HeldCredential
+    password: str
+
+
+class Wallets:
+    """The wallets of all tenants."""
+
+    def __init__(self, store: Store, tokens: Tokens, vault: Vault, tries: Tries, clock: Clock = now_us) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._vault = vault
+        self._tries = tries
+        self._clock = clock
+
+    async def register(self, tenant_id: int, new: NewWallet) -> Registered:
+        """A new wallet of a person. Conflict: the domain has one of that address."""
+        wallet_key, at = new_wallet_key(), self._clock()
+
+        def work(tx: Tx) -> Registered:
+            token_id, token = self._tokens.wallet_token(tx, tenant_id, new.email)
+            wallet_id = repo.add(tx, new, wallet_key, token_id, at)
+            told: dict[str, JSON] = {"email": new.email, "username": new.username, "url": new.url}
+            _note(tx, "wallet.register", tenant_id, new.domain_id, wallet_id, audit.changed({}, told), at)
+            return Registered(wallet_id, wallet_key, token)
+
+        return await self._store.write(work)
+
+    async def page(self, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
+        """One page of a domain's wallets and how many match."""
+
+        def work(tx: Tx) -> tuple[list[ListedWallet], int]:
+            wallets, total = repo.page(tx, stretch, search)
+            counted = held.counts(tx, [wallet.id for wallet in wallets])
+            return [replace(each, credentials=counted.get(each.id, 0)) for each in wallets], total
+
+        return await self._store.search(work)
+
+    async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
+        """Give credentials to wallets, all or none; how many were new there. pairs: wallet and credential. NotFound.
+        Conflict: a credential is revoked, expired, or another wallet's."""
+        at = self._clock()
+        return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
+
+    async def deliver(self, caller: Caller, email: str, wallet_key: str) -> tuple[Wallet, list[Delivered]]:
+        """What the wallet of that address and key holds, ordered by id. Unauthenticated: there is none. Forbidden,
+        TooMany."""
+        self._tries.check(caller)
+        wallets = await self._store.read(lambda tx: repo.by_email(tx, caller.tenant_id, email))
+        wallet = guard.check_key(self._tries, caller, wallets, wallet_key)
+        at = self._clock()
+
+        def work(tx: Tx) -> list[Delivered]:
+            return [Delivered(each, self._password(tx, each)) for each in held.of_wallet(tx, wallet.id, at)]
+
+        return wallet, await self._store.read(work)
+
+    def _password(self, tx: Tx, credential: HeldCredential) -> str:
+        """A password that cannot be opened is nobody's loss but its own."""
+        try:
+            return held.password(tx, self._vault, credential.id)
+        except SecretError:
+            return ""
+
+    async def acknowledge(self, caller: Caller, wallet_id: int, credential_id: int, *, accept: bool) -> None:
+        """The wallet's person takes a credential, or leaves it; that may change. NotFound: not the wallet's. Forbidden.
+        Conflict: it is revoked."""
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            wallet = found(tx, caller.tenant_id, wallet_id)
+            guard.own(caller, wallet)
+            credential = held.get(tx, wallet.domain_id, credential_id)
+            if credential is None or credential.wallet_id != wallet.id:
+                raise NotFound(NO_CREDENTIAL)
+            if credential.is_revoked:
+                raise Conflict(REVOKED)
+            state = State.ACCEPTED if accept else State.IGNORED
+            if credential.status != state:
+                held.move(tx, credential, state, wallet.id, at)
+                told: dict[str, JSON] = {"credential": credential.id, "status": [credential.status, state.value]}
+                _note(tx, "wallet.acknowledge", caller.tenant_id, wallet.domain_id, wallet.id, told, at)
+
+        await self._store.write(work)
+
+
+def found(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
+    """A wallet of the tenant. NotFound."""
+    wallet = repo.get(tx, tenant_id, wallet_id)
+    if wallet is None:
+        raise NotFound(NO_WALLET)
+    return wallet
+
+
+def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
+    """Give a credential to a wallet; False: it has it already. NotFound. Conflict: the credential is revoked, expired,
+    or another wallet's."""
+    wallet = found(tx, tenant_id, wallet_id)
+    credential = held.get(tx, wallet.domain_id, credential_id)
+    if credential is None:
+        raise NotFound(NO_CREDENTIAL)
+    if credential.is_revoked:
+        raise Conflict(REVOKED)
+    if credential.expires_at is not None and credential.expires_at <= at:
+        raise Conflict("the credential is expired")
+    owner = credential.wallet_id or held.wallet_of_holder(tx, wallet.domain_id, credential.holder_did)
+    if owner not in {None, wallet.id}:
+        raise Conflict(ANOTHERS)
+    if credential.wallet_id == wallet.id:
+        return False
+    held.move(tx, credential, State.ASSIGNED, wallet.id, at)
+    told: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}
+    _note(tx, "wallet.assign", tenant_id, wallet.domain_id, wallet.id, told, at)
+    return True
+
+
+def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Each credential with the wallet of its place; one wallet takes them all. Invalid: a user is not the wallet's, or
+    the arrays do not pair up."""
+    if list(wallet_ids) != list(user_ids):
+        raise Invalid("walletId and userId name the same wallets, in the same order")
+    if len(wallet_ids) == 1:
+        return [(wallet_ids[0], credential_id) for credential_id in credential_ids]
+    if len(wallet_ids) != len(credential_ids):
+        raise Invalid("credentialId has one entry for each wallet, or there is one wallet")
+    return list(zip(wallet_ids, credential_ids, strict=True))
+
+
+def _note(
+    tx: Tx, action: str, tenant_id: int, domain_id: int, wallet_id: int, changes: dict[str, JSON], at: int
+) -> None:
+    target = f"wallet {wallet_id}"
+    audit.record(tx, action, at=at, tenant_id=tenant_id, domain_id=domain_id, target=target, changes=changes)

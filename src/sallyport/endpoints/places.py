@@ -1,0 +1,78 @@
+"""Where somebody wants to get in, for who knows a name alone: an instance or a group, with what it demands."""
+
+from dataclasses import dataclass
+
+from sallyport.endpoints.groups.model import grants, ttl_seconds
+from sallyport.endpoints.model import Person
+from sallyport.store.model import Tx
+from sallyport.store.search import fold
+
+MOST_MEMBERS = 1000
+_INSTANCE = (
+    "select i.id, i.domain_id, i.name, i.auth_type as methods, 0 as is_group, 'Active' as status, '' as ttl "
+    "from endpoint_instances i join domains d on d.id = i.domain_id where d.tenant_id = :t and "
+)
+_GROUP = (
+    "select g.id, g.domain_id, g.name, g.auth_flow as methods, 1 as is_group, g.status, "
+    "coalesce(p.ttl_user, '') as ttl from endpoint_groups g join domains d on d.id = g.domain_id "
+    "left join endpoint_credential_policies p on p.group_id = g.id where d.tenant_id = :t and "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An instance or a group. methods: how one authenticates there, empty for any way. is_active: whether it grants
+    anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
+
+    id: int
+    domain_id: int
+    name: str
+    methods: tuple[str, ...]
+    is_group: bool
+    is_active: bool
+    session_s: int | None
+
+
+class Places:
+    """The instances and groups of all tenants."""
+
+    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> Place | None:
+        """The tenant's instance or group of that name, without case, or of that id; one of the domain comes first, and
+        an instance before a group. group: a group alone."""
+        kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
+        number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0
+        for select in kinds:
+            table = select.partition(" as methods")[0][7]
+            for column, value in (("name_key", fold(name)), ("id", number)):
+                found = tx.one(
+                    _place,
+                    f"{select} {table}.{column} = :value order by {table}.domain_id <> :d, {table}.id limit 1",
+                    t=tenant_id,
+                    d=domain_id,
+                    value=value,
+                )
+                if found is not None:
+                    return found
+        return None
+
+    def members(self, tx: Tx, group_id: int) -> list[Person]:
+        """The users of a group by id in order, one more than MOST_MEMBERS at most."""
+        return tx.all(
+            Person,
+            "select u.id, u.domain_id, u.name from endpoint_group_users m join endpoint_users u on u.id = m.user_id "
+            "where m.group_id = :group order by u.id limit :most",
+            group=group_id,
+            most=MOST_MEMBERS + 1,
+        )
+
+
+def _place(*, id: int, domain_id: int, name: str, methods: str, is_group: int, status: str, ttl: str) -> Place:
+    return Place(
+        id,
+        domain_id,
+        name,
+        tuple(each for each in methods.split(",") if each),
+        is_group=bool(is_group),
+        is_active=grants(status),
+        session_s=ttl_seconds(ttl),
+    )

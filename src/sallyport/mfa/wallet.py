@@ -1,0 +1,94 @@
+"""The user's own wallet: a login opens a presentation request, and a presentation of the right credential approves it.
+
+Nothing leaves the service: the wallet polls for the request and submits its presentation over the API, and the login
+that waits is woken in memory. Enrolled is who holds a credential of the configured issuer, and of its schema where one
+is configured, that was not revoked, ignored or out of date. A request belongs to one login (`challenge_id`), so that
+one approval is one Accept; it is withdrawn when the login is over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar, Final
+
+from pydantic import AfterValidator, Field
+
+from sallyport.base.validation import unfit
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+
+PATIENCE_S: Final = 25.0
+"""How long a poll waits for the wallet; less than the login path lets it."""
+_DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
+_TEXT: Final = "Approve in your wallet, then press Enter"
+
+
+def _did(value: str) -> str:
+    if not _DID.fullmatch(value):
+        raise unfit("a DID")
+    return value
+
+
+class WalletFields(Fields):
+    """Whose credential is asked for; schemaId: of that schema alone."""
+
+    issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)]  # noqa: N815
+    schemaId: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None  # noqa: N815
+
+
+class Wallet:
+    """Asks the holder of a credential."""
+
+    name: ClassVar[str] = "wallet"
+    fields: ClassVar[type[Fields]] = WalletFields
+    asks_for_codes: ClassVar[bool] = False
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, WalletFields)  # noqa: S101  the caller made it with `fields`
+        self._issuer = fields.issuerDid
+        self._schema = fields.schemaId or 0
+        self._host = host
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Whether the user holds such a credential."""
+        holds = await self._host.wallets.enrolled(self._host.domain_id, user, self._issuer, self._schema)
+        return Enrolment.ENROLLED if holds else Enrolment.NOT_ENROLLED
+
+    async def start(self, question: Question) -> Answer:
+        """Open a request, which the wallet finds when it polls."""
+        where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"
+        request_id = await self._host.wallets.open(
+            question.domain_id,
+            question.user,
+            self._issuer,
+            self._schema,
+            challenge_id=question.challenge_id,
+            purpose=f"Login of {question.user} at {where or question.source} ({question.domain})",
+            expires_at=question.expires_at,
+        )
+        if request_id is None:
+            return Answer(Outcome.NOT_ENROLLED)
+        return Answer(Outcome.WAITING, handle=str(request_id), text=_TEXT, again_s=0.0)
+
+    async def poll(self, handle: str) -> Answer:
+        """Wait for the wallet's answer. A request that was withdrawn, or is out of time, counts as denied."""
+        approved = await self._host.wallets.answer(_number(handle), within_s=PATIENCE_S)
+        if approved is None:
+            return Answer(Outcome.WAITING, handle=handle, text=_TEXT, again_s=0.0)
+        return Answer(Outcome.APPROVED if approved else Outcome.DENIED, handle=handle)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """A wallet takes no codes."""
+        return Answer(Outcome.DENIED, text="codes are not used here")
+
+    async def cancel(self, handle: str) -> None:
+        """Withdraw the request: a presentation that comes later is refused."""
+        await self._host.wallets.withdraw(_number(handle))
+
+    async def aclose(self) -> None:
+        """There are no connections."""
+
+
+def _number(handle: str) -> int:
+    if not (handle.isascii() and handle.isdecimal() and len(handle) < 19):
+        raise ProviderError("the handle names no presentation request")
+    return int(handle)

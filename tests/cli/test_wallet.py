@@ -1,0 +1,153 @@
+"""`sallyport wallet`: a holder over HTTP, whose key is in a file of its own."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.cli import SECRET, Service, add_client, add_domain, add_user
+from tests.radius_client import RadiusClient
+from tests.service import PROGRAM
+
+SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}
+
+
+class Corp:
+    """A domain with an issuer, and ann, who has a wallet at `path`."""
+
+    def __init__(self, service: Service, name: str, path: Path) -> None:
+        self.service = service
+        self.path = path
+        self.domain = int(add_domain(service, name))
+        add_user(service, name, "ann")
+        made = self.ask("/api/v1/did/createIssuerDid", domainId=self.domain, method="key", name=name)
+        self.issuer = made["id"]
+        self.ask("/api/v1/schema/createSchema", author=self.issuer, name="Badge", schema=SCHEMA, sign=False)
+        listed = self.ask("/api/v1/credential/credentialSchemaList", domainId=self.domain, issuerDid=self.issuer)
+        self.schema = listed[0]["id"]
+        address = f"ann@{name}.example"
+        self.wallet = self.ask(
+            "/api/v1/walletService/registerWalletUser", domainId=self.domain, username="ann", emailAddress=address
+        )
+        self.address = address
+
+    def ask(self, path: str, **body: Any) -> Any:
+        """An operation by the admin."""
+        return self.service.post(path, body)
+
+    def run(self, *words: str, secrets: bool = False) -> "subprocess.CompletedProcess[str]":
+        """`sallyport wallet WORDS` with ann's file. secrets: walletKey and token on standard input."""
+        given = f"{self.wallet['walletKey']}\n{self.wallet['token']}\n" if secrets else ""
+        return self.service.cli("wallet", *words, "--file", str(self.path), input=given.encode())
+
+    def init(self, *words: str) -> str:
+        """Make ann's wallet, and its DID known to the service; the DID."""
+        url = f"http://127.0.0.1:{self.service.ports.http}"
+        named = ("--service", url, "--email", self.address, "--wallet-id", str(self.wallet["walletId"]))
+        done = self.run("init", "--json", *named, *words, secrets=True)
+        assert done.returncode == 0, done.stderr
+        made = json.loads(done.stdout)
+        if made["publicKeyJwk"] is not None:
+            body = {"domainId": self.domain, "method": "key", "walletUserId": self.wallet["walletId"], "issuerId": 0}
+            known = self.ask("/api/v1/did/createHolderDid", **body, name="ann", publicKeyJwk=made["publicKeyJwk"])
+            assert known["id"] == made["did"]
+        return str(made["did"])
+
+    def issue(self, holder: str) -> int:
+        """A credential in ann's wallet."""
+        body = {"domainId": self.domain, "issuerDid": self.issuer, "holderDid": holder, "schemaId": self.schema}
+        made = self.ask(
+            "/api/v1/credential/createCredential", **body, credentialName="Badge", metadata={"epmUsername": "ann"}
+        )
+        wallet = self.wallet["walletId"]
+        self.ask("/api/v1/walletService/assignWalletUser", walletId=wallet, userId=wallet, credentialId=made["id"])
+        return int(made["id"])
+
+
+@pytest.fixture
+def corp(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Corp:
+    """A domain of the test's own."""
+    name = "".join(each for each in request.node.name if each.isalnum()).lower()[:40]
+    return Corp(service, name, tmp_path / "wallet")
+
+
+def test_a_login_answered_at_a_terminal(corp: Corp) -> None:
+    """init makes a key, poll shows the credential, accept takes it, and present lets a waiting login in."""
+    holder = corp.init("--curve", "P-256")
+    credential = corp.issue(holder)
+    polled = json.loads(corp.run("poll", "--json").stdout)
+    assert [(each["credentialId"], each["status"]) for each in polled] == [(credential, "Assigned")]
+    assert corp.run("accept", str(credential)).returncode == 0
+    assert corp.run("present", "--yes").returncode == 1  # nothing is asked yet
+    add_client(corp.service, "nas", "127.8.1.1", str(corp.domain))
+    scope = {"orgId": 1, "tenantId": 1, "domainId": corp.domain}
+    corp.ask("/ad/SetMFAProvider", **scope, provider="wallet", issuerDid=corp.issuer)
+    corp.ask("/ad/updateDomainEnforcement", **scope, enforcementMode="enforce")
+    with RadiusClient(corp.service.ports.auth, SECRET, source="127.8.1.1", timeout=60) as client:
+        watching = subprocess.Popen(
+            [PROGRAM, "wallet", "present", "--watch", "--yes", "--every", "0.2", "--file", str(corp.path)],
+            env=corp.service.environ,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
+            assert watching.poll() is None
+        finally:
+            watching.terminate()
+            _, told = watching.communicate(timeout=30)
+        assert told.count(b"Login of ann at") == 2
+        packet = client.packet("ann", "hello")
+        client.send(packet)
+        deadline = time.monotonic() + 30
+        while (done := corp.run("present", "--decline")).returncode:
+            assert time.monotonic() < deadline, done.stderr
+        assert client.receive(packet)[0] == ACCESS_REJECT
+
+
+def test_what_is_ignored_opens_nothing(corp: Corp) -> None:
+    """An ignored credential is not shown, and presenting says that there is none."""
+    credential = corp.issue(corp.init())
+    assert corp.run("ignore", str(credential)).returncode == 0
+    assert json.loads(corp.run("poll", "--json").stdout) == []
+
+
+def test_a_key_that_the_service_keeps(corp: Corp) -> None:
+    """With --did the file holds no key, and the service signs for the walletKey."""
+    holder = corp.ask(
+        "/api/v1/did/createHolderDid",
+        domainId=corp.domain,
+        method="jwk",
+        walletUserId=corp.wallet["walletId"],
+        issuerId=0,
+        name="ann",
+    )["id"]
+    assert corp.init("--did", holder) == holder
+    corp.issue(holder)
+    corp.ask("/api/v1/instances/addInstance", domainId=corp.domain, instanceName=corp.address)
+    corp.ask("/api/v1/verifierService/issuePR", issuerDid=corp.issuer, holderDid=holder, endpoint=corp.address)
+    done = corp.run("present", "--yes")
+    assert done.returncode == 0 and "presentation accepted" in done.stderr
+    assert json.loads(corp.path.read_text())["key"] == ""
+
+
+def test_what_goes_wrong_is_told_in_a_line(corp: Corp) -> None:
+    """No file, a wrong walletKey, a service that is not there; no secret is in what is told."""
+    missing = corp.run("poll")
+    assert missing.returncode == 1 and "wallet init" in missing.stderr
+    corp.init()
+    held = json.loads(corp.path.read_text())
+    corp.path.write_text(json.dumps({**held, "wallet_key": "wk_somebody_elses"}))
+    wrong = corp.run("poll")
+    assert wrong.returncode == 1 and "invalid walletKey" in wrong.stderr
+    corp.path.write_text(json.dumps({**held, "service": "http://127.0.0.1:9"}))
+    away = corp.run("present")
+    assert away.returncode == 1 and "no answer" in away.stderr
+    told = missing.stderr + wrong.stderr + away.stderr
+    assert not any(secret in told for secret in (held["wallet_key"], held["token"], held["key"], "wk_somebody_elses"))
+    again = corp.run("init", "--service", "x", "--email", "x", "--wallet-id", "1", secrets=True)
+    assert again.returncode == 1 and "is there already" in again.stderr

@@ -1,0 +1,128 @@
+"""What a presentation proves, in each of its shapes, and what it does not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError
+from sallyport.did.crypto import jws, proofs, vc
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, resolve
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.presentations.evidence import Asked, Shown, read
+from tests.did.crypto.signers import HOLDER, ISSUERS, NOW, credential, did, signer
+
+ISSUER = ISSUERS["Ed25519"]
+VERIFIER = did(ISSUER)
+NONCE = "a nonce of this request"
+ASKED = Asked(resolve(did(HOLDER)), VERIFIER, NONCE)
+DOCUMENT = credential(ISSUER)
+TOKEN = vc.sign(DOCUMENT, ISSUER)
+MALLORY = signer(9)
+Presentation = str | dict[str, JSON]
+
+
+def token(
+    by: Signer = HOLDER,
+    held: tuple[str, ...] = (TOKEN,),
+    *,
+    audience: str = VERIFIER,
+    nonce: str = NONCE,
+    at: int = NOW,
+) -> str:
+    """A VP-JWT."""
+    return vc.present(held, by, audience=audience, nonce=nonce, id="urn:uuid:p", now=at)
+
+
+def proven(
+    document: dict[str, JSON],
+    by: Signer = HOLDER,
+    *,
+    purpose: str = AUTHENTICATION,
+    challenge: str = NONCE,
+    domain: str = VERIFIER,
+) -> dict[str, JSON]:
+    """A document with a proof."""
+    return proofs.sign(document, by, purpose=purpose, at=NOW, challenge=challenge, domain=domain)
+
+
+def held(credential: JSON, **more: JSON) -> dict[str, JSON]:
+    """A presentation document that holds a credential."""
+    return {"@context": [vc.CONTEXT], "type": [vc.PRESENTATION], "verifiableCredential": credential, **more}
+
+
+def refused(presentation: Presentation, at: int = NOW) -> str:
+    """Why it is refused."""
+    with pytest.raises(CredentialError) as error:
+        read(presentation, ASKED, at)
+    return error.value.reason
+
+
+def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
+    """The holder's proof and the issuer's in one document."""
+    issuers = proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW)
+    return {**document, "proof": [issuers["proof"], document["proof"]]}
+
+
+@pytest.mark.parametrize(
+    ("presentation", "shown"),
+    [
+        (token(), Shown(TOKEN)),
+        ({"type": ["VerifiablePresentation"], "proof": {"type": "JwtProof2020", "jwt": token()}}, Shown(TOKEN)),
+        (proven(DOCUMENT), Shown(document=DOCUMENT)),
+        (beside_the_issuers(proven(DOCUMENT)), Shown(document=DOCUMENT)),
+        (proven(held(TOKEN)), Shown(TOKEN)),
+        (proven(held([TOKEN], holder=did(HOLDER))), Shown(TOKEN)),
+        (proven(held(proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW))), Shown(document=DOCUMENT)),
+    ],
+    ids=["token", "JwtProof2020", "document", "two proofs", "presentation", "its list", "its document"],
+)
+def test_each_shape(presentation: Presentation, shown: Shown) -> None:
+    """The credential in it, by its own name."""
+    found = read(presentation, ASKED, NOW)
+    assert found == shown
+    assert found.credential_id == DOCUMENT["id"]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: token(MALLORY), "issuer"),
+        (lambda: token(nonce="another nonce"), "nonce"),
+        (lambda: token(nonce=""), "nonce"),
+        (lambda: token(audience="did:web:elsewhere.test"), "audience"),
+        (lambda: token(at=NOW - 3600 * SECOND), "expired"),
+        (lambda: token(at=NOW + 3600 * SECOND), "not_yet_valid"),
+        (lambda: token(held=(TOKEN, TOKEN)), "malformed"),
+        (lambda: proven(DOCUMENT, MALLORY), "issuer"),
+        (lambda: proven(DOCUMENT, challenge="another nonce"), "nonce"),
+        (lambda: proven(DOCUMENT, challenge=""), "nonce"),
+        (lambda: proven(DOCUMENT, domain="did:web:elsewhere.test"), "audience"),
+        (lambda: proven(DOCUMENT, purpose="capabilityInvocation"), "issuer"),
+        (lambda: proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW), "holder"),
+        (lambda: proven(DOCUMENT, purpose=ASSERTION), "holder"),
+        (lambda: {**proven(DOCUMENT), "issuer": did(MALLORY)}, "signature"),
+        (lambda: proven(held(TOKEN, holder=did(MALLORY))), "holder"),
+        (lambda: proven(held([TOKEN, TOKEN])), "malformed"),
+        (lambda: proven(held([])), "malformed"),
+        (lambda: proven(held(7)), "malformed"),
+        (lambda: proven({"type": ["Something"]}), "malformed"),
+        (lambda: DOCUMENT, "holder"),
+        (lambda: {**DOCUMENT, "proof": [proven(DOCUMENT)["proof"]] * 2}, "holder"),
+        (lambda: {**DOCUMENT, "proof": "x"}, "holder"),
+        (lambda: {"proof": {"jwt": "a.b.c"}}, "malformed"),
+        (lambda: proven({**DOCUMENT, "more": "x" * (128 << 10)}), "malformed"),
+        (lambda: "no token", "malformed"),
+        (lambda: TOKEN, "issuer"),
+    ],
+)
+def test_what_proves_nothing(make: Callable[[], Presentation], reason: str) -> None:
+    """Another's key, another request's nonce, another verifier, an old one, an issuer's proof alone, changed claims."""
+    assert refused(make()) == reason
+
+
+def test_keys_that_are_not_the_holders() -> None:
+    """A token that names the holder's key and is signed by another, and one that names no algorithm of keys."""
+    forged = jws.sign(jws.parse(token()).payload, Signer(HOLDER.method_id, MALLORY.key))
+    assert refused(forged) == "signature"

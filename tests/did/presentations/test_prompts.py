@@ -1,0 +1,152 @@
+"""Presentation requests as the second factor of logins."""
+
+import math
+
+import pytest
+import trio
+
+from sallyport.did.crypto import vc
+from sallyport.did.presentations.model import Request
+from sallyport.endpoints.users.peers import WalletAssignment
+from tests.did.crypto.signers import signer
+from tests.did.holders import World
+
+
+async def opened(world: World, user: str = "ann", challenge: str = "c1", schema: int = 0) -> int | None:
+    """The request of a login."""
+    return await world.holding.prompts.open(
+        world.areas.domain,
+        user,
+        world.issuer,
+        schema,
+        challenge_id=challenge,
+        purpose=f"Login of {user}",
+        expires_at=world.areas.clock() + 60_000_000,
+    )
+
+
+async def polled(world: World) -> Request:
+    """What ann's wallet finds."""
+    ann = world.ann
+    return (await world.holding.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did))[0]
+
+
+async def approve(world: World) -> None:
+    """Ann presents her credential."""
+    ann, request = world.ann, await polled(world)
+    presentation = vc.present(
+        [ann.jwt],
+        ann.signer,
+        audience=request.issuer_did,
+        nonce=request.nonce,
+        id="urn:uuid:p",
+        now=world.areas.clock(),
+    )
+    await world.holding.presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, presentation)
+
+
+async def test_the_wallet_wakes_the_login(world: World) -> None:
+    """Whoever waits is told at once; later too, as often as it is asked."""
+    request_id = await opened(world)
+    assert request_id is not None
+    told = list[bool | None]()
+
+    async def wait() -> None:
+        told.append(await world.holding.prompts.answer(request_id, within_s=math.inf))
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await approve(world)
+    assert told == [True]
+    assert await world.holding.prompts.answer(request_id, within_s=0) is True
+
+
+async def test_who_waits_too_long_asks_again(world: World, autojump_clock: trio.testing.MockClock) -> None:
+    """Still open after the time; out of time, it is over."""
+    request_id = await opened(world)
+    assert request_id is not None
+    assert await world.holding.prompts.answer(request_id, within_s=5) is None
+    world.areas.clock.pass_by(60)
+    assert await world.holding.prompts.answer(request_id, within_s=5) is False
+
+
+@pytest.mark.parametrize("end", ["decline", "revoke", "withdraw"])
+async def test_a_request_that_ends_otherwise(world: World, end: str) -> None:
+    """Declined, its credential revoked, or the login over: no approval, and nothing to poll."""
+    request_id, ann = await opened(world), world.ann
+    assert request_id is not None
+    if end == "decline":
+        await world.holding.presentations.decline(ann.caller, ann.wallet_id, ann.did, request_id, None)
+    elif end == "revoke":
+        await world.revoke(ann)
+    else:
+        await world.holding.prompts.withdraw(request_id)
+        await world.holding.prompts.withdraw(request_id)
+    assert await world.holding.prompts.answer(request_id, within_s=math.inf) is False
+
+
+async def test_one_challenge_is_one_request(world: World) -> None:
+    """The same login again opens nothing new; another one does, and one approval answers one of them."""
+    first = await opened(world)
+    assert await opened(world) == first
+    second = await opened(world, challenge="c2")
+    assert second not in {None, first}
+    await approve(world)
+    assert first is not None and second is not None
+    assert await world.holding.prompts.answer(first, within_s=0) is True
+    assert await world.holding.prompts.answer(second, within_s=0) is None
+
+
+async def test_who_is_enrolled(world: World) -> None:
+    """By the credential's user name, in any case; not by one that is ignored, revoked, expired, of another issuer or
+    schema, or in no wallet."""
+    prompts, areas = world.holding.prompts, world.areas
+
+    async def enrolled(user: str, issuer: str = "", schema: int = 0, domain: int = 0) -> bool:
+        return await prompts.enrolled(domain or areas.domain, user, issuer or world.issuer, schema)
+
+    assert await enrolled("ann") and await enrolled("ANN")
+    assert not await enrolled("bob") and not await enrolled("")
+    assert not await enrolled("ann", issuer=await world.new_issuer("other"))
+    assert await enrolled("ann", schema=1) and not await enrolled("ann", schema=99)
+    assert not await enrolled("ann", domain=await areas.domains.add(areas.tenant, "branch"))
+    await world.issue(world.ann.did, "carl")
+    assert not await enrolled("carl")
+    ann = world.ann
+    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+    assert not await enrolled("ann") and await opened(world, challenge="c9") is None
+    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
+    areas.clock.pass_by(366 * 86_400)
+    assert not await enrolled("ann")
+
+
+async def test_names_beyond_ascii(world: World) -> None:
+    """A user name is compared without case in every script."""
+    await world.person("aerger@corp.example", signer(5), "Ärger")
+    assert await world.holding.prompts.enrolled(world.areas.domain, "ÄRGER", world.issuer, 0)
+
+
+async def test_what_updateuserwallet_assigns(world: World) -> None:
+    """A credential that is assigned to an endpoint user opens doors for that user; in a wallet that is, those without a
+    user name; a deleted user's go."""
+    areas, users = world.areas, world.holding.users
+    bob = await world.person("bob@corp.example", signer(3))
+    await world.give(bob, await world.issue(bob.did, ""))
+    robert = await areas.users.add(areas.domain, "robert", b"password of his")
+    prompts = world.holding.prompts
+    assert not await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
+
+    async def assign(wallets: list[int], credentials: list[int], *, several: bool = False) -> None:
+        wanted = WalletAssignment(areas.domain, [robert], wallets, credentials, "badge", 0, several)
+        await areas.store.write(lambda tx: users.assign(tx, wanted))
+
+    await assign([bob.wallet_id], [])
+    assert await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
+    await assign([world.ann.wallet_id], [])
+    assert not await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
+    await assign([], [bob.credential])
+    assert await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
+    await areas.users.remove(areas.domain, "robert")
+    sql = "select count(*) from endpoint_user_credentials"
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0

@@ -1,0 +1,466 @@
+"""Presentation requests: each is answered once, by its holder, with the credential that is asked for."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from uuid import uuid4
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound, TooMany, Unauthenticated
+from sallyport.did.crypto import jws, proofs, vc
+from sallyport.did.crypto.documents import AUTHENTICATION
+from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.crypto.keys import CURVES
+from sallyport.did.presentations.asking import Wanted
+from sallyport.did.presentations.model import Request
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.instances.model import NewInstance
+from tests.did.crypto.signers import credential, did, signer
+from tests.did.holders import Person, World
+
+MALLORY = signer(9)
+
+
+async def requested(world: World, person: Person | None = None, username: str = "") -> Request:
+    """A new request to somebody, ann unless said otherwise, for an instance, as the wallet polls it."""
+    person = person or world.ann
+    with suppress(Conflict):
+        await world.areas.instances.add(world.areas.domain, NewInstance("server"))
+    wanted = Wanted(world.issuer, person.did, username, "server", of_group=False)
+    (issued,) = await world.holding.verifier.issue(world.areas.tenant, wanted)
+    request, _ = await world.holding.presentations.poll(
+        person.caller, person.wallet_id, person.wallet_key, person.did, issued.id
+    )
+    return request
+
+
+def shown(
+    world: World, request: Request, *jwts: str, by: Signer | None = None, audience: str = "", nonce: str = ""
+) -> str:
+    """A presentation of ann's for a request."""
+    return vc.present(
+        jwts or (world.ann.jwt,),
+        by or world.ann.signer,
+        audience=audience or request.issuer_did,
+        nonce=nonce or request.nonce,
+        id=f"urn:uuid:{uuid4()}",
+        now=world.areas.clock(),
+    )
+
+
+async def submit(
+    world: World, request: Request, presentation: str | dict[str, JSON], person: Person | None = None
+) -> None:
+    """Submit to ann's request."""
+    person = person or world.ann
+    await world.holding.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
+
+
+async def refused(world: World, request: Request, presentation: str | dict[str, JSON]) -> str:
+    """Why a presentation is refused; the request stays open, and the refusal is counted."""
+    with pytest.raises(CredentialError) as error:
+        await submit(world, request, presentation)
+    reason = error.value.reason
+    assert world.areas.sample("sallyport_presentations_total", result=reason) >= 1
+    return reason
+
+
+async def still_open(world: World, request: Request) -> bool:
+    """Whether the right presentation is still taken."""
+    await submit(world, request, shown(world, request))
+    return True
+
+
+# --- what is accepted -------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_is_met_once(world: World) -> None:
+    """The right presentation is accepted; the same again, or another one, finds the request over."""
+    request = await requested(world)
+    presentation = shown(world, request)
+    await submit(world, request, presentation)
+    for again in (presentation, shown(world, request)):
+        with pytest.raises(Conflict):
+            await submit(world, request, again)
+    with pytest.raises(NotFound):
+        await world.holding.presentations.poll(
+            world.ann.caller, world.ann.wallet_id, world.ann.wallet_key, world.ann.did
+        )
+    assert world.areas.sample("sallyport_presentations_total", result="accepted") == 1
+    assert world.areas.sample("sallyport_presentations_total", result="over") == 2
+
+
+async def test_the_document_shape(world: World) -> None:
+    """The credential as it was issued, with a proof of its holder over nonce and verifier."""
+    request = await requested(world)
+    document = jws.parse(world.ann.jwt).payload["vc"]
+    assert isinstance(document, dict)
+    proven = proofs.sign(
+        document,
+        world.ann.signer,
+        purpose=AUTHENTICATION,
+        at=world.areas.clock(),
+        challenge=request.nonce,
+        domain=request.issuer_did,
+    )
+    changed = {**document, "credentialSubject": {"id": world.ann.did, "epmUsername": "root"}}
+    forged = proofs.sign(
+        changed,
+        world.ann.signer,
+        purpose=AUTHENTICATION,
+        at=world.areas.clock(),
+        challenge=request.nonce,
+        domain=request.issuer_did,
+    )
+    assert await refused(world, request, forged) == "claims"
+    await submit(world, request, proven)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+async def test_holders_of_each_curve(world: World, curve: str) -> None:
+    """did:key of Ed25519, P-256 and secp256k1."""
+    bob = await world.person("bob@corp.example", signer(3, CURVES[curve]), "bob")
+    request = await requested(world, bob)
+    await submit(world, request, shown(world, request, bob.jwt, by=bob.signer), bob)
+
+
+async def test_the_oldest_is_polled_first(world: World) -> None:
+    """With how many are open; what was answered or is out of time is not among them."""
+    ann, presentations = world.ann, world.holding.presentations
+    first, second = await requested(world), await requested(world)
+    found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+    assert (found.id, pending) == (first.id, 2)
+    await submit(world, first, shown(world, first))
+    found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+    assert (found.id, pending) == (second.id, 1)
+    world.areas.clock.pass_by(600)
+    with pytest.raises(NotFound):
+        await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+    with pytest.raises(Conflict):
+        await submit(world, second, shown(world, second))
+
+
+async def test_a_request_is_declined(world: World) -> None:
+    """By the wallet's own token or with the walletKey, and not by an admin alone; then it is over."""
+    ann, presentations = world.ann, world.holding.presentations
+    first, second = await requested(world), await requested(world)
+    with pytest.raises(Forbidden):
+        await presentations.decline(world.admin, ann.wallet_id, ann.did, first.id, None)
+    with pytest.raises(Unauthenticated):
+        await presentations.decline(world.admin, ann.wallet_id, ann.did, first.id, "wk_wrong")
+    await presentations.decline(world.admin, ann.wallet_id, ann.did, first.id, ann.wallet_key)
+    await presentations.decline(ann.caller, ann.wallet_id, ann.did, second.id, None)
+    for request in (first, second):
+        with pytest.raises(Conflict):
+            await submit(world, request, shown(world, request))
+        with pytest.raises(Conflict):
+            await presentations.decline(ann.caller, ann.wallet_id, ann.did, request.id, None)
+    assert world.areas.sample("sallyport_presentations_total", result="declined") == 2
+
+
+# --- attacks ----------------------------------------------------------------------------------------------------------
+
+Attack = Callable[[World, Request], Awaitable[str]]
+
+
+def resigned(world: World, by: Signer, /, header: dict[str, JSON] | None = None, **changes: JSON) -> str:
+    """Ann's credential with other claims, signed by somebody."""
+    payload = {**jws.parse(world.ann.jwt).payload, **changes}
+    return jws.sign(payload, by)
+
+
+async def unsigned(world: World, request: Request) -> str:
+    """alg none, for the presentation."""
+    _, payload, _ = shown(world, request).split(".")
+    header = to_base64url(f'{{"alg":"none","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
+    return f"{header}.{payload}."
+
+
+async def unsigned_credential(world: World, request: Request) -> str:
+    """alg none, for the credential in it."""
+    _, payload, _ = world.ann.jwt.split(".")
+    header = to_base64url(f'{{"alg":"none","kid":"{jws.parse(world.ann.jwt).key_id}","typ":"JWT"}}'.encode())
+    return shown(world, request, f"{header}.{payload}.")
+
+
+async def keyed_hash(world: World, request: Request) -> str:
+    """HS256 under the holder's public key."""
+    import hmac
+
+    _, payload, _ = shown(world, request).split(".")
+    header = to_base64url(f'{{"alg":"HS256","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
+    signature = hmac.digest(world.ann.signer.key.public.octets, f"{header}.{payload}".encode(), "sha256")
+    return f"{header}.{payload}.{to_base64url(signature)}"
+
+
+async def key_of_another(world: World, request: Request) -> str:
+    """kid of another DID, whose key has signed."""
+    return shown(world, request, by=MALLORY)
+
+
+async def issuer_of_another(world: World, request: Request) -> str:
+    """A credential that Mallory has signed with her own key, in the issuer's name."""
+    return shown(world, request, resigned(world, MALLORY))
+
+
+async def self_issued(world: World, request: Request) -> str:
+    """A credential that the holder has issued to herself."""
+    return shown(world, request, vc.sign(credential(world.ann.signer, world.ann.did), world.ann.signer))
+
+
+async def foreign_key_id(world: World, request: Request) -> str:
+    """The issuer's kid over Mallory's signature."""
+    return shown(world, request, resigned(world, Signer(jws.parse(world.ann.jwt).key_id, MALLORY.key)))
+
+
+async def another_nonce(world: World, request: Request) -> str:
+    """The nonce of a request before."""
+    return shown(world, request, nonce=(await requested(world)).nonce)
+
+
+async def another_audience(world: World, request: Request) -> str:
+    """Made for another verifier, which passes it on."""
+    return shown(world, request, audience="did:web:elsewhere.example")
+
+
+async def credential_of_another(world: World, request: Request) -> str:
+    """Bob's credential in ann's presentation."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    return shown(world, request, bob.jwt)
+
+
+async def two_credentials(world: World, request: Request) -> str:
+    """Ann's own and bob's, in the hope that not both are looked at."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    return shown(world, request, world.ann.jwt, bob.jwt)
+
+
+async def revoked(world: World, request: Request) -> str:
+    """A credential that was revoked just now, where its requests were not withdrawn."""
+    sql = "update credentials set status = 'Revoked' where id = :id"
+    await world.areas.store.write(lambda tx: tx.execute(sql, id=world.ann.credential))
+    return shown(world, request)
+
+
+async def ignored(world: World, request: Request) -> str:
+    """A credential that its wallet ignores."""
+    ann = world.ann
+    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+    return shown(world, request)
+
+
+async def expired(world: World, request: Request) -> str:
+    """A credential of a minute, a minute later."""
+    short = await world.issue(world.ann.did, "ann", lasts_s=60)
+    world.areas.clock.pass_by(60)
+    return shown(world, request, await world.token(short))
+
+
+async def not_yet_valid(world: World, request: Request) -> str:
+    """A credential of tomorrow."""
+    return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", begins_s=86_400)))
+
+
+async def of_another_issuer(world: World, request: Request) -> str:
+    """A valid credential of another issuer of the same domain."""
+    other = await world.new_issuer("somebody else")
+    return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", issuer=other)))
+
+
+async def tampered(world: World, request: Request) -> str:
+    """An octet of the credential's signature."""
+    head, payload, signature = world.ann.jwt.split(".")
+    other = ("A" if signature[0] != "A" else "B") + signature[1:]
+    return shown(world, request, f"{head}.{payload}.{other}")
+
+
+async def stale(world: World, request: Request) -> str:
+    """A presentation of an hour ago."""
+    presentation = shown(world, request)
+    world.areas.clock.pass_by(599)
+    return presentation
+
+
+async def nonsense(world: World, request: Request) -> str:
+    """No token at all."""
+    return "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        (unsigned, "signature"),
+        (unsigned_credential, "signature"),
+        (keyed_hash, "signature"),
+        (key_of_another, "issuer"),
+        (issuer_of_another, "issuer"),
+        (self_issued, "issuer"),
+        (foreign_key_id, "signature"),
+        (another_nonce, "nonce"),
+        (another_audience, "audience"),
+        (credential_of_another, "holder"),
+        (two_credentials, "malformed"),
+        (revoked, "revoked"),
+        (ignored, "status"),
+        (expired, "expired"),
+        (not_yet_valid, "not_yet_valid"),
+        (of_another_issuer, "issuer"),
+        (tampered, "signature"),
+        (stale, "expired"),
+        (nonsense, "malformed"),
+    ],
+)
+async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -> None:
+    """Each for its own reason, with a message that repeats nothing of what was sent."""
+    request = await requested(world)
+    presentation = await attack(world, request)
+    with pytest.raises(CredentialError) as error:
+        await submit(world, request, presentation)
+    assert error.value.reason == reason
+    assert len(str(error.value)) < 100 and presentation[:40] not in str(error.value)
+
+
+async def test_claims_that_differ(world: World) -> None:
+    """A token that is signed by the issuer's own key and says one thing in `vc` and another beside it, or that was
+    never issued by this service."""
+    from sallyport.did.dids import repo as dids
+    from sallyport.did.dids.model import Kind
+    from sallyport.store.model import Tx
+
+    def issuers(tx: Tx) -> Signer:
+        record = dids.get(tx, world.areas.domain, world.issuer, Kind.ISSUER)
+        assert record is not None
+        key = dids.active_key(tx, record.id)
+        assert key is not None
+        return dids.signer(world.areas.vault, key)
+
+    by = await world.areas.store.read(issuers)
+    request = await requested(world)
+    document = jws.parse(world.ann.jwt).payload["vc"]
+    assert isinstance(document, dict)
+    raised = {**document, "credentialSubject": {"id": world.ann.did, "epmUsername": "root"}}
+    later = {**document, "expirationDate": "2099-01-01T00:00:00Z"}
+    mallorys = {**document, "credentialSubject": {"id": did(MALLORY)}}
+    unknown = {**document, "id": f"urn:uuid:{uuid4()}"}
+    for changes, reason in (
+        ({"vc": later}, "claims"),
+        ({"vc": mallorys}, "claims"),
+        ({"vc": raised}, "claims"),
+        ({"vc": {**document, "issuer": did(MALLORY)}}, "issuer"),
+        ({"vc": unknown, "jti": unknown["id"]}, "issuer"),
+    ):
+        token = resigned(world, by, **changes)
+        assert await refused(world, request, shown(world, request, token)) == reason
+    assert await still_open(world, request)
+
+
+async def test_a_holder_answers_for_itself_alone(world: World) -> None:
+    """Another wallet's request, another holder's and one that does not exist are not there; another wallet's token may
+    not act."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    request = await requested(world)
+    presentation = shown(world, request)
+    presentations = world.holding.presentations
+    with pytest.raises(NotFound):
+        await presentations.submit(bob.caller, bob.wallet_id, world.ann.did, request.id, presentation)
+    with pytest.raises(NotFound):
+        await presentations.submit(world.ann.caller, world.ann.wallet_id, bob.did, request.id, presentation)
+    with pytest.raises(NotFound):
+        await presentations.submit(world.ann.caller, world.ann.wallet_id, world.ann.did, request.id + 99, presentation)
+    with pytest.raises(Forbidden):
+        await presentations.submit(bob.caller, world.ann.wallet_id, world.ann.did, request.id, presentation)
+    assert await still_open(world, request)
+
+
+async def test_who_tries_is_slowed_down(world: World) -> None:
+    """The eleventh wrong presentation of a token has to wait; the request is still open for who is right."""
+    request = await requested(world)
+    for _ in range(10):
+        await refused(world, request, "nonsense")
+    with pytest.raises(TooMany):
+        await submit(world, request, shown(world, request))
+    world.areas.clock.pass_by(30)
+    assert await still_open(world, request)
+
+
+async def test_a_revocation_closes_open_requests(world: World) -> None:
+    """They are over at once; another holder's stay."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    request, bobs = await requested(world), await requested(world, bob)
+    await world.revoke(world.ann)
+    with pytest.raises(Conflict):
+        await submit(world, request, shown(world, request))
+    await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
+
+
+async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
+    """The wallets that issuePR asks."""
+    wanted = Wanted(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
+    return [each.holder.wallet_id for each in await world.holding.verifier.issue(world.areas.tenant, wanted)]
+
+
+async def test_the_user_name_is_asked_for(world: World) -> None:
+    """A credential of another user name is not the one that is asked for."""
+    request = await requested(world, username="bob")
+    assert await refused(world, request, shown(world, request)) == "definition"
+
+
+async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
+    """By name without case or by id; anything else is not there; nor is another tenant's."""
+    areas = world.areas
+    instance = await areas.instances.add(areas.domain, NewInstance("Server"))
+    group = await areas.groups.add(areas.domain, NewGroup("Admins"))
+    for endpoint in ("server", "ADMINS", str(instance), str(group)):
+        assert await issued(world, endpoint) == [world.ann.wallet_id]
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    await areas.instances.add(await areas.domains.add(other, "other"), NewInstance("theirs"))
+    for endpoint in ("theirs", "nothing", str(10**17)):
+        with pytest.raises(NotFound):
+            await issued(world, endpoint)
+    for wanted in (
+        Wanted("did:key:z6Mknobody", world.ann.did, "", "server", of_group=False),
+        Wanted(world.issuer, did(MALLORY), "", "server", of_group=False),
+    ):
+        with pytest.raises(NotFound):
+            await world.holding.verifier.issue(areas.tenant, wanted)
+    with pytest.raises(NotFound):
+        await world.holding.verifier.issue(other, Wanted(world.issuer, world.ann.did, "", "server", of_group=False))
+
+
+async def test_the_endpoints_methods_and_policy(world: World) -> None:
+    """One that authenticates without DIDs, or a group that grants nothing, asks nobody; a credential policy bounds how
+    long a request is open."""
+    areas = world.areas
+    await areas.instances.add(areas.domain, NewInstance("ssh only", auth_type="SSH,Password"))
+    await areas.instances.add(areas.domain, NewInstance("both", auth_type="SSH,DID"))
+    group = await areas.groups.add(areas.domain, NewGroup("short", auth_flow="DID"))
+    await areas.groups.add(areas.domain, NewGroup("off", status="Disabled"))
+    await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "30s"})
+    for endpoint in ("ssh only", "off"):
+        with pytest.raises(Conflict):
+            await issued(world, endpoint)
+    assert await issued(world, "both") == await issued(world, "short") == [world.ann.wallet_id]
+    sql = "select min(expires_at - created_at) from presentation_requests"
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == 30 * SECOND
+
+
+async def test_the_holders_of_a_group(world: World) -> None:
+    """Each member who holds a credential is asked, once; a group without any is told."""
+    areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")
+    group = await areas.groups.add(areas.domain, NewGroup("admins"))
+    with pytest.raises(NotFound):
+        await issued(world, "admins", of_group=True)
+    users = [await areas.users.add(areas.domain, name, b"password of theirs") for name in ("ANN", "bob", "carl")]
+    await areas.groups.assign_users(areas.domain, group, users, Action.ADD)
+    await world.give(bob, await world.issue(bob.did, "bob"))
+    assert await issued(world, "admins", of_group=True) == [world.ann.wallet_id, bob.wallet_id]
+    await areas.instances.add(areas.domain, NewInstance("server"))
+    with pytest.raises(NotFound):
+        await issued(world, "server", of_group=True)

@@ -1,0 +1,151 @@
+"""Wallets: registered, given credentials, asked for them."""
+
+import pytest
+
+from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+from sallyport.did.wallets.key import new_wallet_key
+from sallyport.did.wallets.model import NewWallet
+from sallyport.did.wallets.service import paired
+from sallyport.store.search import Stretch
+from sallyport.web.scope import Role
+from tests.did.crypto.signers import signer
+from tests.did.holders import World
+
+
+async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]:
+    """What ann's wallet gets, with its status."""
+    ann = world.ann
+    _, found = await world.holding.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
+    return [(each.credential.id, each.credential.status) for each in found]
+
+
+async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
+    """Its token has the role wallet; the same address in another case is taken; nothing of the key is kept."""
+    assert world.ann.caller.role is Role.WALLET
+    with pytest.raises(Conflict):
+        await world.holding.wallets.register(
+            world.areas.tenant, NewWallet(world.areas.domain, "x", "ANN@corp.example", "")
+        )
+    rows = await world.areas.store.read(lambda tx: tx.rows("select * from wallets"))
+    trail = await world.areas.store.read(lambda tx: tx.rows("select * from audit_trail"))
+    assert world.ann.wallet_key not in repr(rows) + repr(trail)
+
+
+async def test_the_list(world: World) -> None:
+    """By id, with how many credentials each has; a part of a name or an address finds."""
+    bob = await world.person("bob@corp.example", signer(3))
+    wallets = world.holding.wallets
+    page = Stretch(world.areas.domain, 0, 10)
+    assert [(each.id, each.credentials) for each in (await wallets.page(page))[0]] == [
+        (world.ann.wallet_id, 1),
+        (bob.wallet_id, 0),
+    ]
+    for search, found in (("bob", [bob.wallet_id]), ("ANN@CORP", [world.ann.wallet_id]), ("nobody", [])):
+        listed, total = await wallets.page(page, search)
+        assert ([each.id for each in listed], total) == (found, len(found))
+
+
+async def test_assigning_again_changes_nothing(world: World) -> None:
+    """The accepted one stays accepted; what is another wallet's, or another holder's, is refused, all or none."""
+    ann, wallets = world.ann, world.holding.wallets
+    bob = await world.person("bob@corp.example", signer(3))
+    assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, ann.credential)]) == 0
+    assert await delivered(world) == [(ann.credential, "Accepted")]
+    new = await world.issue(ann.did, "ann")
+    for pair in ((bob.wallet_id, ann.credential), (bob.wallet_id, await world.issue(ann.did, "ann"))):
+        with pytest.raises(Conflict):
+            await wallets.assign(world.areas.tenant, [(ann.wallet_id, new), pair])
+    for wallet_id, credential_id in ((0, new), (ann.wallet_id, 10**9)):
+        with pytest.raises(NotFound):
+            await wallets.assign(world.areas.tenant, [(wallet_id, credential_id)])
+    assert await delivered(world) == [(ann.credential, "Accepted")]
+    assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, new)]) == 1
+    assert await delivered(world) == [(ann.credential, "Accepted"), (new, "Assigned")]
+
+
+async def test_what_is_over_is_not_assigned(world: World) -> None:
+    """A revoked credential and one that is expired."""
+    revoked, short = (
+        await world.person("bob@corp.example", signer(3), "bob"),
+        await world.issue(world.ann.did, "", lasts_s=60),
+    )
+    await world.revoke(revoked)
+    world.areas.clock.pass_by(60)
+    for credential_id in (revoked.credential, short):
+        with pytest.raises(Conflict):
+            await world.holding.wallets.assign(world.areas.tenant, [(world.ann.wallet_id, credential_id)])
+
+
+async def test_what_is_ignored_is_not_delivered(world: World) -> None:
+    """Until it is accepted again; nor what is expired or revoked."""
+    ann, wallets = world.ann, world.holding.wallets
+    for _ in range(2):
+        await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+        assert await delivered(world) == []
+    await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
+    assert await delivered(world) == [(ann.credential, "Accepted")]
+    await world.revoke(ann)
+    assert await delivered(world) == []
+    with pytest.raises(Conflict):
+        await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
+
+
+async def test_a_wallet_acts_for_itself_alone(world: World) -> None:
+    """Another wallet's token is refused even with the right key; another's credential is not there."""
+    ann, wallets = world.ann, world.holding.wallets
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    with pytest.raises(Forbidden):
+        await wallets.deliver(bob.caller, ann.email, ann.wallet_key)
+    with pytest.raises(Forbidden):
+        await wallets.acknowledge(bob.caller, ann.wallet_id, ann.credential, accept=False)
+    with pytest.raises(NotFound):
+        await wallets.acknowledge(ann.caller, ann.wallet_id, bob.credential, accept=True)
+    wallet, found = await wallets.deliver(world.admin, ann.email.upper(), ann.wallet_key)
+    assert (wallet.id, len(found)) == (ann.wallet_id, 1)
+
+
+async def test_wrong_keys_are_told_alike_and_slowed_down(world: World) -> None:
+    """Nobody's address and a wrong key are one answer; the eleventh guess of a token has to wait, the right key too,
+    while others are not held up."""
+    ann, wallets = world.ann, world.holding.wallets
+    told = set()
+    for number in range(10):
+        email = ann.email if number % 2 else "nobody@corp.example"
+        with pytest.raises(Unauthenticated) as error:
+            await wallets.deliver(ann.caller, email, new_wallet_key())
+        told.add(str(error.value))
+    assert told == {"invalid walletKey"}
+    with pytest.raises(TooMany):
+        await delivered(world)
+    assert (await wallets.deliver(world.admin, ann.email, ann.wallet_key))[0].id == ann.wallet_id
+    world.areas.clock.pass_by(60)
+    assert await delivered(world) == [(ann.credential, "Accepted")]
+
+
+async def test_another_tenant_sees_nothing(world: World) -> None:
+    """Neither by id nor by address and key."""
+    other = await world.areas.tenancy.ensure_tenant(2, 1)
+    with pytest.raises(NotFound):
+        await world.holding.wallets.assign(other, [(world.ann.wallet_id, world.ann.credential)])
+
+
+@pytest.mark.parametrize(
+    ("wallets", "users", "credentials", "pairs"),
+    [
+        ([1], [1], [5], [(1, 5)]),
+        ([1], [1], [5, 6], [(1, 5), (1, 6)]),
+        ([1, 2], [1, 2], [5, 6], [(1, 5), (2, 6)]),
+        ([1, 2], [2, 1], [5, 6], None),
+        ([1, 2], [1], [5], None),
+        ([1, 2], [1, 2], [5], None),
+    ],
+)
+def test_arrays_pair_up(
+    wallets: list[int], users: list[int], credentials: list[int], pairs: list[tuple[int, int]] | None
+) -> None:
+    """One to each, or all to one; anything else is refused."""
+    if pairs is None:
+        with pytest.raises(Invalid):
+            paired(wallets, users, credentials)
+    else:
+        assert paired(wallets, users, credentials) == pairs

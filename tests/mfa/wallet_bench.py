@@ -1,0 +1,115 @@
+"""The other end of the wallet provider: the real requests over a store, and somebody with a wallet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import trio
+
+from sallyport.did.crypto import vc
+from sallyport.mfa.contract import Behaviour
+from sallyport.mfa.model import Host, Provider
+from sallyport.mfa.wallet import Wallet
+from tests.did.holders import World
+from tests.mfa.host import make_host
+
+
+@dataclass
+class WalletBench:
+    """ann, whose wallet answers as the test says. `run` must run."""
+
+    world: World
+    provider: type[Provider] = Wallet
+    secrets: Sequence[str] = ()
+    failures: frozenset[Behaviour] = frozenset()
+    user: str = "ann"
+    right_code: str = ""
+    requests: int = 0
+    behaviour: Behaviour = Behaviour.APPROVE
+    _seen: set[int] = field(default_factory=set)
+    _news: trio.Event = field(default_factory=trio.Event)
+
+    def __post_init__(self) -> None:
+        self.fields: Mapping[str, object] = {"issuerDid": self.world.issuer}
+        host, areas = make_host(), self.world.areas
+        self.host = Host(areas.domain, "corp", host.http, host.seeds, self, areas.clock)
+
+    @property
+    def prompts(self) -> int:
+        """How many requests were opened."""
+        return len(self._seen)
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Do so from now on."""
+        self.behaviour = behaviour
+        self._news.set()
+
+    async def run(self) -> None:
+        """Answer what is open, until cancelled."""
+        while True:
+            for request_id in sorted(self._seen):
+                if self.behaviour in {Behaviour.APPROVE, Behaviour.DENY}:
+                    await self._answer(request_id)
+            await self._news.wait()
+            self._news = trio.Event()
+
+    async def _answer(self, request_id: int) -> None:
+        ann, presentations = self.world.ann, self.world.holding.presentations
+        if await self.world.holding.prompts.answer(request_id, within_s=0) is not None:
+            return
+        if self.behaviour is Behaviour.DENY:
+            await presentations.decline(ann.caller, ann.wallet_id, ann.did, request_id, None)
+            return
+        request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, request_id)
+        presentation = vc.present(
+            [ann.jwt],
+            ann.signer,
+            audience=request.issuer_did,
+            nonce=request.nonce,
+            id="urn:uuid:p",
+            now=self.world.areas.clock(),
+        )
+        await presentations.submit(ann.caller, ann.wallet_id, ann.did, request_id, presentation)
+
+    # --- what the provider is lent: the real thing, counted ----------------------------------------------------
+
+    async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
+        """Counted."""
+        self.requests += 1
+        return await self.world.holding.prompts.enrolled(domain_id, user, issuer_did, schema_id)
+
+    async def open(
+        self,
+        domain_id: int,
+        user: str,
+        issuer_did: str,
+        schema_id: int,
+        *,
+        challenge_id: str,
+        purpose: str,
+        expires_at: int,
+    ) -> int | None:
+        """Counted, and told to ann."""
+        self.requests += 1
+        opened = await self.world.holding.prompts.open(
+            self.world.areas.domain,
+            user,
+            issuer_did,
+            schema_id,
+            challenge_id=challenge_id,
+            purpose=purpose,
+            expires_at=expires_at,
+        )
+        if opened is not None:
+            self._seen.add(opened)
+            self._news.set()
+        return opened
+
+    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
+        """Counted."""
+        self.requests += 1
+        return await self.world.holding.prompts.answer(request_id, within_s=within_s)
+
+    async def withdraw(self, request_id: int) -> None:
+        """Counted."""
+        self.requests += 1
+        await self.world.holding.prompts.withdraw(request_id)
