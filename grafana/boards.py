@@ -4,9 +4,10 @@ from typing import Final
 
 from grafana.board import Board
 from grafana.domains import DOMAINS
+from grafana.endpoints import ENDPOINTS
 from grafana.mfa import MFA
 from grafana.overview import OVERVIEW
 from grafana.process import PROCESS
 from grafana.radius import RADIUS
 
-ALL: Final[tuple[Board, ...]] = (OVERVIEW, RADIUS, MFA, DOMAINS, PROCESS)
+ALL: Final[tuple[Board, ...]] = (OVERVIEW, RADIUS, MFA, DOMAINS, ENDPOINTS, PROCESS)

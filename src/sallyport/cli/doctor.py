@@ -40,6 +40,7 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("domains", service.check_domains),
     ("senders", service.check_senders),
     ("devices", service.check_devices),
+    ("agents", service.check_agents),
 )
 """What the service's commands tell: it runs, or its store can be opened without changing it."""
 

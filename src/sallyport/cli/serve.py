@@ -1,6 +1,7 @@
 """`sallyport serve`."""
 
 import os
+import resource
 
 import click
 import trio
@@ -9,6 +10,8 @@ from sallyport.base import log
 from sallyport.base.config import unknown_environment
 from sallyport.cli.line import Line
 from sallyport.serve import serve_until_signal
+
+DESCRIPTORS = 65_536
 
 
 @click.command()
@@ -20,4 +23,14 @@ def serve(line: Line) -> None:
     log.configure(level=settings.log_level, json=json)
     for name in unknown_environment(os.environ):
         log.logger().warning("an environment variable that names no setting is ignored", variable=name)
+    _take_descriptors()
     trio.run(serve_until_signal, settings, os.environ, line.connection.read)
+
+
+def _take_descriptors() -> None:
+    """As many as the system lets the process have, within reason: each agent that waits holds one, and the usual 1024
+    are few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -102,3 +102,16 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
     for domain in examination.rows("domain.list"):
         total = examination.line.row("device.list", domain_id=domain["id"], limit=1)["total"]
         yield ok(f"{domain['name']}: {total}")
+
+
+def check_agents(examination: Examination) -> Iterator[Finding]:
+    """Every machine that has an agent is heard of."""
+    for domain in examination.rows("domain.list"):
+        silent = examination.line.row("agent.silent", domain=str(domain["id"]))
+        agents = entries(silent["agents"])
+        for each in agents[:LISTED]:
+            yield warning(f"{domain['name']}: {each['name']} is silent since {each['seen']}")
+        if len(agents) > LISTED:
+            yield warning(f"{domain['name']}: and {int(str(silent['total'])) - LISTED} more")
+        if not agents:
+            yield ok(f"{domain['name']}: none is silent")
