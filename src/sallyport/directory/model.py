@@ -32,7 +32,7 @@ LDIF_NAME: Final = "LDIF"
 """The directory of an LDIF file that names none."""
 LDAPS_PORTS: Final = frozenset({636, 3269})
 
-Secret = Annotated[SecretStr, Field(max_length=1024)]
+Secret = Annotated[SecretStr, Field(max_length=8192)]  # which may be a private key in PEM
 
 
 def _lower(value: object) -> object:

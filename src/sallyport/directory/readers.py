@@ -10,7 +10,7 @@ from sallyport.base.clock import Clock
 from sallyport.directory.cloud.graph import GRAPH, LOGIN, GraphReader, GraphSource
 from sallyport.directory.cloud.okta import OktaReader, OktaSource
 from sallyport.directory.entry import Batch
-from sallyport.directory.imports.model import Read, Source
+from sallyport.directory.imports.model import ATTRIBUTES, Read, Source
 from sallyport.directory.model import DirectoryKind
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.errors import ReadError
@@ -21,8 +21,6 @@ from sallyport.directory.reading.server import Server
 from sallyport.outgoing.fields import ServerUrl, is_loopback
 from sallyport.outgoing.http import HttpFactory
 
-ATTRIBUTES: Final = "attributes"
-"""A setting that no admin makes: what the mappings take beside the common attributes, with commas between them."""
 Batches = AbstractAsyncContextManager[AsyncIterator[Batch]]
 
 _URL: Final = TypeAdapter[str](LdapUrl)

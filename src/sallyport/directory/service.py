@@ -275,6 +275,9 @@ class Directories:
                 entries.set_group_mapping(tx, current.id, json.dumps(after))
             else:
                 repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
+            if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
+                # Who has not changed since has not been asked for it.
+                repo.update(tx, directory.id, {"cursor": ""}, self._clock())
             differences = changed(before, after)
             if differences:
                 self._note(tx, "directory.mapping", directory, differences, of)

@@ -80,9 +80,14 @@ class NewJob:
     secret: bytes | None = None
 
 
+ATTRIBUTES: Final = "attributes"
+"""A setting of a Source that nobody sets: what the mappings take, with commas between them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory that is read over a network. kind: of the directory. settings: as `directory.model` names them."""
+    """A directory that is read over a network. kind: of the directory. settings: as `directory.model` names them, and
+    ATTRIBUTES."""
 
     domain_id: int
     kind: str

@@ -24,6 +24,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound, SallyportError, S
 from sallyport.base.ids import new_error_id
 from sallyport.base.secret import Secret
 from sallyport.directory import repo as directories
+from sallyport.directory.entries import repo as entries
 from sallyport.directory.entries.model import Run
 from sallyport.directory.entry import Entry
 from sallyport.directory.imports import repo
@@ -31,7 +32,7 @@ from sallyport.directory.imports.applier import Applier
 from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.finisher import Finisher
 from sallyport.directory.imports.lines import encoded, spooled
-from sallyport.directory.imports.model import Job, Kind, NewJob, Read, Source, State
+from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Source, State
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
@@ -234,7 +235,9 @@ class Jobs:
         elif directory.secret is not None:
             secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
         app_url = own.pop("appUrl", directory.app_url)
-        return Source(job.domain_id, directory.kind, app_url, directory.account_name, {**settings, **own}, secret)
+        mapped = await self._store.read(lambda tx: _mapped(tx, directory))
+        settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
+        return Source(job.domain_id, directory.kind, app_url, directory.account_name, settings, secret)
 
     async def _prepare(self, job: Job) -> None:
         """Have a child process read the job's file through. Invalid: there is an error in it."""
@@ -271,7 +274,8 @@ class Jobs:
         if not repo.end(tx, job.id, state, message, at):
             return
         if state is State.DONE and job.cursor:
-            directories.update(tx, job.directory_id, {"cursor": job.cursor}, at)
+            # What was asked for once may have been another part than what the directory is set to.
+            directories.update(tx, job.directory_id, {"cursor": "" if job.source else job.cursor}, at)
         self._note(tx, job, "directory.import.end")
 
     def _note(self, tx: Tx, job: Job, action: str) -> None:
@@ -286,6 +290,12 @@ class Jobs:
             target=f"import {job.id} of {job.directory_name}",
             changes=audit.changed({"state": job.state}, {"state": now.state, **counts}),
         )
+
+
+def _mapped(tx: Tx, directory: directories.Directory) -> set[str]:
+    """The attributes that the directory's mapping, and those of its groups, take."""
+    mappings = [directory.mapping, *(group.mapping for group in entries.groups_with_mapping(tx, directory.id))]
+    return {str(attribute) for mapping in mappings for attribute in json.loads(mapping).values()}
 
 
 def _identity(job_id: int) -> str:

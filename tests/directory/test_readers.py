@@ -1,0 +1,151 @@
+"""From a directory's settings to a reader; and a cloud directory, from its settings to its users."""
+
+import pytest
+import trio
+
+from sallyport.base.secret import Secret
+from sallyport.directory.cloud.graph import GRAPH, LOGIN
+from sallyport.directory.imports.model import ATTRIBUTES, Job, Source
+from sallyport.directory.model import DirectoryKind
+from sallyport.directory.readers import graph_source, ldap_source, okta_source
+from sallyport.directory.reading.connection import Account
+from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading.schema import ACCOUNTS
+from sallyport.directory.service import Said
+from sallyport.store.search import Stretch
+from tests.areas import Areas
+from tests.directory.cloud.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
+from tests.mfa.web import serving
+
+SECRET = Secret(b"hunter2")
+
+
+def source(app_url: str, account: str = "", secret: Secret | None = SECRET, **settings: str) -> Source:
+    """A directory as it is set."""
+    return Source(1, "ldap", app_url, account, settings, secret)
+
+
+def test_ldap() -> None:
+    """Several servers; the account by its bindDN, else the accountName; what mappings take is read too."""
+    found = ldap_source(
+        source("ldaps://dc1 , ldap://dc2:3268", "ann", baseDN="dc=x", startTls="true", **{ATTRIBUTES: "mail,nick"})
+    )
+    assert [(server.url, server.start_tls) for server in found.servers] == [
+        ("ldaps://dc1", True),
+        ("ldap://dc2:3268", True),
+    ]
+    assert (found.account, found.accounts, found.attributes) == (Account("ann", "hunter2"), ACCOUNTS, ("mail", "nick"))
+    found = ldap_source(source("ldap://127.0.0.1:1", "ann", bindDN="cn=b", baseDN="dc=x", filter="uid=*"))
+    assert (found.account, found.accounts) == (Account("cn=b", "hunter2"), "(uid=*)")
+    assert ldap_source(source("ldap://dc1", baseDN="dc=x", secret=None)).account is None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (source("", baseDN="dc=x"), "no appUrl"),
+        (source("http://dc1", baseDN="dc=x"), "appUrl"),
+        (source("ldaps://dc1/dc=x", baseDN="dc=x"), "appUrl"),
+        (source("ldaps://dc1"), "baseDN"),
+        (source("ldaps://dc1", baseDN="x"), "baseDN"),
+        (source("ldaps://dc1", baseDN="dc=x", filter="(&(uid=*)"), "filter"),
+        (source("ldaps://dc1", baseDN="dc=x", caCertificate="hunter2"), "caCertificate"),
+        (source("ldaps://dc1", "ann", None, baseDN="dc=x"), "no bindPassword"),
+        (source("ldap://dc1", "ann", baseDN="dc=x"), "in clear"),
+    ],
+)
+def test_what_is_wrong_with_ldap(given: Source, why: str) -> None:
+    """The admin hears which setting, without its value."""
+    with pytest.raises(ReadError, match=why) as error:
+        ldap_source(given)
+    assert "hunter2" not in str(error.value)
+
+
+def test_graph() -> None:
+    """The cloud is by its appUrl; the application by its clientId, else the accountName."""
+    found = graph_source(source("", "app", tenant="corp"))
+    assert (found.graph, found.login, found.client_id, found.tenant) == (GRAPH, LOGIN, "app", "corp")
+    found = graph_source(source("https://graph.microsoft.us/v1.0", clientId="app", tenant="corp"))
+    assert (found.graph, found.login) == ("https://graph.microsoft.us", "https://login.microsoftonline.us")
+    found = graph_source(source("http://127.0.0.1:81", clientId="app", tenant="corp"))
+    assert found.login == "http://127.0.0.1:81"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        source("https://evil.example", "app", tenant="corp"),
+        source("http://graph.microsoft.com", "app", tenant="corp"),
+        source("https://graph.microsoft.com@evil.example", "app", tenant="corp"),
+        source("", "app"),
+        source("", tenant="corp"),
+        source("", "app", None, tenant="corp"),
+    ],
+)
+def test_what_is_wrong_with_graph(given: Source) -> None:
+    """The secret is shown to nobody but the login of that cloud."""
+    with pytest.raises(ReadError):
+        graph_source(given)
+
+
+def test_okta() -> None:
+    """Its origin, whatever is behind it; an API token without a clientId."""
+    found = okta_source(source("corp.okta.com", "admin@corp.example"))
+    assert (found.url, found.client_id) == ("https://corp.okta.com", "")
+    assert okta_source(source("https://corp.okta.com/admin?x=1", clientId="app")).client_id == "app"
+    for wrong in (source("http://corp.okta.com"), source("", "x"), source("https://corp.okta.com", secret=None)):
+        with pytest.raises(ReadError):
+            okta_source(wrong)
+
+
+async def done(areas: Areas, job_id: int) -> Job:
+    """An import, once it is over."""
+    with trio.fail_after(60):
+        while (job := await areas.directory.jobs.get(job_id)).state in ("QUEUED", "RUNNING"):
+            await trio.sleep(0.02)
+    return job
+
+
+async def test_a_cloud_directory(areas: Areas) -> None:
+    """From its settings to its users: the first reading is of everything, the next of what has changed, and one that
+    fails changes nothing."""
+    graph, directories = GraphServer(), areas.directory.directories
+    async with serving(graph) as graph.web, trio.open_nursery() as nursery:
+        nursery.start_soon(areas.directory.jobs.run)
+        for number in range(1, 4):
+            graph.add_user(f"u{number}", f"user{number}@corp.example", city=f"City {number}", employeeId=f"00{number}")
+        graph.add_group("g1", "vpn", "u1", "g2")
+        graph.add_group("g2", "admins", "u2")
+        settings = {"tenant": TENANT, "clientId": CLIENT_ID}
+        said = Said("entra", DirectoryKind.GRAPH, app_url=graph.url, settings=settings, secret=CLIENT_SECRET.encode())
+        await directories.save([(areas.domain, said)])
+        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        assert (job.state, job.added, job.failed, job.message) == ("DONE", 5, 0, "")
+        stretch = Stretch(areas.domain, 0, 100)
+        users, _ = await directories.users(stretch, "", cloud=True)
+        assert [(user.name, user.source, user.status) for user in users] == [
+            (f"user{number}@corp.example", "graph", "active") for number in range(1, 4)
+        ]
+        (vpn,) = [group for group in (await directories.groups(stretch, ""))[0] if group.name == "vpn"]
+        assert [user.name for user in (await directories.users_of_group(vpn.id, stretch, ""))[0]] == [
+            "user1@corp.example", "user2@corp.example",
+        ]  # fmt: skip
+
+        graph.add_user("u1", "user1@corp.example", accountEnabled=False)
+        graph.remove("users", "u3")
+        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        assert (job.state, job.total, job.updated, job.removed) == ("DONE", 2, 1, 1)
+        users, _ = await directories.users(stretch, "", cloud=True)
+        assert [(user.name, user.status) for user in users] == [
+            ("user1@corp.example", "disabled"), ("user2@corp.example", "active"),
+        ]  # fmt: skip
+
+        graph.leads_to = "http://127.0.0.1:1"
+        await directories.save([(areas.domain, Said("entra", secret=b"wrong"))])
+        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        assert (job.state, job.message) == (
+            "FAILED",
+            "the login of the application is refused: check tenant, clientId and clientSecret",
+        )
+        assert (await directories.users(stretch, "", cloud=True))[1] == 2
+        nursery.cancel_scope.cancel()
