@@ -113,9 +113,10 @@ from sallyport.store import commands as store_commands
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.directory import Reserve, open_data_directory, take_lock
 from sallyport.store.model import Tx
+from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
-from sallyport.store.vault import Vault, load_master_key
+from sallyport.store.vault import Vault, load_master_keys
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
@@ -151,6 +152,7 @@ class App:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self._pseudonyms = vault.pseudonyms
         self.store = store
+        self._vault = vault
         self.registry = registry
         self.dictionary = dictionary
         self.version = version("sallyport")
@@ -332,7 +334,7 @@ class App:
             login_commands.commands(self.events, self.domains.anywhere, now_us),
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
             listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
-            store_commands.commands(self.copies),
+            store_commands.commands(self.copies, Rotation(self.store, self._vault)),
             log_commands.commands(),
         ]
 
@@ -486,7 +488,7 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
         metrics = StoreMetrics(registry)
         path = settings.database_path
         reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
-        vault = Vault(load_master_key(settings.data_dir, environ, may_make=not path.exists()))
+        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=not path.exists()))
         with closing(SqliteStore(path, metrics, reserve)) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

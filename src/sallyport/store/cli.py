@@ -16,7 +16,7 @@ CONFIRM_TOKENS = "Tokens that were revoked since the backup would count again. R
 
 @click.group()
 def db() -> None:
-    """The database as a whole: schema, backup, restore."""
+    """The database as a whole: schema, backup, restore, and the key of its secrets."""
 
 
 @db.command()
@@ -63,6 +63,21 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
     line.note(f"restored from {file}")
     if revoke_tokens:
         line.note("no access token counts any more: sallyport token create")
+
+
+@db.command("rotate-key")
+@click.pass_obj
+def rotate_key(line: CommandLine) -> None:
+    """Seal every secret of the database under a new master key, while it is in use.
+
+    It can be cut off at any time, and is gone on with by the next one.
+    """
+    done = line.row("db.rotate-key")
+    line.print(f"{done['sealed']} secret(s) are sealed under version {done['version']} of the master key")
+    if done["old_file"]:
+        line.note(f"backups made until now open with the key before: keep {done['old_file']} with them, or delete it")
+    else:
+        line.note(f"leave the other versions out of {MASTER_KEY} from the next start on, but keep them for old backups")
 
 
 def _master_key(line: CommandLine) -> str:

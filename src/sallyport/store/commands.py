@@ -1,11 +1,13 @@
-"""What the command line asks: db.backup, db.restore, db.migrate."""
+"""What the command line asks: db.backup, db.restore, db.migrate, db.rotate-key."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.store.rotation import Rotation
 
 
 class Copies(Protocol):
@@ -43,7 +45,7 @@ class Nothing(Arguments):
     """No arguments."""
 
 
-def commands(copies: Copies) -> dict[str, Command]:
+def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
     """The commands of the store by name."""
 
     async def backup(wanted: Backup) -> JSON:
@@ -59,8 +61,12 @@ def commands(copies: Copies) -> dict[str, Command]:
     async def migrate(_: Nothing) -> JSON:
         return "the database has the schema of this program"  # opening it has seen to that
 
+    async def rotate_key(_: Nothing) -> JSON:
+        return asdict(await rotation.rotate())
+
     return {
         "db.backup": command(Backup, backup),
         "db.restore": command(Restore, restore),
         "db.migrate": command(Nothing, migrate),
+        "db.rotate-key": command(Nothing, rotate_key),
     }

@@ -4,64 +4,130 @@ A sealed value is one octet of key version, 12 octets of nonce, then ciphertext 
 associated data, so that a value moved to another row does not open. The key comes from SALLYPORT_MASTER_KEY (64 hex
 digits) or the file `master.key` in the data directory, made with mode 0600 on first start; it is not part of a
 backup.
+
+There may be several keys, each as `VERSION:HEX` (a bare one is version 1), one a line or with commas between: the
+highest version seals, and all of them open. That is so while a rotation goes on, and for who restores an old backup.
 """
 
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sallyport.base.config import MASTER_KEY
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.log import Pseudonyms
 from sallyport.base.secret import Secret
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 KEY_OCTETS = 32
-VERSION = 1
+FIRST, LAST = 1, 255
 FILE = "master.key"
+_WRONG = f"the master key is {2 * KEY_OCTETS} hex digits, or several with VERSION: in front"
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKeys:
+    """The master keys by version. file: where they were read; None: they come from the environment."""
+
+    keys: Mapping[int, Secret]
+    file: Path | None = None
 
 
 class Vault:
-    """Seals and opens secrets."""
+    """Seals and opens secrets. keys: those at hand, or the only one."""
 
-    def __init__(self, key: Secret) -> None:
+    def __init__(self, keys: MasterKeys | Secret) -> None:
+        self._ciphers: dict[int, AESGCM] = {}
+        held = keys if isinstance(keys, MasterKeys) else MasterKeys({FIRST: keys})
+        self._keys = dict(held.keys)
+        self._retired: dict[int, Secret] = {}
+        self.file = held.file
+        self.pseudonyms = Pseudonyms(self._keys[max(self._keys)].reveal())
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The keys at hand; the last one seals."""
+        return tuple(sorted(self._keys))
+
+    @property
+    def keys(self) -> dict[int, Secret]:
+        """A copy of the keys at hand."""
+        return dict(self._keys)
+
+    def add(self, version: int, key: Secret) -> None:
+        """A key that seals from now on, where it is the highest version."""
+        self._keys[version] = key
+
+    def retire(self) -> None:
+        """All keys but the one that seals only open from now on, until the process ends, and are not at hand."""
+        newest = max(self._keys)
+        self._retired |= {each: key for each, key in self._keys.items() if each != newest}
+        self._keys = {newest: self._keys[newest]}
+
+    def _cipher(self, version: int) -> "AESGCM":
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        self._cipher = AESGCM(key.reveal())
-        self.pseudonyms = Pseudonyms(key.reveal())
+        if version not in self._ciphers:
+            self._ciphers[version] = AESGCM({**self._retired, **self._keys}[version].reveal())
+        return self._ciphers[version]
 
     def seal(self, clear: bytes, identity: str) -> bytes:
         """Encrypt for the row named by `identity`, such as `radius_clients/7/secret`."""
-        nonce = secrets.token_bytes(12)
-        return bytes((VERSION,)) + nonce + self._cipher.encrypt(nonce, clear, identity.encode())
+        nonce, version = secrets.token_bytes(12), max(self._keys)
+        return bytes((version,)) + nonce + self._cipher(version).encrypt(nonce, clear, identity.encode())
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether a value is sealed under the key that seals now."""
+        return sealed[:1] == bytes((max(self._keys),))
 
     def open(self, sealed: bytes, identity: str) -> bytes:
         """What was sealed for that row. SecretError: another key, another row, or altered octets."""
         from cryptography.exceptions import InvalidTag
 
-        if not sealed or sealed[0] != VERSION:
+        if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
             raise SecretError(f"{identity} is sealed under a key version that is not here")
         try:
-            return self._cipher.decrypt(sealed[1:13], sealed[13:], identity.encode())
+            return self._cipher(sealed[0]).decrypt(sealed[1:13], sealed[13:], identity.encode())
         except (InvalidTag, ValueError):
             raise SecretError(f"{identity} does not open under this master key") from None
 
 
-def load_master_key(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> Secret:
-    """The master key of the environment, else of the file.
+def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
+    """The master keys of the environment, else of the file.
 
     may_make: a missing file is made: there is no store yet that another key has sealed. Raises ConfigError.
     """
     text = environ.get(MASTER_KEY)
-    if text is None:
-        text = _key_file(data_dir / FILE, may_make=may_make)
-    try:
-        key = bytes.fromhex(text.strip())
-    except ValueError:
-        key = b""
-    if len(key) != KEY_OCTETS:
-        raise ConfigError(f"the master key is {2 * KEY_OCTETS} hex digits")
-    return Secret(key)
+    if text is not None:
+        return MasterKeys(_keys(text))
+    path = data_dir / FILE
+    return MasterKeys(_keys(_key_file(path, may_make=may_make)), path)
+
+
+def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
+    """Replace a file of keys at once: it holds either what it held before or all of these. ConfigError."""
+    _write(path, "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True)))
+
+
+def _keys(text: str) -> dict[int, Secret]:
+    found: dict[int, Secret] = {}
+    for entry in text.replace(",", " ").split():
+        version, mark, digits = entry.rpartition(":")
+        try:
+            number, key = int(version) if mark else FIRST, bytes.fromhex(digits)
+        except ValueError:
+            raise ConfigError(_WRONG) from None
+        if len(key) != KEY_OCTETS or not FIRST <= number <= LAST or number in found:
+            raise ConfigError(_WRONG)
+        found[number] = Secret(key)
+    if not found:
+        raise ConfigError(_WRONG)
+    return found
 
 
 def _key_file(path: Path, *, may_make: bool) -> str:
@@ -76,15 +142,25 @@ def _key_file(path: Path, *, may_make: bool) -> str:
 
 
 def _new_key_file(path: Path) -> str:
+    text = secrets.token_hex(KEY_OCTETS)
+    _write(path, text + "\n")
+    return text
+
+
+def _write(path: Path, text: str) -> None:
     """Under another name until it is on disk in full: half a key would keep every later start from beginning."""
-    text, part = secrets.token_hex(KEY_OCTETS), path.with_name(path.name + ".part")
+    part = path.with_name(path.name + ".part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(text + "\n")
+            file.write(text)
             file.flush()
             os.fsync(descriptor)
         part.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    return text

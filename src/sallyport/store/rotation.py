@@ -1,0 +1,172 @@
+"""Rotation of the master key: every sealed value is opened and sealed again under a new one.
+
+Nothing is lost wherever it stops. The new key is on disk beside the old one before anything is sealed under it, each
+value is replaced by itself under the condition that it is still what was read, and the old key leaves its file only
+when a walk through everything has found nothing of it. Then it lies in a file of its own, such as `master.key.1`, since
+backups made until then open with it alone. A rotation that was cut off is taken up by the next one.
+
+Whoever seals something has its place here: a test holds the list against the code.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Conflict
+from sallyport.base.secret import Secret
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx, Value
+from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
+
+BATCH: Final = 200
+LATE_S: Final = 1.0
+"""How long something that was sealed before may take to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A column of sealed values. key: the columns that name a row; identity: made of them."""
+
+    table: str
+    column: str
+    key: tuple[str, ...]
+    identity: str
+
+
+PLACES: Final = (
+    Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret"),
+    Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
+    Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
+    Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),
+    Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}"),
+    Sealed("first_factors", "fields", ("domain_id", "kind"), "first_factors/{}/{}"),
+    Sealed("directories", "secret", ("id",), "directories/{}/secret"),
+    Sealed("directory_jobs", "secret", ("id",), "directory_jobs/{}/secret"),
+    Sealed("agent_signers", "private_key", ("domain_id",), "agent_signers/{}/key"),
+    Sealed("agent_hashes", "hash", ("user_id",), "agent_hashes/{}/hash"),
+    Sealed("agent_passwords", "password", ("id",), "agent_passwords/{}/password"),
+    Sealed("agent_passwords", "hash", ("id",), "agent_passwords/{}/hash"),
+    Sealed("did_keys", "sealed", ("id",), "did_keys/{}/sealed"),
+    Sealed("credentials", "password", ("id",), "credentials/{}/password"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """sealed: values that were sealed again. version: of the key that seals now. old_file: where the key before is;
+    empty where the keys come from the environment."""
+
+    sealed: int
+    version: int
+    old_file: str
+
+
+class Rotation:
+    """Rotates the key of a store. late_s: see LATE_S."""
+
+    def __init__(self, store: Store, vault: Vault, clock: Clock = now_us, *, late_s: float = LATE_S) -> None:
+        self._store = store
+        self._vault = vault
+        self._clock = clock
+        self._late_s = late_s
+        self._one = trio.Lock()
+
+    async def rotate(self) -> Rotated:
+        """Seal everything under a new key, or go on with a rotation that was cut off.
+
+        Conflict: the key comes from the environment, which has no new one. SecretError: a value does not open; both
+        keys stay. ConfigError, StoreError: so they do.
+        """
+        async with self._one:
+            await self._begin()
+            sealed = await self._walk()
+            while True:
+                await trio.sleep(self._late_s)
+                late = await self._walk()
+                if not late:
+                    break
+                sealed += late
+            return await self._end(sealed)
+
+    async def _begin(self) -> None:
+        """Make a new key where there is one alone. What was sealed under it could not be opened without the file."""
+        versions = self._vault.versions
+        if len(versions) > 1:
+            return
+        if self._vault.file is None:
+            raise Conflict("the key is SALLYPORT_MASTER_KEY: start with 2:NEW,1:OLD in it, and rotate again")
+        if versions[-1] == LAST:
+            raise Conflict(f"the key has version {LAST}, and there is none after it")
+        version, key = versions[-1] + 1, Secret(secrets.token_bytes(KEY_OCTETS))
+        await trio.to_thread.run_sync(write_keys, self._vault.file, {**self._vault.keys, version: key})
+        self._vault.add(version, key)
+
+    async def _walk(self) -> int:
+        """Seal whatever is not sealed under the newest key; how many values."""
+        sealed = 0
+        for place in PLACES:
+            after: tuple[Value, ...] | None = None
+            while True:
+                rows = await self._store.read(partial(_rows, place, after))
+                if not rows:
+                    break
+                after = rows[-1][:-1]
+                old = [row for row in rows if not self._vault.is_current(_octets(row))]
+                if old:
+                    sealed += await self._store.write(partial(self._seal, place, old))
+        return sealed
+
+    def _seal(self, place: Sealed, rows: list[tuple[Value, ...]], tx: Tx) -> int:
+        where = " and ".join(f"{name} = :{name}" for name in place.key)
+        sql = f"update {place.table} set {place.column} = :new where {where} and {place.column} = :old"  # noqa: S608
+        sealed = 0
+        for row in rows:
+            key, old = dict(zip(place.key, row, strict=False)), _octets(row)
+            identity = place.identity.format(*key.values())
+            new = self._vault.seal(self._vault.open(old, identity), identity)
+            sealed += tx.execute(sql, new=new, old=old, **key)
+        return sealed
+
+    async def _end(self, sealed: int) -> Rotated:
+        """The old keys leave the file. In memory they stay until the next start: what a device holds of a login that
+        goes on is sealed under them."""
+        keys, version, file, old_file = self._vault.keys, self._vault.versions[-1], self._vault.file, ""
+        if file is not None:
+            for each in self._vault.versions[:-1]:
+                old_file = f"{file}.{each}"
+                await trio.to_thread.run_sync(write_keys, Path(old_file), {each: keys[each]})
+            await trio.to_thread.run_sync(write_keys, file, {version: keys[version]})
+            self._vault.retire()
+        told: Callable[[Tx], None] = partial(_record, at=self._clock(), version=version)
+        await self._store.write(told)
+        return Rotated(sealed, version, old_file)
+
+
+def _rows(place: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
+    """The next rows of a place: their keys, and the value."""
+    names = ", ".join(place.key)
+    further, given = "", dict[str, Value]()
+    if after is not None:
+        given = dict(zip(place.key, after, strict=True))
+        further = f" and ({names}) > ({', '.join(f':{name}' for name in place.key)})"
+    sql = (
+        f"select {names}, {place.column} from {place.table} where {place.column} is not null{further} "  # noqa: S608
+        f"order by {names} limit {BATCH}"
+    )
+    return tx.rows(sql, **given)
+
+
+def _octets(row: tuple[Value, ...]) -> bytes:
+    return row[-1] if isinstance(row[-1], bytes) else b""
+
+
+def _record(tx: Tx, *, at: int, version: int) -> None:
+    audit.record(
+        tx, "store.key.rotate", at=at, tenant_id=audit.INSTALLATION, target=f"master key, now version {version}"
+    )

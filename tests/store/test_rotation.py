@@ -1,0 +1,210 @@
+"""Rotation of the master key: nothing is left under the old one, and nothing is lost wherever it stops."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport import store as package
+from sallyport.base.errors import Conflict, SecretError, StoreError
+from sallyport.base.secret import Secret
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.users.model import Said
+from sallyport.store.model import Store, T, Tx, Work
+from sallyport.store.rotation import BATCH, PLACES, Rotation, Sealed
+from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
+from tests.areas import Areas, areas, clock
+from tests.did.world import identity
+
+__all__ = ["areas", "clock"]
+SEALING = {
+    "did/credentials/repo.py",
+    "did/dids/service.py",
+    "directory/imports/service.py",
+    "directory/service.py",
+    "endpoints/agents/rotation.py",
+    "endpoints/agents/signers.py",
+    "endpoints/agents/states.py",
+    "endpoints/repo.py",
+    "inventory/clients/repo.py",
+    "login/first/service.py",
+    "login/second/session.py",  # in the hands of devices, for two minutes
+    "mfa/service.py",
+    "store/rotation.py",
+}
+LATE_S = 0.05
+
+
+def test_every_place_is_known() -> None:
+    """Whoever seals has its column in PLACES: another file that does must be added there, and then here."""
+    root = Path(package.__file__).parents[1]
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if re.search(r"vault\.seal\(", path.read_text("utf-8"))
+    }
+    assert found == SEALING
+
+
+async def everything(areas: Areas) -> None:
+    """One sealed value in each place, and more users than a batch has."""
+    await areas.client()
+
+    def add_users(tx: Tx) -> None:
+        for number in range(BATCH + 3):
+            areas.users.add_in(tx, areas.domain, Said(f"user{number}", password=b"secret"))
+
+    await areas.store.write(add_users)
+    enrolment = await areas.seeds.enrol(areas.domain, "user0")
+    assert enrolment
+    some = await identity(areas)
+    await some.issue(password="hunter2")
+    await areas.instances.add(areas.domain, NewInstance("host", 1, "", ""))
+    for place in PLACES:
+        await areas.store.write(partial(fill, areas.vault, place))
+
+
+def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
+    """A sealed value in the first row of a place, where it has none; a row made of zeros, where the table is empty."""
+    if tx.rows(f"select 1 from {place.table} where length({place.column}) > 0"):  # noqa: S608
+        return
+    if not tx.rows(f"select 1 from {place.table}"):  # noqa: S608
+        columns = [(str(name), str(kind)) for _, name, kind, *_ in tx.rows(f"pragma table_info({place.table})")]
+        zero = {"text": "", "blob": b""}
+        row = [1 if name == "id" or name.endswith("_id") else zero.get(kind.lower(), 0) for name, kind in columns]
+        tx.insert(place.table, [name for name, _ in columns], [row])
+    key = tx.rows(f"select {', '.join(place.key)} from {place.table} order by 1 limit 1")[0]  # noqa: S608
+    where = " and ".join(f"{name} = :{name}" for name in place.key)
+    tx.execute(
+        f"update {place.table} set {place.column} = :sealed where {where}",  # noqa: S608
+        sealed=vault.seal(b"secret", place.identity.format(*key)),
+        **dict(zip(place.key, key, strict=True)),
+    )
+
+
+async def opened(store: Store, vault: Vault) -> dict[str, list[bytes]]:
+    """What every place holds, by table and column. SecretError."""
+    found: dict[str, list[bytes]] = {}
+    for place in PLACES:
+        sql = f"select {', '.join(place.key)}, {place.column} from {place.table} where {place.column} is not null"  # noqa: S608
+        for *key, sealed in await store.read(lambda tx, sql=sql: tx.rows(sql)):
+            assert isinstance(sealed, bytes)
+            found.setdefault(f"{place.table}.{place.column}", []).append(
+                vault.open(sealed, place.identity.format(*key))
+            )
+    return found
+
+
+def kept_keys(areas: Areas, directory: Path) -> Vault:
+    """The areas' vault, its key in a file."""
+    (directory / FILE).write_text(bytes(32).hex())
+    areas.vault.file = directory / FILE
+    return areas.vault
+
+
+async def test_everything_is_sealed_anew(areas: Areas, tmp_path: Path) -> None:
+    """Each place opens under the new key alone, to what it was; the old key is in a file of its own."""
+    await everything(areas)
+    before = await opened(areas.store, areas.vault)
+    assert len(before) == len(PLACES)
+    done = await Rotation(areas.store, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()
+    assert (done.sealed, done.version) == (sum(map(len, before.values())), 2)
+    keys = load_master_keys(tmp_path, {}, may_make=False)
+    assert list(keys.keys) == [2]
+    assert await opened(areas.store, Vault(keys)) == before
+    with pytest.raises(SecretError):
+        await opened(areas.store, Vault(Secret(bytes(32))))
+    assert (tmp_path / f"{FILE}.1").read_text() == f"1:{bytes(32).hex()}\n"
+    assert done.old_file == str(tmp_path / f"{FILE}.1")
+
+
+async def test_the_service_goes_on(areas: Areas, tmp_path: Path) -> None:
+    """What was made before works after, what is made after is under the new key, and again makes a third."""
+    some = await identity(areas)
+    await areas.users.add(areas.domain, "ann", b"secret")
+    vault = kept_keys(areas, tmp_path)
+    in_flight = vault.seal(b"x", "radius/state/1")
+    rotation = Rotation(areas.store, vault, areas.clock, late_s=LATE_S)
+    assert (await rotation.rotate()).version == 2
+    areas.users.forget()
+    assert await areas.users.load(areas.domain, "ann")
+    assert vault.open(in_flight, "radius/state/1") == b"x"
+    await some.issue(password="hunter2")
+    assert (await rotation.rotate()).version == 3
+    assert list(load_master_keys(tmp_path, {}, may_make=False).keys) == [3]
+    assert sorted(path.name for path in tmp_path.glob(f"{FILE}*")) == [FILE, f"{FILE}.1", f"{FILE}.2"]
+    assert await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False)))
+
+
+class Failing:
+    """A store that fails at one of its writes, and from then on."""
+
+    def __init__(self, store: Store, after: int) -> None:
+        self._store = store
+        self._left = after
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._store.read(work)
+
+    async def write(self, work: Work[T]) -> T:
+        if not self._left:
+            raise StoreError("the power is gone")
+        self._left -= 1
+        return await self._store.write(work)
+
+
+@pytest.mark.parametrize("after", range(7))
+async def test_wherever_it_stops_nothing_is_lost(areas: Areas, tmp_path: Path, after: int) -> None:
+    """After a crash at any write the next start opens everything, and the next rotation goes on with the same key."""
+    await everything(areas)
+    before = await opened(areas.store, areas.vault)
+    failing = Failing(areas.store, after)
+    with pytest.raises(StoreError):
+        await Rotation(failing, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()  # type: ignore[arg-type]
+    started = Vault(load_master_keys(tmp_path, {}, may_make=False))
+    assert started.versions == (1, 2)
+    assert await opened(areas.store, started) == before
+    done = await Rotation(areas.store, started, areas.clock, late_s=LATE_S).rotate()
+    assert done.version == 2
+    assert await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False))) == before
+
+
+async def test_what_is_written_late_is_found(
+    areas: Areas, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Something that was sealed under the old key, and is written while the rotation goes on, is sealed again."""
+    client = await areas.client()
+    vault = kept_keys(areas, tmp_path)
+    late = vault.seal(b"late", f"radius_clients/{client.id}/secret")
+
+    async def write_late() -> None:
+        await trio.sleep(0.5)
+        await areas.store.write(lambda tx: tx.execute("update radius_clients set secret = :s", s=late))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write_late)
+        await Rotation(areas.store, vault, areas.clock).rotate()
+    found = await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False)))
+    assert found == {"radius_clients.secret": [b"late"]}
+
+
+async def test_a_value_that_does_not_open(areas: Areas, tmp_path: Path) -> None:
+    """The rotation stops and says which; both keys stay in the file."""
+    client = await areas.client()
+    await areas.store.write(lambda tx: tx.execute("update radius_clients set secret = :s", s=b"\1" + bytes(40)))
+    with pytest.raises(SecretError, match=f"radius_clients/{client.id}/secret"):
+        await Rotation(areas.store, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()
+    assert list(load_master_keys(tmp_path, {}, may_make=False).keys) == [2, 1]
+
+
+async def test_a_key_of_the_environment(areas: Areas) -> None:
+    """It is the operator who puts a new one beside it: then everything is sealed under that, and no file is written."""
+    await areas.client()
+    with pytest.raises(Conflict, match="SALLYPORT_MASTER_KEY"):
+        await Rotation(areas.store, areas.vault, areas.clock, late_s=LATE_S).rotate()
+    both = Vault(MasterKeys({1: Secret(bytes(32)), 2: Secret(b"2" * 32)}))
+    done = await Rotation(areas.store, both, areas.clock, late_s=LATE_S).rotate()
+    assert (done.sealed, done.version, done.old_file) == (1, 2, "")
+    assert await opened(areas.store, Vault(MasterKeys({2: Secret(b"2" * 32)})))
