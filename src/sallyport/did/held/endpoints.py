@@ -10,10 +10,11 @@ from typing import Protocol
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
+from sallyport.did.credentials.service import NO_CREDENTIAL
 from sallyport.did.held import repo
 from sallyport.did.held.model import HeldCredential
 from sallyport.did.wallets import repo as wallets
-from sallyport.did.wallets.service import NO_CREDENTIAL, assign_in
+from sallyport.did.wallets.service import assign_in
 from sallyport.store import audit
 from sallyport.store.model import Tx
 

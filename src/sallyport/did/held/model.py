@@ -1,16 +1,8 @@
 """What a credential is to a wallet."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class State(StrEnum):
-    """How a credential stands with its wallet."""
-
-    ASSIGNED = "Assigned"
-    ACCEPTED = "Accepted"
-    IGNORED = "Ignored"
-    REVOKED = "Revoked"
+from sallyport.did.credentials.model import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +26,12 @@ class HeldCredential:
     @property
     def is_revoked(self) -> bool:
         """For good."""
-        return self.status == State.REVOKED
+        return self.status == Status.REVOKED
 
     @property
     def is_ignored(self) -> bool:
         """By its wallet's person."""
-        return self.status == State.IGNORED
+        return self.status == Status.IGNORED
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sallyport.did.held.model import HeldCredential, Holder, State
+from sallyport.did.credentials.model import Status
+from sallyport.did.held.model import HeldCredential, Holder
 from sallyport.store.model import Tx, without_case
 from sallyport.store.search import fold
-from sallyport.store.vault import Vault
 
 MOST = 1000
 """Credentials that one poll delivers."""
@@ -44,7 +44,7 @@ def counts(tx: Tx, wallet_ids: list[int]) -> dict[int, int]:
     return dict(tx.all(_pair, sql, **parameters)) if wallet_ids else {}
 
 
-def move(tx: Tx, credential: HeldCredential, state: State, wallet_id: int, at: int) -> None:
+def move(tx: Tx, credential: HeldCredential, state: Status, wallet_id: int, at: int) -> None:
     """Keep how a credential stands with a wallet."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
@@ -53,12 +53,6 @@ def move(tx: Tx, credential: HeldCredential, state: State, wallet_id: int, at: i
         wallet=wallet_id,
         at=at,
     )
-
-
-def password(tx: Tx, vault: Vault, credential_id: int) -> str:
-    """The epmPassword of a credential, for its holder alone; empty where there is none. SecretError."""
-    sealed = tx.value(bytes, "select password from credentials where id = :id", id=credential_id)
-    return "" if sealed is None else vault.open(sealed, f"credentials/{credential_id}/password").decode()
 
 
 def domain_of_issuer(tx: Tx, tenant_id: int, did: str) -> int | None:

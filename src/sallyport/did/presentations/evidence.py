@@ -47,10 +47,11 @@ class Shown:
 def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
     """The credential in a presentation that is the holder's own and answers this request. now: microseconds.
     CredentialError: it is not."""
+    size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
+    if size > MAX_PRESENTATION:
+        raise CredentialError("the presentation is too large")
     if isinstance(presentation, str):
         return _of_token(presentation, asked, now)
-    if len(json.dumps(presentation)) > MAX_PRESENTATION:
-        raise CredentialError("the presentation is too large")
     proof = _of_holder(presentation.get("proof"))
     if isinstance(proof.get("jwt"), str):
         return _of_token(str(proof["jwt"]), asked, now)

@@ -7,14 +7,13 @@ from typing import Annotated
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.base.validation import unfit
+from sallyport.did.dids.model import Did
 from sallyport.did.wallets.model import WalletKey
 from sallyport.web.scope import Flag, Id, LongText, Name, PlainText, ScopedIfGiven, Text
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})
-MAX_PRESENTATION = 128 << 10
-"""Octets of what is submitted."""
-
-Did = Annotated[PlainText, Field(min_length=1, max_length=2048)]
+MAX_PRESENTATION = 64 << 10
+"""Characters of what is submitted, as JSON."""
 
 
 def _operation(value: object) -> object:

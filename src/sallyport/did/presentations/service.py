@@ -8,7 +8,6 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
 from sallyport.did.crypto import jws, vc
-from sallyport.did.crypto.documents import Document
 from sallyport.did.dids import repo as dids
 from sallyport.did.held import repo as held
 from sallyport.did.held.model import HeldCredential
@@ -142,7 +141,8 @@ class Presentations:
         try:
             if not request.is_open(self._clock()):
                 raise Conflict(OVER)
-            credential = await self._verified(request, presentation)
+            at = self._clock()
+            credential = await self._store.read(lambda tx: _verified(tx, request, presentation, at))
             await self._store.write(lambda tx: self._accept(tx, caller, request, credential))
         except Conflict:
             self._meter.presented("over")
@@ -153,32 +153,6 @@ class Presentations:
             raise
         self._meter.presented("accepted")
         self._waker.wake([request.id])
-
-    async def _verified(self, request: Request, presentation: str | dict[str, JSON]) -> HeldCredential:
-        """The credential that is shown: it was issued here, it holds now, and it is what is asked for. Whether it still
-        stands is for the transaction that answers the request. CredentialError."""
-        at = self._clock()
-
-        def documents(tx: Tx) -> tuple[Document, Document]:
-            return dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
-
-        holder, issuer = await self._store.read(documents)
-        shown = evidence.read(presentation, Asked(holder, request.issuer_did, request.nonce), at)
-        if shown.document is None:
-            vc.verify(jws.parse(shown.token), issuer, at)
-        record = await self._store.read(lambda tx: held.by_name(tx, request.domain_id, shown.credential_id))
-        if record is None:
-            raise CredentialError("the credential was not issued here", "issuer")
-        token = jws.parse(record.jwt)
-        if not _is(shown, record, token):
-            raise CredentialError("the credential is not as it was issued", "claims")
-        if vc.verify(token, issuer, at).subject != request.holder_did:
-            raise CredentialError("the credential is another holder's", "holder")
-        asked = definition.read(request.definition)
-        of_schema = request.schema_id in {0, record.schema_id}
-        if not of_schema or not exchange.satisfies(asked, token.payload, token.algorithm):
-            raise CredentialError("the credential is not the one that is asked for", "definition")
-        return record
 
     def _accept(self, tx: Tx, caller: Caller, request: Request, credential: HeldCredential) -> None:
         at = self._clock()
@@ -219,6 +193,29 @@ def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Reques
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)
     return request
+
+
+def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> HeldCredential:
+    """The credential that is shown: it was issued here, it holds now, and it is what is asked for. Whether it still
+    stands is for the transaction that answers the request. Runs in a worker thread, as what is sent may be large.
+    CredentialError."""
+    holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
+    shown = evidence.read(presentation, Asked(holder, request.issuer_did, request.nonce), at)
+    if shown.document is None:
+        vc.verify(jws.parse(shown.token), issuer, at)
+    record = held.by_name(tx, request.domain_id, shown.credential_id)
+    if record is None:
+        raise CredentialError("the credential was not issued here", "issuer")
+    token = jws.parse(record.jwt)
+    if not _is(shown, record, token):
+        raise CredentialError("the credential is not as it was issued", "claims")
+    if vc.verify(token, issuer, at).subject != request.holder_did:
+        raise CredentialError("the credential is another holder's", "holder")
+    asked = definition.read(request.definition)
+    of_schema = request.schema_id in {0, record.schema_id}
+    if not of_schema or not exchange.satisfies(asked, token.payload, token.algorithm):
+        raise CredentialError("the credential is not the one that is asked for", "definition")
+    return record
 
 
 def _is(shown: Shown, record: HeldCredential, token: jws.Token) -> bool:

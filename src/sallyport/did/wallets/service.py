@@ -7,8 +7,11 @@ from typing import Protocol
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.did.credentials import repo as credentials
+from sallyport.did.credentials.model import Status
+from sallyport.did.credentials.service import NO_CREDENTIAL
 from sallyport.did.held import repo as held
-from sallyport.did.held.model import HeldCredential, State
+from sallyport.did.held.model import HeldCredential
 from sallyport.did.wallets import guard, repo
 from sallyport.did.wallets.guard import Tries
 from sallyport.did.wallets.key import new_wallet_key
@@ -20,7 +23,6 @@ from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller
 
 NO_WALLET = "wallet not found"
-NO_CREDENTIAL = "credential not found"
 ANOTHERS = "the credential is assigned to another wallet"
 REVOKED = "the credential is revoked"
 
@@ -104,7 +106,7 @@ class Wallets:
     def _password(self, tx: Tx, credential: HeldCredential) -> str:
         """A password that cannot be opened is nobody's loss but its own."""
         try:
-            return held.password(tx, self._vault, credential.id)
+            return credentials.password(tx, self._vault, credential.id)
         except SecretError:
             return ""
 
@@ -121,7 +123,7 @@ class Wallets:
                 raise NotFound(NO_CREDENTIAL)
             if credential.is_revoked:
                 raise Conflict(REVOKED)
-            state = State.ACCEPTED if accept else State.IGNORED
+            state = Status.ACCEPTED if accept else Status.IGNORED
             if credential.status != state:
                 held.move(tx, credential, state, wallet.id, at)
                 told: dict[str, JSON] = {"credential": credential.id, "status": [credential.status, state.value]}
@@ -154,7 +156,7 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
         raise Conflict(ANOTHERS)
     if credential.wallet_id == wallet.id:
         return False
-    held.move(tx, credential, State.ASSIGNED, wallet.id, at)
+    held.move(tx, credential, Status.ASSIGNED, wallet.id, at)
     told: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}
     _note(tx, "wallet.assign", tenant_id, wallet.domain_id, wallet.id, told, at)
     return True

@@ -1,0 +1,142 @@
+"""The wallet as second factor over the wire: the rules of every second factor hold for it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+
+from sallyport.base.errors import Conflict
+from sallyport.did.crypto import vc
+from sallyport.domains.model import Mode
+from sallyport.radius.attributes import STATE
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.areas import Areas
+from tests.did.holders import World, populated
+from tests.listen.conftest import NAS, Wire
+from tests.listen.second import OTHER, SESSION, a_login, answer, told
+from tests.login.second.scripted import until
+from tests.packets import attributes
+
+STRANGER = attributes(CALLING_STATION_ID=b"02-00-00-00-00-99", NAS_PORT_ID=b"port 99")
+
+
+class Desk:
+    """ann's wallet, and what it was asked."""
+
+    def __init__(self, wire: Wire, world: World) -> None:
+        self.wire = wire
+        self.world = world
+
+    async def requests(self) -> list[tuple[int, str]]:
+        """Every request with its status, oldest first."""
+        sql = "select id, status from presentation_requests order by id"
+        rows = await self.world.areas.store.read(lambda tx: tx.rows(sql))
+        return [(int(str(number)), str(status)) for number, status in rows]
+
+    async def asked(self, number: int = 1) -> None:
+        """Return once so many requests were opened."""
+        with trio.fail_after(30):
+            while len(await self.requests()) < number:
+                await trio.sleep(0.01)
+
+    async def approve(self, request_id: int = 0) -> None:
+        """Present ann's credential to a request, else to the oldest that is open."""
+        ann, presentations = self.world.ann, self.world.holding.presentations
+        request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, request_id)
+        presentation = vc.present(
+            [ann.jwt],
+            ann.signer,
+            audience=request.issuer_did,
+            nonce=request.nonce,
+            id="urn:uuid:p",
+            now=self.world.areas.clock(),
+        )
+        await presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, presentation)
+
+
+@pytest.fixture
+async def desk(areas: Areas) -> AsyncIterator[Desk]:
+    """ann has the password hello and a wallet; the domain enforces with it."""
+    world = await populated(areas)
+    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.client("192.0.2.0/24", name="nas")
+    await areas.providers.set(areas.domain, "wallet", {"issuerDid": world.issuer}, 60)
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    async with trio.open_nursery() as nursery:
+        yield Desk(Wire(areas, nursery), world)
+        nursery.cancel_scope.cancel()
+
+
+async def test_one_approval_is_one_accept(desk: Desk) -> None:
+    """What the device repeats joins the request; a stranger who knows the password has a request of their own, and
+    gets nothing out of ann's approval."""
+    first, again, stranger = a_login(), a_login(), a_login(STRANGER)
+    desk.wire.put(first)
+    await desk.asked()
+    desk.wire.put(again, source=NAS)
+    desk.wire.put(stranger, source=OTHER)
+    await desk.asked(2)
+    (anns, _), (strangers, _) = await desk.requests()
+    await desk.approve(anns)
+    assert (await answer(desk.wire, again))[0] == ACCESS_ACCEPT
+    assert [status for _, status in await desk.requests()] == ["accepted", "open"]
+    ann = desk.world.ann
+    await desk.world.holding.presentations.decline(ann.caller, ann.wallet_id, ann.did, strangers, None)
+    assert (await answer(desk.wire, stranger, OTHER))[0] == ACCESS_REJECT
+    await desk.wire.silence()
+    assert sorted(await told(desk.world.areas)) == [
+        ("accept", "accept", "", "", "local+wallet"),
+        ("reject", "reject", "", "second factor denied", "local+wallet"),
+    ]
+
+
+async def test_a_device_that_does_not_wait(desk: Desk) -> None:
+    """It gets a challenge; the approval counts for the request that answers it, once."""
+    desk.world.areas.patience = 0.0
+    code, first = await answer(desk.wire, await sent(desk, a_login()))
+    assert code == ACCESS_CHALLENGE
+    await desk.asked()
+    await desk.approve()
+    entered = a_login(SESSION + attributes(STATE=first[STATE]), password="")
+    desk.world.areas.patience = 60.0
+    assert (await answer(desk.wire, await sent(desk, entered)))[0] == ACCESS_ACCEPT
+    again = a_login(SESSION + attributes(STATE=first[STATE]), password="")
+    assert (await answer(desk.wire, await sent(desk, again)))[0] == ACCESS_REJECT
+
+
+async def sent(desk: Desk, datagram: bytes) -> bytes:
+    """A request that was sent."""
+    desk.wire.put(datagram)
+    await trio.lowlevel.checkpoint()
+    return datagram
+
+
+async def test_a_login_that_is_over_takes_its_request_back(desk: Desk) -> None:
+    """Out of time: the login is rejected, the request withdrawn, and a presentation that comes later is refused."""
+    areas = desk.world.areas
+    areas.clock.pass_by(0.001)
+    await areas.providers.set(areas.domain, "wallet", {"issuerDid": desk.world.issuer}, 1)
+    datagram = await sent(desk, a_login())
+    await desk.asked()
+    assert (await answer(desk.wire, datagram))[0] == ACCESS_REJECT
+    with trio.fail_after(30):
+        while [status for _, status in await desk.requests()] != ["withdrawn"]:
+            await trio.sleep(0.01)
+    ((request_id, _),) = await desk.requests()
+    with pytest.raises(Conflict):
+        await desk.approve(request_id)
+
+
+async def test_who_has_no_credential_is_rejected(desk: Desk) -> None:
+    """And nobody is asked; a revocation ends the login that waits."""
+    areas = desk.world.areas
+    await areas.users.add(areas.domain, "bob", b"hello")
+    bob = a_login(user="bob")
+    assert (await answer(desk.wire, await sent(desk, bob)))[0] == ACCESS_REJECT
+    assert await desk.requests() == []
+    waiting = await sent(desk, a_login())
+    await desk.asked()
+    await until(lambda: desk.wire.auth.in_flight == 1)
+    await desk.world.revoke(desk.world.ann)
+    assert (await answer(desk.wire, waiting))[0] == ACCESS_REJECT
+    assert [row[3] for row in await told(areas)] == ["not enrolled", "second factor denied"]
