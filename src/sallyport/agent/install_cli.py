@@ -62,7 +62,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
     agent = AGENTS[which]
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)
-    if unit.exists() and prefix == Path("/"):
+    if unit.exists() and prefix == Path("/") and shutil.which("systemctl"):
         _systemctl("disable", "--now", agent.unit)
     failures = 0
     if which == "endpoint" and lock_accounts:

@@ -92,6 +92,7 @@ class Endpoint:
         self._states = states
         self._clock = clock or TrueClock()
         self._alive = alive
+        self._passed_at = 0
         self.state: State | None = self._remembered()
 
     # --- the state --------------------------------------------------------------------------------------------
@@ -157,10 +158,9 @@ class Endpoint:
         return bool(self._rotator.unended or (self.state is not None and any(self._open(self.state))))
 
     def next_expiry(self) -> int | None:
-        """When the next account expires, in microseconds."""
+        """When the next account expires that the last pass found open, in microseconds; it may be past."""
         expiries = (user.expires for user in self.state.users) if self.state else ()
-        now = self.now()
-        return min((at for at in expiries if at is not None and at > now), default=None)
+        return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
     # --- one pass ---------------------------------------------------------------------------------------------
 
@@ -172,6 +172,7 @@ class Endpoint:
         state = self.state
         if state is None:
             return None
+        self._passed_at = self.now()
         actions: list[Action] = []
         rotating = self._reconcile(actions)
         planned = plan(state, read(self._hands.files), self._hands, self.now(), rotating=rotating)

@@ -1,0 +1,229 @@
+"""The endpoint agent on a whole Debian of its own: real useradd, chpasswd, visudo, su, sudo and sshd, against a running
+service, with the enrolment, the states and the passwords of its API."""
+
+import hashlib
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.peers.isolated import IsolatedHost, base, needs_isolation
+from tests.service import RunningService, running_service
+
+pytestmark = [pytest.mark.peer, *needs_isolation]
+CONFIG = "/etc/sallyport/endpoint-agent.toml"
+OWN_FILES = ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers")
+LIMIT_S = 30.0
+SCOPE = {"orgId": 1, "tenantId": 1}
+SSHD = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey /etc/ssh/test_key
+PidFile none
+UsePAM yes
+PasswordAuthentication no
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture(autouse=True)
+def own_files_stay() -> Iterator[None]:
+    """The accounts of the machine that runs the tests are the same before and after."""
+    before = _digests()
+    yield
+    assert _digests() == before
+
+
+def _digests() -> list[str]:
+    there = (Path(each) for each in OWN_FILES)
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in there if path.exists()]
+
+
+@dataclass
+class Site:
+    """A host with an agent and a domain of its own at the service."""
+
+    host: IsolatedHost
+    service: RunningService
+    domain: str
+    domain_id: int
+    directory: Path
+
+    def agent(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        return self.host.run(*self.host.sallyport("agent", "endpoint", "--config", CONFIG, *arguments), check=check)
+
+    @property
+    def instance_id(self) -> int:
+        rows = self.service.rows("select id from endpoint_instances where domain_id = ?", self.domain_id)
+        return int(rows[0][0])
+
+    def post(self, path: str, **body: object) -> dict[str, object]:
+        answer: dict[str, object] = self.service.post(path, {**SCOPE, "domainId": self.domain_id, **body})
+        return answer
+
+    def add_user(self, name: str, **fields: object) -> int:
+        """A user who is assigned to the host."""
+        answer = self.post("/api/v1/endpointUsers/addEpmUserInfo", userName=name, **fields)
+        user_id = int(str(answer["userId"]))
+        self.assign(user_id, "add")
+        return user_id
+
+    def assign(self, user_id: int, action: str) -> None:
+        self.post(
+            "/api/v1/instances/assignUsersToMachines",
+            instanceIds=[self.instance_id],
+            userIds=[user_id],
+            action=action,
+        )
+
+    def key(self) -> str:
+        """A key pair: the public one; the other is in the file `key`."""
+        path = self.directory / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+        return path.with_name("key.pub").read_text().strip()
+
+    def sshd(self, more: str = "") -> int:
+        """Start a server: its port."""
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            port = int(sock.getsockname()[1])
+        self.host.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/etc/ssh/test_key")
+        self.host.write("/etc/ssh/test_config", SSHD.format(port=port) + more)
+        self.host.start(["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/test_config"])
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            with socket.socket() as sock:
+                if sock.connect_ex(("127.0.0.1", port)) == 0:
+                    return port
+            time.sleep(0.05)
+        raise AssertionError("sshd does not listen")
+
+    def ssh(self, port: int, user: str, *command: str) -> list[str]:
+        """The command line of a login by the key."""
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "IdentitiesOnly=yes")
+        flags = [each for option in options for each in ("-o", option)]
+        to = ["-p", str(port), "-i", str(self.directory / "key"), f"{user}@127.0.0.1"]
+        return ["ssh", "-F", "/dev/null", *flags, *to, *command]
+
+    def logged_in(self, port: int, user: str) -> str:
+        """Who a login by the key is; empty where it is refused."""
+        done = subprocess.run(
+            self.ssh(port, user, "id", "-un"), capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        return done.stdout.strip()
+
+    def su(self, user: str, password: str, command: str = "id -un") -> "subprocess.CompletedProcess[str]":
+        """What nobody gets who has that password."""
+        by = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        return self.host.run(*by, "su", user, "-c", command, stdin=f"{password}\n".encode(), check=False)
+
+
+@pytest.fixture
+def site(service: RunningService, tmp_path: Path) -> Iterator[Site]:
+    domain = f"site-{tmp_path.name}".lower().replace("_", "-")[:60]
+    domain_id = int(service.ok("domain", "add", domain, "--org", "1", "--tenant", "1").split()[-1])
+    url = f"http://127.0.0.1:{service.ports.http}"
+    made = service.ok("agent", "key", "create", "--org", "1", "--tenant", "1", "--domain", domain, "--service", url)
+    with IsolatedHost(tmp_path, base()) as host:
+        host.write("/root/agent.toml", made, 0o600)
+        install = shlex.join(host.sallyport("agent", "install", "endpoint"))
+        host.run("sh", "-c", f"{install} </root/agent.toml")
+        site = Site(host, service, domain, domain_id, tmp_path)
+        site.agent("--once")
+        yield site
+
+
+def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
+    """A user that the API assigns logs in with the key; taken away, the session ends and no other begins."""
+    user_id = site.add_user("ann", sshKey=site.key())
+    planned = site.agent("--plan").stdout
+    assert "+ create     ann" in planned
+    assert site.host.run("id", "ann", check=False).returncode != 0  # a plan changes nothing
+    site.agent("--once")
+    port = site.sshd()
+    assert site.logged_in(port, "ann") == "ann"
+    assert site.logged_in(port, "root") == ""
+    session = subprocess.Popen(site.ssh(port, "ann", "echo in; exec sleep 600"), stdout=subprocess.PIPE)
+    try:
+        assert session.stdout is not None
+        assert session.stdout.readline() == b"in\n"
+        site.assign(user_id, "remove")
+        site.agent("--once")
+        assert session.wait(LIMIT_S) != 0
+    finally:
+        session.kill()
+        session.wait()
+        assert session.stdout is not None
+        session.stdout.close()
+    assert site.logged_in(port, "ann") == ""
+    assert site.host.run("id", "ann", check=False).returncode != 0
+
+
+def test_keys_by_command_end_with_the_account(site: Site) -> None:
+    """sshd asks `agent authorized-keys`; the home is not touched, and without the file nobody gets in."""
+    site.host.run("sed", "-i", 's/^\\[endpoint\\]/[endpoint]\\nkeys = "command"/', CONFIG)
+    site.add_user("ann", sshKey=site.key())
+    site.agent("--once")
+    command = shlex.join(site.host.sallyport("agent", "authorized-keys"))
+    site.host.write("/usr/local/sbin/sallyport-keys", f'#!/bin/sh\nexec {command} "$1"\n', 0o755)
+    port = site.sshd(
+        "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/local/sbin/sallyport-keys %u\n"
+        "AuthorizedKeysCommandUser nobody\n"
+    )
+    assert site.logged_in(port, "ann") == "ann"
+    assert site.host.run("test", "-e", "/home/ann/.ssh", check=False).returncode == 1
+    site.host.run("usermod", "--lock", "--expiredate", "1", "ann")
+    assert site.logged_in(port, "ann") == ""
+    site.agent("--once")  # what somebody else has locked is open again
+    assert site.logged_in(port, "ann") == "ann"
+    site.host.run("rm", "/var/lib/sallyport-keys/ann")
+    assert site.logged_in(port, "ann") == ""
+
+
+def test_a_rotated_password_works_with_su_and_sudo(site: Site) -> None:
+    """The password that the service has set works; after a rotation only the new one does, which the service tells. A
+    privileged user becomes root with it, and others do not."""
+    site.add_user("ann", password="First-password-1", privilegedUser="true")
+    site.add_user("ben", password="Other-password-2")
+    site.agent("--once")
+    assert site.su("ann", "First-password-1").stdout.strip() == "ann"
+    assert site.su("ann", "Other-password-2").returncode != 0
+    site.service.ok("agent", "order", "rotate", _name(site), "--domain", site.domain, "--user", "ann", "--wait", "0")
+    site.agent("--once")
+    told = site.service.ok("agent", "password", _name(site), "ann", "--domain", site.domain)
+    password = told.split()[-1]
+    assert site.su("ann", password).stdout.strip() == "ann"
+    assert site.su("ann", "First-password-1").returncode != 0
+    as_root = "echo {} | sudo -S -p '' id -un"
+    assert site.su("ann", password, as_root.format(password)).stdout.strip() == "root"
+    assert site.su("ben", "Other-password-2", as_root.format("Other-password-2")).returncode != 0
+    assert site.host.read("/etc/shadow").count("$y$") + site.host.read("/etc/shadow").count("$6$") >= 2
+
+
+def test_leaving_a_host(site: Site) -> None:
+    """`agent status` names the accounts; `uninstall --lock-accounts` locks them and takes the rights away."""
+    site.add_user("ann", password="First-password-1", privilegedUser="true")
+    site.agent("--once")
+    status = site.host.run(*site.host.sallyport("agent", "status")).stdout
+    assert "ann" in status
+    assert f"instance   {site.instance_id}" in status
+    unit = "/etc/systemd/system/sallyport-agent-endpoint.service"
+    assert "Type=notify" in site.host.read(unit)
+    # There is no systemd in the host, so that it is not asked.
+    site.host.run(*site.host.sallyport("agent", "uninstall", "--lock-accounts", "--purge"))
+    assert site.su("ann", "First-password-1").returncode != 0
+    assert site.host.run("test", "-e", "/etc/sudoers.d/sallyport", check=False).returncode == 1
+
+
+def _name(site: Site) -> str:
+    return str(site.service.rows("select name from endpoint_instances where id = ?", site.instance_id)[0][0])
