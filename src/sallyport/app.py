@@ -99,6 +99,7 @@ from sallyport.metrics import (
     StoreMetrics,
     UpstreamMetrics,
 )
+from sallyport.mfa import commands as provider_commands
 from sallyport.mfa.model import Host
 from sallyport.mfa.providers import available
 from sallyport.mfa.service import Providers
@@ -336,6 +337,7 @@ class App:
             listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
             store_commands.commands(self.copies, Rotation(self.store, self._vault)),
             log_commands.commands(),
+            provider_commands.commands(self.providers),
         ]
 
     def _dynamic_authorization(self) -> tuple[DynamicAuthorization, Revocations]:

@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import Form, Row
 from sallyport.base.errors import SallyportError
-from sallyport.cli.checks import certificates, data, machine, service
+from sallyport.cli.checks import certificates, data, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 
@@ -37,10 +37,12 @@ THEN: tuple[tuple[str, Check], ...] = (
 ASKING: tuple[tuple[str, Check], ...] = (
     ("clients", service.check_clients),
     ("Proxy-State", service.check_proxy_state),
+    ("silence", service.check_silent),
     ("domains", service.check_domains),
     ("senders", service.check_senders),
     ("devices", service.check_devices),
     ("agents", service.check_agents),
+    ("reach", reach.check_reach),
 )
 """What the service's commands tell: it runs, or its store can be opened without changing it."""
 

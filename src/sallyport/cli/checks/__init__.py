@@ -11,5 +11,6 @@ model    Finding, Examination
 machine  settings, files, disk, ports, clock: what the service stands on
 data     the database file and its integrity
 certificates  what EAP and RadSec show, and take
+reach    the servers that logins need: MFA providers and directories
 service  clients, domains, senders, devices: what the service knows
 """

@@ -1,5 +1,6 @@
 """What the service stands on: settings, files and their modes, the disk, ports, the clock."""
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -17,6 +18,8 @@ from sallyport.store.vault import FILE, KEY_OCTETS
 
 MADE = 1_767_225_600  # 2026-01-01: no clock that is right shows an earlier time
 LOW_DISK = 1 << 30
+TIME_ERROR = 5
+TIMEX = 256  # more octets than struct timex has
 NEW = "it is made at the first start"
 
 
@@ -152,6 +155,17 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     yield ok(text) if now > MADE else problem(f"{text}: that is past")
+    if _is_adrift():
+        yield warning("nothing keeps the clock right, which one-time codes need: chrony, or systemd-timesyncd")
+
+
+def _is_adrift() -> bool:
+    """Whether the kernel knows of no time source (adjtimex(2), TIME_ERROR); False where it cannot be asked."""
+    try:
+        asked = ctypes.create_string_buffer(TIMEX)  # struct timex, all zero: only ask
+        return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)
+    except (OSError, AttributeError):
+        return False
 
 
 def check_ipv6(examination: Examination) -> Iterator[Finding]:

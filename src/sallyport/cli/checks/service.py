@@ -1,7 +1,7 @@
 """What the service knows: its clients and their secrets, domains, unknown senders, devices."""
 
 from collections.abc import Iterator
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from sallyport.base.command import Row, entries
 from sallyport.cli.checks.model import Examination, Finding, ok, warning
@@ -97,11 +97,34 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
         yield warning(f"and {len(senders) - LISTED} more: sallyport client unknown")
 
 
+def check_silent(examination: Examination) -> Iterator[Finding]:
+    """Each RADIUS client has been heard: a device is in the inventory that was seen from its address."""
+    addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
+    clients = examination.rows("client.list")
+    silent = [
+        str(each["name"])
+        for each in clients
+        if not each["tls_name"]
+        and not each["tls_fingerprint"]
+        and not any(address in ip_network(str(each["address"])) for address in addresses)
+    ]
+    if silent:
+        more = "" if len(silent) <= LISTED else f" and {len(silent) - LISTED} more"
+        yield warning(f"never seen, or none of their logins was authentic: {', '.join(silent[:LISTED])}{more}")
+    else:
+        yield ok(f"all {len(clients)} have been heard")
+
+
 def check_devices(examination: Examination) -> Iterator[Finding]:
-    """How many devices are in the inventory."""
+    """How many devices are in the inventory, and at which addresses nobody knows the product."""
+    seen = examination.rows("device.forwarders")
     for domain in examination.rows("domain.list"):
         total = examination.line.row("device.list", domain_id=domain["id"], limit=1)["total"]
         yield ok(f"{domain['name']}: {total}")
+        unknown = [str(each["ip_address"]) for each in seen if each["domain_id"] == domain["id"] and _is_unknown(each)]
+        if unknown:
+            more = "" if len(unknown) <= LISTED else f" and {len(unknown) - LISTED} more"
+            yield warning(f"{domain['name']}: no product is known at {', '.join(unknown[:LISTED])}{more}: register it")
 
 
 def check_agents(examination: Examination) -> Iterator[Finding]:
@@ -115,3 +138,7 @@ def check_agents(examination: Examination) -> Iterator[Finding]:
             yield warning(f"{domain['name']}: and {int(str(silent['total'])) - LISTED} more")
         if not agents:
             yield ok(f"{domain['name']}: none is silent")
+
+
+def _is_unknown(seen: Row) -> bool:
+    return seen["product"] in ("", "Unknown")

@@ -1,4 +1,4 @@
-"""What the command line asks: device.list, device.show."""
+"""What the command line asks: device.forwarders, device.list, device.show."""
 
 import json
 import re
@@ -13,6 +13,7 @@ from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.service import Devices
 
 PAGE = 1000
+MOST = 10_000  # addresses that the doctor looks at
 
 
 AttributeName = Callable[[int, int], str]
@@ -27,6 +28,10 @@ class ListDevices(Arguments):
     search: str = ""
     after: int = Field(default=0, ge=0)
     limit: int = Field(default=PAGE, ge=0, le=PAGE)
+
+
+class Everywhere(Arguments):
+    """Of the installation."""
 
 
 class ShowDevice(Arguments):
@@ -59,7 +64,22 @@ def commands(service: Devices, attribute_name: AttributeName, clock: Clock) -> d
             "history": [{"time": iso(each.at), "event": each.event, "actor": each.actor} for each in history],
         }
 
-    return {"device.list": command(ListDevices, listing), "device.show": command(ShowDevice, show)}
+    async def forwarders(_: Everywhere) -> JSON:
+        return [
+            {
+                "domain_id": each.domain_id,
+                "ip_address": each.ip_address,
+                "product": each.device_type,
+                "devices": each.devices,
+            }
+            for each in await service.forwarders(MOST)
+        ]
+
+    return {
+        "device.forwarders": command(Everywhere, forwarders),
+        "device.list": command(ListDevices, listing),
+        "device.show": command(ShowDevice, show),
+    }
 
 
 def _named(evidence: str, attribute_name: AttributeName) -> str:

@@ -20,6 +20,16 @@ _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas
 
 
 @dataclass(frozen=True, slots=True)
+class Forwarder:
+    """An address that devices were seen from. devices: how many."""
+
+    domain_id: int
+    ip_address: str
+    device_type: str
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceRow:
     """A row of the inventory. Times in microseconds; `..._key`: without case."""
 
@@ -316,3 +326,12 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
         **parameters,
     )
     return rows, tx.value(int, f"select count(*) from device_history where {where}", **parameters) or 0
+
+
+def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
+    """The addresses that devices were seen from, with their products."""
+    sql = (
+        "select domain_id, ip_address, device_type, count(*) as devices from devices "
+        "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"
+    )
+    return tx.all(Forwarder, sql, limit=limit)

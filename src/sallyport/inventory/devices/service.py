@@ -93,6 +93,10 @@ class Devices:
         """One page of the history and how much there is."""
         return await self._store.search(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
+    async def forwarders(self, limit: int) -> list[repo.Forwarder]:
+        """The addresses that devices of all domains were seen from, with their products."""
+        return await self._store.search(lambda tx: repo.forwarders(tx, limit))
+
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:

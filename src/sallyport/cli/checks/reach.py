@@ -1,0 +1,89 @@
+"""Whether the servers that logins need can be connected to from this machine, within what the service may reach."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import trio
+
+from sallyport.base.command import JSON
+from sallyport.cli.checks.model import Examination, Finding, ok, problem
+from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.errors import ProviderError
+
+PATIENCE_S: Final = 3.0
+PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server over TCP. name: what it is, for whom."""
+
+    name: str
+    host: str
+    port: int
+
+
+def check_reach(examination: Examination) -> Iterator[Finding]:
+    """MFA providers and directories take connections; RADIUS servers are asked by `domain check`."""
+    targets = list(dict.fromkeys(_targets(examination)))
+    failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
+    yield ok(f"{len(targets) - len(failed)} of {len(targets)} server(s) can be connected to")
+    for target in targets:
+        if target in failed:
+            yield problem(f"{target.name}: {target.host} port {target.port}: {failed[target]}")
+
+
+def _targets(examination: Examination) -> Iterator[Target]:
+    for domain in examination.rows("domain.list"):
+        name = str(domain["name"])
+        provider = examination.line.call("provider.get", domain_id=domain["id"])
+        if isinstance(provider, dict):
+            fields = provider["fields"]
+            yield from _of_provider(name, str(provider["provider"]), fields if isinstance(fields, dict) else {})
+        first = examination.line.row("first_factor.get", domain=name)
+        ldap = first.get("ldap")
+        servers = ldap.get("servers") if isinstance(ldap, dict) and first["firstFactor"] == "ldap" else None
+        for url in servers if isinstance(servers, list) else ():
+            yield from _of_url(f"{name}: directory", str(url))
+
+
+def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
+    """Each kind names its server in its own way; those without one (totp) are not reached."""
+    if kind != "radius":  # over UDP
+        for field in ("url", "host", "domain"):
+            value = str(fields.get(field) or "")
+            yield from _of_url(
+                f"{domain}: MFA provider {kind}", value if "://" in value or not value else f"https://{value}"
+            )
+
+
+def _of_url(name: str, url: str) -> Iterator[Target]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return
+    if host and port:
+        yield Target(name, host, port)
+
+
+async def _connect_all(targets: Iterable[Target], egress: Egress) -> dict[Target, str]:
+    """Those that cannot be connected to, and why."""
+    failed: dict[Target, str] = {}
+
+    async def attempt(target: Target) -> None:
+        try:
+            with trio.fail_after(PATIENCE_S):
+                for address in (await egress.resolve(target.host, target.port))[:1]:
+                    await (await trio.open_tcp_stream(address, target.port)).aclose()
+        except trio.TooSlowError:
+            failed[target] = f"no answer within {PATIENCE_S:g} s"
+        except (OSError, ProviderError) as error:
+            failed[target] = str(error)
+
+    async with trio.open_nursery() as nursery:
+        for target in targets:
+            nursery.start_soon(attempt, target)
+    return failed
