@@ -14,7 +14,7 @@ _STEP_S: Final = 0.05
 class Processes:
     """Processes of the host, seen through `proc`; None sees none, as beneath a prefix.
 
-    Those of containers are left alone: their root directory is not the host's, and their uids mean others.
+    Those of containers are left alone: their root directory is not the agent's, and their uids mean others.
     """
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
@@ -27,16 +27,18 @@ class Processes:
         return [int(each.name) for each in self._proc.iterdir() if each.name.isdecimal() and _is(each, uid)]
 
     def end(self, uid: int) -> None:
-        """Ask them to end, and end those that do not within three seconds."""
-        for number in self.of(uid):
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGTERM)
+        """Ask them to end, and end those that do not within three seconds, and what these have started meanwhile."""
+        self._send(uid, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_S
-        while self.of(uid) and time.monotonic() < deadline:
+        while self.of(uid) and time.monotonic() < deadline + _GRACE_S:
+            if time.monotonic() >= deadline:
+                self._send(uid, signal.SIGKILL)
             time.sleep(_STEP_S)
-        for number in self.of(uid):
+
+    def _send(self, uid: int, number: signal.Signals) -> None:
+        for process in self.of(uid):
             with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
+                os.kill(process, number)
 
 
 def _is(process: Path, uid: int) -> bool:
@@ -44,7 +46,7 @@ def _is(process: Path, uid: int) -> bool:
     try:
         if process.stat().st_uid != uid:
             return False
-        root, host = (process / "root").stat(), (process.parent / "1" / "root").stat()
+        root, host = (process / "root").stat(), (process.parent / "self" / "root").stat()
         state = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:1]
     except OSError:
         return False

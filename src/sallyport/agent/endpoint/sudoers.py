@@ -19,6 +19,7 @@ ROOT_GROUPS: Final = frozenset({"root", "disk", "shadow", "docker", "lxd", "incu
 """Groups whose members can become root without sudo."""
 _HEAD: Final = "# Written by sallyport agent endpoint; changes are overwritten.\n"
 _DEEPEST: Final = 8
+_MOST_FILES: Final = 500
 _ALIAS: Final = re.compile(r"User_Alias\s+(.*)")
 _INCLUDE: Final = re.compile(r"[@#](include|includedir)\s+(\S+)")
 _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas_Alias)\b")
@@ -66,7 +67,7 @@ def read(files: Files) -> Sudoers:
     """The rules of /etc/sudoers and what it includes."""
     rules: list[Rule] = []
     aliases: dict[str, tuple[str, ...]] = {}
-    for line, file in _lines(files, "/etc/sudoers", 0):
+    for line, file in _lines(files, "/etc/sudoers", set()):
         if alias := _ALIAS.fullmatch(line):
             aliases |= dict(_aliases(alias[1]))
         elif "=" in line and not _NO_RULE.match(line):
@@ -75,29 +76,30 @@ def read(files: Files) -> Sudoers:
     return Sudoers(tuple(rules), aliases)
 
 
-def _lines(files: Files, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The lines of a file, joined where they go on, and of those that it includes."""
+def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """The lines of a file, joined where they go on, and of those that it includes; each file once."""
     try:
-        octets = files.read(path, most=1_000_000) if depth < _DEEPEST else None
+        octets = None if path in seen or len(seen) > _MOST_FILES else files.read(path, most=1_000_000)
     except HostError:
         return
+    seen.add(path)
     for line in re.sub(r"\\\n", " ", (octets or b"").decode("utf-8", "replace")).splitlines():
         text = line.strip()
         if include := _INCLUDE.fullmatch(text):
-            yield from _included(files, include[1], include[2], path, depth + 1)
+            yield from _included(files, include[1], include[2], path, seen)
         # `#` begins a comment, but `#1000` is a user id.
         elif text and not re.match(r"#(?!\d)", text):
             yield re.sub(r"\s#(?!\d).*", "", text), path
 
 
-def _included(files: Files, how: str, target: str, of: str, depth: int) -> Iterator[tuple[str, str]]:
+def _included(files: Files, how: str, target: str, of: str, seen: set[str]) -> Iterator[tuple[str, str]]:
     path = target.strip('"') if target.strip('"').startswith("/") else f"{of.rpartition('/')[0]}/{target}"
     if how == "include":
-        yield from _lines(files, path, depth)
+        yield from _lines(files, path, seen)
         return
     for name in files.names(path):
         if "." not in name and not name.endswith("~"):
-            yield from _lines(files, f"{path}/{name}", depth)
+            yield from _lines(files, f"{path}/{name}", seen)
 
 
 def _who(line: str) -> tuple[tuple[str, ...], str]:

@@ -1,0 +1,72 @@
+"""`sallyport agent install` and `uninstall`: files and units beneath a prefix; how fast and small the agent starts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sallyport.agent.units import AGENTS
+
+PROGRAM = Path(sys.executable).with_name("sallyport")
+ENDPOINT = 'service = "https://sallyport.example.org"\nenrolment_key = "spk_x"\n\n[endpoint]\n'
+DIRECTORY = ENDPOINT.replace("[endpoint]", "[directory]")
+
+
+def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([PROGRAM, "agent", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("agent", "text"), [("endpoint", ENDPOINT), ("directory", DIRECTORY)])
+def test_install_and_uninstall(tmp_path: Path, agent: str, text: str) -> None:
+    """The file is its owner's alone, the unit names it, a second time keeps the file; afterwards nothing is left."""
+    where = AGENTS[agent]
+    done = run("install", agent, "--prefix", str(tmp_path), stdin=text)
+    assert done.returncode == 0, done.stderr
+    config, unit = (tmp_path / str(path).lstrip("/") for path in (where.config, where.unit_path))
+    assert config.stat().st_mode & 0o777 == 0o600
+    assert f"ExecStart={PROGRAM} agent {agent} --config {where.config}\n" in unit.read_text()
+    before = config.read_text()
+    assert 'enrolment_key = "spk_x"' in before
+    assert run("install", agent, "--prefix", str(tmp_path)).returncode == 0
+    assert config.read_text() == before
+    assert run("uninstall", agent, "--purge", "--prefix", str(tmp_path)).returncode == 0
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("text", ["", "no = toml = file", DIRECTORY, 'service = "x"\nspoon = 1\n'])
+def test_a_file_that_is_none(tmp_path: Path, text: str) -> None:
+    """Nothing is installed that the agent would not take."""
+    done = run("install", "endpoint", "--prefix", str(tmp_path), stdin=text)
+    assert done.returncode == 1
+    assert "spk_x" not in done.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("agent", ["endpoint", "directory"])
+def test_systemd_takes_the_units(tmp_path: Path, agent: str) -> None:
+    """systemd knows every line, and finds nothing wrong."""
+    path = tmp_path / AGENTS[agent].unit
+    path.write_text(AGENTS[agent].text(PROGRAM))
+    done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
+    own = [line for line in (done.stderr + done.stdout).splitlines() if path.name in line]
+    assert own == []
+
+
+def test_the_agent_needs_little() -> None:
+    """It starts without pydantic, httpx and trio, which would take most of its 300 ms and 40 MB."""
+    script = (
+        "import sys, sallyport.cli.main, sallyport.agent.endpoint.cli, sallyport.agent.endpoint.daemon,"
+        " sallyport.agent.endpoint.enrolment, sallyport.agent.endpoint.wiring, sallyport.agent.service;"
+        " from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey;"
+        " print(*sorted({'pydantic', 'httpx', 'trio', 'structlog', 'fastapi', 'sqlite3'} & sys.modules.keys()));"
+        " print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
+    modules, peak_kib = done.stdout.split("\n")[:2]
+    assert modules == ""
+    assert int(peak_kib) < 40_000
