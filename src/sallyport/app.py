@@ -21,6 +21,7 @@ from sallyport.base.command import Command, Commands
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
 from sallyport.certs.service import Certificates
+from sallyport.did import commands as did_commands
 from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
 from sallyport.directory import commands as directory_commands
@@ -335,6 +336,7 @@ class App:
             login_commands.commands(self.events, self.domains.anywhere, now_us),
             lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
             listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
+            did_commands.commands(self.issuing, self.domains.anywhere, now_us),
             store_commands.commands(self.copies, Rotation(self.store, self._vault)),
             log_commands.commands(),
             provider_commands.commands(self.providers),

@@ -153,6 +153,16 @@ class Credentials:
 
         return await self._store.read(work)
 
+    async def of_domain(self, domain_id: int, credential_id: int) -> dict[str, JSON]:
+        """A credential's document, by its number. NotFound."""
+
+        def work(tx: Tx) -> dict[str, JSON]:
+            if repo.get(tx, domain_id, credential_id) is None:
+                raise NotFound(NO_CREDENTIAL)
+            return repo.document(tx, credential_id)
+
+        return await self._store.read(work)
+
     def _has(self, tx: Tx, caller: Caller, credential: Credential) -> bool:
         if credential.wallet_id is None:
             return False
