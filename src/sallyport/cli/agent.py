@@ -5,6 +5,7 @@ import click
 from sallyport.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
     "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
     "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
     "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),

@@ -1,0 +1,151 @@
+"""One reading from end to end, and the loop around it."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+import structlog
+import trio
+
+from sallyport.agent.backoff import BackOff
+from sallyport.agent.directory.sender import Sender
+from sallyport.agent.directory.settings import DirectorySettings
+from sallyport.agent.disk import StateFile
+from sallyport.agent.keys import KeyRing, Posts
+from sallyport.agent.notify import Systemd
+from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
+from sallyport.directory import wire
+from sallyport.directory.entry import Batch, Entry
+from sallyport.directory.reading.reader import Batches, LdapSource
+
+SEND_AT: Final = 500
+"""Entries that are gathered before they are sent: the reader tells of few at a time."""
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Reads(Protocol):
+    """Reads a directory; satisfied by `reading.reader.LdapReader`."""
+
+    def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AbstractAsyncContextManager[Batches]:
+        """The batches of one reading. SallyportError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run has told. counts: entries by their kind. job: the number of the service's import."""
+
+    full: bool
+    counts: Mapping[str, int]
+    job: int
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
+        return f"{'everything' if self.full else 'what has changed'}: {counts}; import {self.job}"
+
+
+class DirectoryAgent:
+    """Reads one directory for one domain."""
+
+    def __init__(
+        self,
+        settings: DirectorySettings,
+        reader: Reads,
+        service: Posts,
+        keys: KeyRing,
+        state: StateFile,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._reader = reader
+        self._service = service
+        self._keys = keys
+        self._state = state
+        self._clock = clock
+
+    async def once(self, *, full: bool = False) -> Told:
+        """One run: all of the directory, where `full` or it is time, else what has changed.
+
+        ServiceAway, ServiceRefused, ConfigError; ReadError: the directory. Whatever is raised, nothing has changed.
+        """
+        await self._in_thread(self._prepare_key)
+        sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
+        cursor = await sender.begin()
+        began = self._clock()
+        full = full or not cursor or self._is_full_due(began)
+        counts: Counter[str] = Counter()
+        last = Batch(())
+        async with self._reader.read(self._settings.source, cursor, full=full) as batches:
+            gathered: list[Entry] = []
+            async for last in batches:
+                gathered += last.entries
+                if len(gathered) >= SEND_AT:
+                    await self._send(sender, gathered, counts)
+            await self._send(sender, gathered, counts)
+        job = await sender.finish(last.cursor, complete=last.complete)
+        self._state.save({"full_at": iso(began) if full else self._full_at(), "cursor": last.cursor})
+        return Told(full, counts + Counter(refused=sender.refused), job)
+
+    async def dry_run(self, tell: Callable[[str], None], *, full: bool = False) -> None:
+        """Tell what a run would send, a JSON object in a line for each entry, without the service. ReadError."""
+        cursor = str(self._state.load().get("cursor") or "")
+        async with self._reader.read(self._settings.source, cursor, full=full) as batches:
+            async for batch in batches:
+                for each in (line for entry in batch.entries for line in wire.to_wire(entry)):
+                    tell(json.dumps(each))
+
+    async def run(self, systemd: Systemd) -> None:
+        """Run after run, until cancelled."""
+        waits = BackOff(first_s=5.0)
+        systemd.ready("begins")
+        while True:
+            try:
+                told = await self.once()
+            except SallyportError as error:
+                wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
+                log.warning("the directory was not sent", reason=str(error), again_in_s=round(wait_s))
+                systemd.status(f"failed, again in {wait_s:.0f} s: {error}")
+                if isinstance(error, ServiceRefused | ConfigError):
+                    self._see_new_keys()
+            else:
+                waits.worked()
+                wait_s = self._settings.interval_s * random.uniform(0.9, 1.1)  # noqa: S311  so that not all ask at once
+                log.info("the directory was sent", told=str(told))
+                systemd.status(f"sent {told}; again in {wait_s:.0f} s")
+            await trio.sleep(wait_s)
+
+    async def _send(self, sender: Sender, gathered: list[Entry], counts: Counter[str]) -> None:
+        await sender.send(gathered)
+        counts.update(type(entry).__name__.lower() for entry in gathered)
+        gathered.clear()
+
+    def _prepare_key(self) -> None:
+        self._keys.enrol()
+        self._keys.renew_when_due()
+
+    def _see_new_keys(self) -> None:
+        try:
+            self._keys.reload()
+        except ConfigError as error:
+            log.warning("the agent's file cannot be used", reason=str(error))
+
+    def _is_full_due(self, now: int) -> bool:
+        """Whether everything is to be told again; also where nobody knows when it was, or it was in the future."""
+        return not iso(now - int(self._settings.full_every_s * SECOND)) < self._full_at() <= iso(now)
+
+    def _full_at(self) -> str:
+        return str(self._state.load().get("full_at") or "")
+
+    async def _ask(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        return await self._in_thread(partial(self._service.post, path, body, key=self._keys.key))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await trio.to_thread.run_sync(work, abandon_on_cancel=True)

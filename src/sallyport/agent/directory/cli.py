@@ -1,0 +1,91 @@
+"""`sallyport agent directory`: the agent, as systemd or a person starts it."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+import click
+import structlog
+import trio
+
+from sallyport.agent import disk, file
+from sallyport.agent.directory.agent import DirectoryAgent
+from sallyport.agent.directory.settings import settings_of
+from sallyport.agent.keys import KeyRing
+from sallyport.agent.notify import Systemd
+from sallyport.agent.service import Service
+from sallyport.base import log as logging
+from sallyport.base.clock import now_us
+from sallyport.base.command import CommandLine
+from sallyport.base.errors import StartError
+from sallyport.directory.reading.fields import has_ldap
+from sallyport.directory.reading.reader import LdapReader
+from sallyport.outgoing.egress import Egress
+
+TABLE: Final = "directory"
+WITHOUT_LDAP: Final = "LDAP is not installed: pip install 'sallyport[ldap]'"
+
+log = structlog.get_logger()
+
+
+@click.command()
+@click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The file that `sallyport agent key create --kind directory` has made.",
+)
+@click.option("--once", is_flag=True, help="Read and send once, and end.")
+@click.option("--full", is_flag=True, help="With --once and --dry-run: everything, not what has changed.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.pass_obj
+def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
+    """Read a directory that the service does not reach, and send it groups, units and users."""
+    logging.configure(level=log_level)
+    if not has_ldap():
+        raise StartError(WITHOUT_LDAP)
+    found = file.read(path, TABLE)
+    settings = settings_of(found)
+    service = Service(found.service, ca_certificate=found.ca_certificate)
+    state_dir = found.state_dir / TABLE
+    with disk.alone(state_dir):
+        agent = DirectoryAgent(
+            settings,
+            LdapReader(Egress(None), now_us),
+            service,
+            KeyRing(path, TABLE, service),
+            disk.StateFile(state_dir / "state.json"),
+            now_us,
+        )
+        if dry_run:
+            trio.run(lambda: agent.dry_run(line.print, full=full))
+        elif once:
+            line.print(f"sent {trio.run(lambda: agent.once(full=full))}")
+        else:
+            trio.run(_run, agent)
+    service.close()
+
+
+async def _run(agent: DirectoryAgent) -> None:
+    """Work until SIGTERM or SIGINT."""
+    systemd = Systemd(os.environ)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.run, systemd)
+            if systemd.watchdog_s is not None:
+                nursery.start_soon(_tell_alive, systemd, systemd.watchdog_s)
+            async for _ in signals:
+                break
+            log.info("the agent ends")
+            systemd.stopping()
+            nursery.cancel_scope.cancel()
+
+
+async def _tell_alive(systemd: Systemd, every_s: float) -> None:
+    """Each step of the work has a time limit of its own, so whoever gets here works."""
+    while True:
+        systemd.alive()
+        await trio.sleep(every_s)

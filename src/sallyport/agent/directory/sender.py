@@ -1,0 +1,141 @@
+"""Runs and their batches, sent until they are taken.
+
+A service that is away is asked again for some minutes; then the run is given up, and nothing of it counts. An entry
+that the service does not take must not hold all others up for ever: its batch is halved until it stands alone, and it
+is told of as one that cannot be used, so that it is not taken for gone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from sallyport.agent.backoff import BackOff
+from sallyport.base.errors import ServiceAway, ServiceRefused
+from sallyport.directory import wire
+from sallyport.directory.entry import Entry
+
+PREFIX: Final = "/api/v1/agent/directory/"
+GIVE_UP_S: Final = 300.0
+_BAD, _CONFLICT, _TOO_LARGE = 400, 409, 413
+_MAX_TEXT: Final = 300
+
+log = structlog.get_logger()
+
+Wire = Mapping[str, object]
+
+
+class Asks(Protocol):
+    """Asks the service by the agent's key."""
+
+    async def __call__(self, path: str, body: Wire) -> Wire:
+        """The answer. ServiceAway, ServiceRefused."""
+
+
+class Sender:
+    """One run of one directory."""
+
+    def __init__(self, ask: Asks, domain_id: int, name: str) -> None:
+        self._ask = ask
+        self._domain_id = domain_id
+        self._name = name
+        self._run_id = 0
+        self._sequence = 0
+        self._dropped_dn: object = None
+        self._is_whole = True
+        self.refused = 0
+
+    async def begin(self) -> str:
+        """Begin the run; the cursor of the run that the service has applied last. ServiceAway, ServiceRefused."""
+        answer = await self._until_taken("begin", {"directoryName": self._name})
+        cursor = answer.get("cursor")
+        self._run_id, self._sequence = _number(answer, "runId"), _number(answer, "sequence")
+        if not isinstance(cursor, str):
+            raise _nobody()
+        return cursor
+
+    async def send(self, entries: Sequence[Entry]) -> None:
+        """Send entries, in as many batches as it takes. ServiceAway, ServiceRefused."""
+        for batch in wire.batches(entries):
+            await self._send(batch)
+
+    async def finish(self, cursor: str, *, complete: bool) -> int:
+        """Have the run applied; the number of the import that does. ServiceAway, ServiceRefused.
+
+        complete: what was not told of is gone.
+        """
+        complete &= self._is_whole
+        body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
+        return _number(await self._until_taken("finish", body), "jobId")
+
+    async def _send(self, batch: Sequence[Wire]) -> None:
+        """Send a batch, or what of it the service takes."""
+        batch = self._without_dropped(batch)
+        if not batch:
+            return
+        try:
+            await self._take(batch)
+        except ServiceRefused as error:
+            if error.status not in (_BAD, _TOO_LARGE):
+                raise
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                await self._send(batch[:middle])
+                await self._send(batch[middle:])
+                return
+            await self._send_problem(batch[0], error)
+
+    async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
+        """Tell of an entry that is not taken as one that is there."""
+        self.refused += 1
+        log.warning("the service does not take an entry", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
+        self._dropped_dn = entry.get("dn")
+        told = {"kind": "problem", "message": str(error)[:_MAX_TEXT]}
+        try:
+            await self._take([{**told, "externalId": entry.get("externalId", ""), "dn": entry.get("dn", "")}])
+        except ServiceRefused as again:
+            if again.status not in (_BAD, _TOO_LARGE):
+                raise
+            self._is_whole = False  # it is there, and nobody could be told: nothing may be taken for gone
+
+    def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
+        """Leave out the members of a group whose first part was not taken: they would go to the one before it."""
+        kept = []
+        for entry in batch:
+            if entry.get("continued") and entry.get("dn") == self._dropped_dn:
+                continue
+            kept.append(entry)
+        return kept
+
+    async def _take(self, batch: Sequence[Wire]) -> None:
+        body = {"runId": self._run_id, "sequence": self._sequence, "entries": list(batch)}
+        self._sequence = _number(await self._until_taken("batch", body), "sequence")
+
+    async def _until_taken(self, operation: str, body: Wire) -> Wire:
+        """Ask until there is an answer, for some minutes. ServiceAway, ServiceRefused."""
+        waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
+        while True:
+            try:
+                return await self._ask(PREFIX + operation, {"domainId": self._domain_id, **body})
+            except ServiceAway as error:
+                wait_s, reason = waits.failed(error.after_s), error
+            except ServiceRefused as error:
+                # The service is still at work on the same request, whose answer was lost.
+                if error.status != _CONFLICT or operation == "begin":
+                    raise
+                wait_s, reason = waits.failed(), ServiceAway(str(error))
+            if trio.current_time() + wait_s > until:
+                raise reason
+            await trio.sleep(wait_s)
+
+
+def _number(answer: Wire, name: str) -> int:
+    value = answer.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _nobody()
+    return value
+
+
+def _nobody() -> ServiceAway:
+    return ServiceAway("what answers is not the service")

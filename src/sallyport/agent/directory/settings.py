@@ -1,0 +1,97 @@
+"""The `[directory]` table of the agent's file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from sallyport.agent.file import AgentFile, Table
+from sallyport.base.validation import refusal
+from sallyport.directory.reading.connection import Account
+from sallyport.directory.reading.fields import Certificates, Filter, LdapUrl, Line, Name, in_clear
+from sallyport.directory.reading.reader import LdapSource
+from sallyport.directory.reading.schema import ACCOUNTS
+from sallyport.directory.reading.server import Server
+
+MOST_SERVERS: Final = 8
+MOST_ATTRIBUTES: Final = 64
+_MAX_ID: Final = 2**63 - 1
+_MAX_PEM: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySettings:
+    """What is read, for which domain, and how often. name: of the directory in the service."""
+
+    domain_id: int
+    name: str
+    source: LdapSource
+    interval_s: float
+    full_every_s: float
+
+
+def settings_of(file: AgentFile) -> DirectorySettings:
+    """What the table of an agent's file says. ConfigError: a key is missing, unknown or wrong; values are not
+    repeated."""
+    table = file.own
+    found = DirectorySettings(
+        domain_id=table.number("domain", 0, 1, _MAX_ID),
+        name=table.text("name"),
+        source=_source(table),
+        interval_s=60.0 * table.number("interval_minutes", 5, 1, 7 * 24 * 60),
+        full_every_s=3600.0 * table.number("full_every_hours", 24, 1, 366 * 24),
+    )
+    table.end()
+    return found
+
+
+def _source(table: Table) -> LdapSource:
+    start_tls = table.flag("start_tls", False)
+    urls = [_checked(LdapUrl, table, "servers", url) for url in table.texts("servers")]
+    if not 1 <= len(urls) <= MOST_SERVERS:
+        raise table.wrong("servers", f"must be 1 to {MOST_SERVERS} URLs such as ldaps://dc1.example.com")
+    if any(in_clear(url) for url in urls) and not start_tls:
+        raise table.wrong("servers", "must be ldaps://, or start_tls = true, so that no password is sent in clear")
+    attributes = table.texts("attributes")
+    if len(attributes) > MOST_ATTRIBUTES or not all(each.isascii() and _is_attribute(each) for each in attributes):
+        raise table.wrong("attributes", f"must be at most {MOST_ATTRIBUTES} names of attributes")
+    pattern = table.text("filter", "")
+    return LdapSource(
+        servers=[Server(url, start_tls) for url in urls],
+        base=_checked(Name, table, "base_dn", table.text("base_dn")),
+        account=_account(table),
+        accounts=_checked(Filter, table, "filter", pattern) if pattern else ACCOUNTS,
+        attributes=attributes,
+        authorities=_authorities(table),
+    )
+
+
+def _account(table: Table) -> Account | None:
+    name, secret = table.text("bind_dn", ""), table.text("bind_secret", "")
+    if bool(name) != bool(secret):
+        raise table.wrong("bind_secret" if name else "bind_dn", "is missing")
+    return Account(_checked(Line, table, "bind_dn", name), secret) if name else None
+
+
+def _authorities(table: Table) -> str | None:
+    path = table.text("ca_certificate", "")
+    if not path:
+        return None
+    try:
+        with Path(path).open(encoding="ascii") as file:
+            return _checked(Certificates, table, "ca_certificate", file.read(_MAX_PEM + 1))
+    except (OSError, UnicodeDecodeError) as error:
+        raise table.wrong("ca_certificate", "is no file of certificates in PEM") from error
+
+
+def _checked(kind: type[str], table: Table, name: str, value: str) -> str:
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        wanted = refusal(error)
+        raise table.wrong(name, f"must be {wanted.fields[0].message if wanted.fields else wanted}") from None
+
+
+def _is_attribute(name: str) -> bool:
+    return name[:1].isalpha() and all(each.isalnum() or each in "-." for each in name)
