@@ -11,6 +11,7 @@ import structlog
 import trio
 from prometheus_client import CollectorRegistry
 
+from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.audit import commands as audit_commands
 from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
@@ -30,6 +31,7 @@ from sallyport.directory.readers import readers
 from sallyport.directory.schedules import commands as schedule_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.enforcement import Enforcement
+from sallyport.domains.model import FirstFactor
 from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
 from sallyport.dynamic import commands as dynamic_commands
@@ -124,6 +126,7 @@ from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
 from sallyport.tenancy.keys import commands as key_commands
 from sallyport.tenancy.keys.guesses import Guesses
+from sallyport.tenancy.keys.model import Agent, KeyRecord
 from sallyport.tenancy.keys.repo import forget_instance as forget_keys
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
@@ -306,7 +309,7 @@ class App:
                 tenant_domain=lambda tenant_id, name: self.domains.named(tenant_id, name).id,
                 find_domain=lambda name: self.domains.anywhere(name).id,
                 find_instance=self.instances.find,
-                base_url=lambda: self.settings.link_base(self.http_address),
+                configure=self.agent_file,
             ),
             audit_commands.commands(self.audit, self.tenancy, lambda name: self.domains.anywhere(name).id),
             domain_commands.commands(self.domains, self.enforcement, self.tenancy),
@@ -410,6 +413,15 @@ class App:
             wallets=self.holding.prompts,
             clock=now_us,
         )
+
+    def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
+        """The configuration file of an agent."""
+        service = str(wished.get("service") or self.settings.link_base(self.http_address))
+        if key.agent == Agent.ENDPOINT:
+            return endpoint_file(service, secret)
+        ldap = self.first.shown(key.domain_id).get(FirstFactor.LDAP, {})
+        place = DirectoryPlace.of(ldap, wished, self.domains.table.by_id[key.domain_id].name)
+        return directory_file(service, secret, key.domain_id, place)
 
     @property
     def authentication(self) -> Authentication:

@@ -335,7 +335,7 @@ async def _serve_http(
             audit_api.operations(app.audit, gate),
             wallets_api.operations(app.holding.wallets, gate),
             presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
-            keys_api.operations(app.keys, gate),
+            keys_api.operations(app.keys, app.agent_file, gate),
             instances_api.operations(app.instances, gate),
             directories_api.operations(app.directory.directories, app.domain_ids, gate),
             schedules_api.operations(app.directory.schedules, app.directory.directories, gate),

@@ -1,6 +1,7 @@
 """/api/v1/agent/createKey, listKeys, revokeKey, exchangeKey and renewKey: API keys of agents."""
 
 import re
+import tomllib
 from typing import Any
 
 import httpx
@@ -42,7 +43,7 @@ def test_a_key_is_shown_once(tenant: Tenant) -> None:
     made = create(tenant, name="web servers", uses="20", expiresAt="2090-01-01T00:00:00Z")
     assert made == {
         "code": 200, "status": "Success", "message": made["message"], "keyId": made["keyId"],
-        "apiKey": made["apiKey"], "expiresAt": "2090-01-01T00:00:00.000000Z",
+        "apiKey": made["apiKey"], "expiresAt": "2090-01-01T00:00:00.000000Z", "configuration": made["configuration"],
     }  # fmt: skip
     assert isinstance(made["keyId"], int) and made["apiKey"].startswith("spk_")
     (entry,) = listed(tenant)
@@ -52,6 +53,23 @@ def test_a_key_is_shown_once(tenant: Tenant) -> None:
         "domainId": tenant.domain, "instanceId": None, "status": "active", "uses": 20, "used": 0,
         "expiresAt": "2090-01-01T00:00:00.000000Z", "lastSeen": None,
     }  # fmt: skip
+
+
+def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
+    """Everything is filled in from the domain's first factor or the body, but for the secret of the account."""
+    ldap = {"servers": ["ldaps://dc1.example"], "baseDN": "dc=a", "bindDN": "cn=a", "bindPassword": "hunter2"}
+    tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
+    made = create(tenant, agent="directory", baseDN="dc=b")
+    text = tomllib.loads(made["configuration"])
+    assert (text["enrolment_key"], text["service"]) == (made["apiKey"], str(tenant.world.http.base_url).rstrip("/"))
+    found = {name: text["directory"][name] for name in ("domain", "name", "servers", "base_dn", "bind_dn")}
+    assert found == {
+        "domain": tenant.domain, "name": "corp", "servers": ["ldaps://dc1.example"], "base_dn": "dc=b",
+        "bind_dn": "cn=a",
+    }  # fmt: skip
+    assert text["directory"]["bind_secret"] == ""
+    assert "hunter2" not in made["configuration"]
+    assert "endpoint" in tomllib.loads(create(tenant)["configuration"])
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import click
 
-from sallyport.agent.templates import agent_file
-from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.command import JSON, CommandLine, Form, pages
 
 COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "used", "expiresAt", "lastSeen")
 NUMBER = click.IntRange(min=1)
@@ -23,7 +22,12 @@ def key() -> None:
 @click.option("--name", default="", help="Names it in lists and in the audit trail.")
 @click.option("--uses", type=NUMBER, help="How many machines may use it; any number unless given.")
 @click.option("--expires", help="A span such as 7d, 12h, or an ISO 8601 time; 30d unless given.")
-@click.option("--service", "url", metavar="URL", help="Where agents reach the service; public_url unless given.")
+@click.option("--service", metavar="URL", help="Where agents reach the service; public_url unless given.")
+@click.option("--directory-name", help="What the service calls the directory; as the domain unless given.")
+@click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="Of the directory; may be repeated.")
+@click.option("--base-dn", help="Below which its people and groups are.")
+@click.option("--bind-dn", help="The account that reads it.")
+@click.option("--start-tls", is_flag=True, help="Encrypt an ldap:// connection.")
 @click.option("--key-only", is_flag=True, help="Print the key alone.")
 @click.pass_obj
 def create(
@@ -37,10 +41,26 @@ def create(
     name: str,
     uses: int | None,
     expires: str | None,
-    url: str | None,
     key_only: bool,
+    service: str | None,
+    directory_name: str | None,
+    servers: tuple[str, ...],
+    base_dn: str | None,
+    bind_dn: str | None,
+    start_tls: bool,
 ) -> None:
-    """Make an enrolment key and print the agent's configuration file with it; it is shown only here."""
+    """Make an enrolment key and print the agent's configuration file with it; it is shown only here.
+
+    Where a directory is need not be said if the domain's first factor is `ldap`.
+    """
+    place: dict[str, JSON] = {
+        "service": service,
+        "directoryName": directory_name,
+        "servers": list(servers),
+        "baseDN": base_dn,
+        "bindDN": bind_dn,
+        "startTls": start_tls,
+    }
     made = line.row(
         "key.create",
         org=org,
@@ -51,11 +71,13 @@ def create(
         name=name,
         uses=uses,
         expires=expires,
+        place={field: value for field, value in place.items() if value},
     )
     if key_only:
         line.print(str(made["key"]))
         return
-    line.print(agent_file(kind, service=url or str(made["service"]), key=str(made["key"])).removesuffix("\n"))
+    for text in str(made["configuration"]).splitlines():
+        line.print(text)
     line.note(f"the key can be used until {made['expires']}; the file is for the agent's user alone: chmod 600")
 
 

@@ -1,22 +1,84 @@
 """The files that agents start with."""
 
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 _HEAD: Final = """\
 # The file of a sallyport {agent} agent. It holds secrets: chmod 600. The agent puts a key of its own in the place of
 # the enrolment key at its first start.
-service = "{service}"
-# ca_certificate = "/etc/sallyport/ca.pem"   # PEM, trusted in place of the system's
+service = {service}
+# ca_certificate = "/etc/sallyport/ca.pem"   # in PEM, trusted for the service in place of the system's
 # state_dir = "/var/lib/sallyport-agent"
-enrolment_key = "{key}"
+enrolment_key = {key}
 
 [{agent}]
 """
-_ENDPOINT: Final = ""
-_DIRECTORY: Final = ""
+_DIRECTORY: Final = """\
+domain = {domain}
+name = {name}   # of the directory, in the service
+servers = {servers}   # such as ldaps://dc1.example.com; the first that answers is read
+start_tls = {start_tls}
+base_dn = {base_dn}
+bind_dn = {bind_dn}
+bind_secret = ""   # to be filled in here
+# filter = "(department=sales)"   # which accounts; groups and units are all read
+# attributes = ["telephoneNumber"]   # beside those that are read of everybody
+interval_minutes = 5
+full_every_hours = 24
+"""
 
 
-def agent_file(agent: str, *, service: str, key: str) -> str:
-    """The text of an agent's file, complete but for what only its host knows."""
-    own = _DIRECTORY if agent == "directory" else _ENDPOINT
-    return _HEAD.format(agent=agent, service=service, key=key) + own
+@dataclass(frozen=True, slots=True)
+class DirectoryPlace:
+    """Where a directory is, as far as the service knows it. certificate: PEM, trusted for it."""
+
+    name: str = ""
+    servers: Sequence[str] = ()
+    base_dn: str = ""
+    bind_dn: str = ""
+    start_tls: bool = False
+    certificate: str = ""
+
+    @classmethod
+    def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
+        """What is wished for, and for the rest what the first factor `ldap` is configured with. name: unless wished."""
+        found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
+        servers = found["servers"]
+        return cls(
+            name=str(wished.get("directoryName") or name),
+            servers=tuple(map(str, servers)) if isinstance(servers, Sequence) else (),
+            base_dn=str(found["baseDN"] or ""),
+            bind_dn=str(found["bindDN"] or ""),
+            start_tls=bool(found["startTls"]),
+            certificate="" if wished.get("servers") else str(ldap.get("caCertificate") or ""),
+        )
+
+
+def endpoint_file(service: str, key: str) -> str:
+    """The text of an endpoint agent's file, which is complete."""
+    return _head("endpoint", service, key)
+
+
+def directory_file(service: str, key: str, domain_id: int, place: DirectoryPlace) -> str:
+    """The text of a directory agent's file, complete but for the secret of its account where the place is known."""
+    own = _DIRECTORY.format(
+        domain=domain_id,
+        name=_quoted(place.name),
+        servers=f"[{', '.join(map(_quoted, place.servers))}]",
+        start_tls="true" if place.start_tls else "false",
+        base_dn=_quoted(place.base_dn),
+        bind_dn=_quoted(place.bind_dn),
+    )
+    trusted = f"ca_certificate = {_quoted(place.certificate)}\n" if place.certificate else ""
+    return _head("directory", service, key) + own + trusted
+
+
+def _head(agent: str, service: str, key: str) -> str:
+    return _HEAD.format(agent=agent, service=_quoted(service), key=_quoted(key))
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, which is one of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

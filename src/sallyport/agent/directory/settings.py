@@ -75,14 +75,17 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    path = table.text("ca_certificate", "")
-    if not path:
+    """Certificates in PEM: themselves, or the name of their file."""
+    text = table.long_text("ca_certificate")
+    if not text:
         return None
-    try:
-        with Path(path).open(encoding="ascii") as file:
-            return _checked(Certificates, table, "ca_certificate", file.read(_MAX_PEM + 1))
-    except (OSError, UnicodeDecodeError) as error:
-        raise table.wrong("ca_certificate", "is no file of certificates in PEM") from error
+    if not text.lstrip().startswith("-----BEGIN"):
+        try:
+            with Path(text).open(encoding="ascii") as file:
+                text = file.read(_MAX_PEM + 1)
+        except (OSError, ValueError) as error:
+            raise table.wrong("ca_certificate", "is no file of certificates in PEM") from error
+    return _checked(Certificates, table, "ca_certificate", text)
 
 
 def _checked(kind: type[str], table: Table, name: str, value: str) -> str:

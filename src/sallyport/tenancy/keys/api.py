@@ -4,6 +4,7 @@ for agents."""
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.store.search import Stretch
 from sallyport.tenancy.keys.model import (
+    Configure,
     CreateKey,
     ExchangeKey,
     KeyEntry,
@@ -21,25 +22,32 @@ from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate
 
 
-def operations(service: Keys, gate: Gate, clock: Clock = now_us) -> Operations:
+def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = now_us) -> Operations:
     """The operations of this slice."""
     keys = Operations("API keys", gate)
-    _declare_for_admins(keys, service, clock)
+    _declare_for_admins(keys, service, configure, clock)
     _declare_for_agents(keys, service, clock)
     return keys
 
 
-def _declare_for_admins(keys: Operations, service: Keys, clock: Clock) -> None:
+def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, clock: Clock) -> None:
     @keys.post("/api/v1/agent/createKey", roles=ADMINS)
     async def create_key(body: CreateKey, caller: Caller) -> KeyMade:
         """An enrolment key for agents of a domain, or for the agent of one instance; it is shown once.
 
         `agent`: endpoint or directory. `uses`: how many machines may use it, any number unless given. It ends at
-        `expiresAt`, after 30 days unless given.
+        `expiresAt`, after 30 days unless given. `configuration` is the agent's file: of a directory agent, the secret
+        of its account in the directory is to be filled in.
         """
         new = NewKey(body.domainId, body.agent, body.instanceId, body.name or "", body.uses, body.expiresAt)
         record, key = await service.create(new)
-        return KeyMade(message="API key created", keyId=record.id, apiKey=key, expiresAt=iso(record.expires_at))
+        return KeyMade(
+            message="API key created",
+            keyId=record.id,
+            apiKey=key,
+            expiresAt=iso(record.expires_at),
+            configuration=configure(record, key, body.model_dump()),
+        )
 
     @keys.post("/api/v1/agent/listKeys", roles=READERS)
     async def list_keys(body: ListKeys, caller: Caller) -> KeyList:

@@ -9,7 +9,7 @@ from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, 
 from sallyport.store.search import Stretch
 from sallyport.tenancy.commands import expiry
 from sallyport.tenancy.keys.api import entry
-from sallyport.tenancy.keys.model import Agent, KeyName, NewKey, Uses
+from sallyport.tenancy.keys.model import Agent, Configure, KeyName, NewKey, Uses
 from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Id
 
@@ -23,7 +23,8 @@ PAGE = 1000
 
 
 class CreateKey(OfTenant):
-    """An enrolment key. instance: by name. expires: `90d`, `12h`, or an ISO 8601 time."""
+    """An enrolment key. instance: by name. expires: `90d`, `12h`, or an ISO 8601 time. place: where the directory is,
+    as CreateKey of the API has it."""
 
     domain: str
     instance: str | None = None
@@ -31,6 +32,7 @@ class CreateKey(OfTenant):
     name: KeyName = ""
     uses: Uses | None = None
     expires: str | None = None
+    place: dict[str, str | bool | list[str]] = Field(default_factory=dict)
 
 
 class ListKeys(Arguments):
@@ -55,9 +57,9 @@ def commands(
     tenant_domain: TenantDomain,
     find_domain: FindDomain,
     find_instance: FindInstance,
-    base_url: Callable[[], str],
+    configure: Configure,
 ) -> dict[str, Command]:
-    """The commands of this slice by name. base_url: where agents reach the service."""
+    """The commands of this slice by name."""
 
     async def create(wanted: CreateKey) -> JSON:
         domain_id = tenant_domain(await tenants.ensure_tenant(wanted.org, wanted.tenant), wanted.domain)
@@ -73,7 +75,7 @@ def commands(
             "domain": domain_id,
             "instance": instance_id,
             "expires": iso(record.expires_at),
-            "service": base_url(),
+            "configuration": configure(record, key, wanted.place),
         }
 
     async def listing(wanted: ListKeys) -> JSON:

@@ -1,5 +1,6 @@
 """What an API key is, and the bodies of its operations."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sallyport.base.clock import SECOND
 from sallyport.base.validation import Moment
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Id, OfDomain, PlainText, ScopedIfGiven
+from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text
 
 DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
@@ -85,6 +86,9 @@ class NewKey:
     expires_at: int | None = None
 
 
+Configure = Callable[[KeyRecord, str, Mapping[str, object]], str]
+"""(record, key, fields of CreateKey) to the text of the configuration file that an agent starts with."""
+
 KeyName = Annotated[PlainText, Field(max_length=64)]
 Uses = Annotated[Id, Field(ge=1, le=MAX_USES)]
 KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -92,7 +96,8 @@ KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class CreateKey(OfDomain):
-    """An enrolment key of a domain, or of an instance in it."""
+    """An enrolment key of a domain, or of an instance in it. directoryName and what follows: for the configuration file
+    of a directory agent, in place of what the domain's first factor is configured with."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"domainId": 1, "name": "web servers", "uses": 20, "agent": "endpoint"}]}
@@ -103,10 +108,15 @@ class CreateKey(OfDomain):
     expiresAt: Moment | None = None
     uses: Uses | None = None
     agent: Agent = Agent.ENDPOINT
+    directoryName: Text | None = None
+    servers: Annotated[Many[LongText], Field(max_length=8)] = Field(default_factory=list)
+    baseDN: LongText | None = None
+    bindDN: LongText | None = None
+    startTls: Flag | None = None
 
 
 class KeyMade(BaseModel):
-    """The key, which is shown here and nowhere else."""
+    """The key, which is shown here and nowhere else, and the file that its agent starts with."""
 
     code: int = 200
     status: str = "Success"
@@ -114,6 +124,7 @@ class KeyMade(BaseModel):
     keyId: int
     apiKey: str
     expiresAt: str
+    configuration: str
 
 
 class ListKeys(OfDomain, Paged):

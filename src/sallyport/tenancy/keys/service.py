@@ -31,9 +31,7 @@ HasInstance = Callable[[Tx, int, int], bool]
 class Keys:
     """The API keys of all domains. Satisfies web.scope.Authenticator, for keys alone."""
 
-    def __init__(
-        self, store: Store, clock: Clock, *, has_instance: HasInstance, guesses: Guesses | None = None
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, *, has_instance: HasInstance) -> None:
         self._store = store
         self._clock = clock
         self._has_instance = has_instance

@@ -1,0 +1,263 @@
+"""The directory agent between a real OpenLDAP and a running service, which does not reach the directory."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from sallyport.agent import file
+from sallyport.agent.directory.agent import DirectoryAgent
+from sallyport.agent.directory.cli import TABLE
+from sallyport.agent.directory.settings import settings_of
+from sallyport.agent.disk import StateFile
+from sallyport.agent.keys import KeyRing
+from sallyport.agent.service import Service
+from sallyport.base.clock import now_us
+from sallyport.base.secret import Secret
+from sallyport.directory.reading.reader import LdapReader
+from sallyport.outgoing.egress import Egress
+from tests.directory.reading.readings import needs_bonsai
+from tests.peers.authority import Authority
+from tests.peers.programs import needs
+from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
+from tests.service import PROGRAM, RunningService, running_service
+
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+
+TENANT = ("--org", "1", "--tenant", "1")
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
+    """A directory that stays as it is."""
+    with slapd(tmp_path_factory.mktemp("slapd"), Authority("The directory's CA")) as directory:
+        yield directory
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Iterator[Slapd]:
+    """A directory of the test's own."""
+    (tmp_path / "slapd").mkdir()
+    with slapd(tmp_path / "slapd", Authority("The directory's CA")) as directory:
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that may connect to nobody."""
+    with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_EGRESS": "192.0.2.0/32"}) as service:
+        yield service
+
+
+@pytest.fixture
+def domain(service: RunningService, request: pytest.FixtureRequest) -> int:
+    """A domain of the test's own."""
+    return int(service.call("domain.add", name=request.node.name, org=1, tenant=1))
+
+
+def configured(service: RunningService, directory: Slapd, domain: int, tmp_path: Path) -> Path:
+    """The file that `agent key create` prints, with the one thing that is to be filled in."""
+    text = service.ok(
+        "agent", "key", "create", *TENANT, "--domain", str(domain), "--kind", "directory",
+        "--ldap-server", directory.secure_url, "--base-dn", BASE, "--bind-dn", SERVICE,
+    )  # fmt: skip
+    assert 'bind_secret = ""' in text
+    text = text.replace('bind_secret = ""', f"bind_secret = {json.dumps(SERVICE_PASSWORD)}")
+    text = f'state_dir = "{tmp_path}/state"\n{text}\nca_certificate = "{directory.directory}/authority.pem"\n'
+    path = tmp_path / "agent.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def config(tmp_path: Path, directory: Slapd, service: RunningService, domain: int) -> Path:
+    """The file of an agent of the directory that stays as it is."""
+    return configured(service, directory, domain, tmp_path)
+
+
+@pytest.fixture
+def own_config(tmp_path: Path, changing: Slapd, service: RunningService, domain: int) -> Path:
+    """The file of an agent of the test's own directory."""
+    return configured(service, changing, domain, tmp_path)
+
+
+def agent(service: RunningService, config: Path, *options: str) -> str:
+    """Run the agent, which must succeed: what it prints."""
+    return service.ok("agent", "directory", "--config", str(config), *options)
+
+
+def until(done: Callable[[], Any]) -> Any:
+    """What `done` gives once that is something; asked again and again."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (result := done()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return result
+
+
+def people(service: RunningService, domain: int) -> dict[str, dict[str, Any]]:
+    """The users of the domain by name, when no import is open."""
+    until(lambda: not service.rows("select 1 from directory_jobs where state in ('QUEUED', 'RUNNING')"))
+    body = {"orgId": 1, "tenantId": 1, "domainId": domain, "pageSize": 1000}
+    return {user["userName"]: user for user in service.post("/ad/GetAllAdUsers", body)["users"]}
+
+
+def test_a_directory_arrives(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
+    """Everybody, with groups; then what has changed: a new one, a locked one, one who is gone, one who is renamed."""
+    assert "everything" in agent(service, own_config, "--once")
+    first = people(service, domain)
+    assert set(first) == set(PEOPLE)
+    assert set(first["ann"]["groups"]) == {"admins, all", "vpn users"}
+    changing.add(
+        f"dn: uid=new,{STAFF}\nobjectClass: inetOrgPerson\nuid: new\ncn: new\nsn: new\n\n"
+        f"dn: {dn_of('eve')}\nchangetype: delete\n\n"
+        f"dn: {dn_of('pia')}\nchangetype: modrdn\nnewrdn: uid=petra\ndeleteoldrdn: 1\n\n"
+        f"dn: {dn_of('lou')}\nchangetype: modify\nreplace: pwdAccountLockedTime\npwdAccountLockedTime: 000001010000Z\n"
+    )
+    assert "what has changed" in agent(service, own_config, "--once")
+    second = people(service, domain)
+    assert set(second) == {*PEOPLE, "new", "petra"} - {"eve", "pia"}
+    assert second["petra"]["userId"] == first["pia"]["userId"]
+    assert second["lou"]["status"] == "disabled"
+    assert "everything" in agent(service, own_config, "--once", "--full")
+    assert people(service, domain) == second
+
+
+def test_its_key_is_its_own(service: RunningService, config: Path, domain: int) -> None:
+    """After the first run the enrolment key is gone from the file, and the agent goes on after it was revoked."""
+    agent(service, config, "--once")
+    assert "enrolment_key" not in config.read_text()
+    keys = json.loads(service.ok("agent", "key", "list", "--domain", str(domain), "--json"))
+    assert [each["kind"] for each in keys] == ["enrolment", "own"]
+    service.ok("agent", "key", "revoke", str(keys[0]["keyId"]), "--domain", str(domain))
+    agent(service, config, "--once")
+    service.ok("agent", "key", "revoke", str(keys[1]["keyId"]), "--domain", str(domain))
+    refused = service.cli("agent", "directory", "--config", str(config), "--once")
+    assert (refused.returncode, "the API key is revoked" in refused.stderr) == (1, True)
+
+
+def test_a_dry_run(service: RunningService, config: Path, domain: int) -> None:
+    """Prints what would be sent and sends nothing, not even its key; no password is in it."""
+    before = config.read_text()
+    lines = [json.loads(line) for line in agent(service, config, "--dry-run").splitlines()]
+    assert {each["name"] for each in lines if each["kind"] == "person"} == set(PEOPLE)
+    assert not [each for each in lines if "password" in json.dumps(each).lower()]
+    assert config.read_text() == before
+    assert people(service, domain) == {}
+    assert not service.rows("select 1 from directory_runs where domain_id = ?", domain)
+
+
+def test_a_directory_that_is_away(service: RunningService, directory: Slapd, config: Path, domain: int) -> None:
+    """Told in a line; nobody is removed."""
+    agent(service, config, "--once")
+    before = people(service, domain)
+    directory.kill()
+    failed = service.cli("agent", "directory", "--config", str(config), "--once")
+    directory.start()
+    assert failed.returncode == 1 and "no connection" in failed.stderr
+    assert people(service, domain) == before
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[set[str]]:
+    """A systemd that listens: what it has been told so far."""
+    told: set[str] = set()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(path))
+
+        def listen() -> None:
+            while message := sock.recv(4096).decode():
+                told.add(message)
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        yield told
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.sendto(b"", str(path))
+        thread.join(PATIENCE_S)
+
+
+def test_the_loop_outlives_its_service(service: RunningService, config: Path, domain: int, tmp_path: Path) -> None:
+    """It tells systemd that it is at work, waits for a service that is away, and ends when it is told to."""
+    service.stop()
+    environ = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "2000000"}
+    with listening(tmp_path / "notify") as told, (tmp_path / "agent.log").open("wb") as log:
+        process = subprocess.Popen([PROGRAM, "agent", "directory", "--config", config], env=environ, stderr=log)
+        try:
+            until(lambda: any("failed" in each for each in tuple(told)) and "WATCHDOG=1" in told)
+            assert any(each.startswith("READY=1") for each in told)
+            service.start()
+            until(lambda: set(people(service, domain)) == set(PEOPLE))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0
+            until(lambda: "STOPPING=1" in told)
+        finally:
+            process.kill()
+            process.wait()
+    assert SERVICE_PASSWORD not in (tmp_path / "agent.log").read_text()
+
+
+class Cut(Exception):
+    """The process ends here."""
+
+
+class CutOff:
+    """The way to the service until a number of batches was taken."""
+
+    def __init__(self, service: Service, batches: int) -> None:
+        self._service = service
+        self._left = batches
+
+    def post(
+        self, path: str, body: Mapping[str, object], *, key: Secret | None = None, timeout_s: float = 30.0
+    ) -> dict[str, object]:
+        if path.endswith(("batch", "finish")):
+            if not self._left:
+                raise Cut
+            self._left -= 1
+        return self._service.post(path, body, key=key, timeout_s=timeout_s)
+
+
+async def run(config: Path, batches: int) -> str:
+    """One run, cut off after some batches."""
+    found = file.read(config, TABLE)
+    service = Service(found.service)
+    posts = CutOff(service, batches)
+    state = StateFile(found.state_dir / "state.json")
+    reader = LdapReader(Egress(None), now_us)
+    agent = DirectoryAgent(settings_of(found), reader, posts, KeyRing(config, TABLE, posts), state, now_us)
+    try:
+        return str(await agent.once())
+    finally:
+        service.close()
+
+
+def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
+    """Nothing of the run is seen, whichever batch was the last; the next run is whole."""
+    many = [f"many{number}" for number in range(700)]
+    changing.add(
+        "\n".join(
+            f"dn: uid={name},{STAFF}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name}\nsn: x\n" for name in many
+        )
+    )
+    for batches in range(2):
+        with pytest.raises(Cut):
+            trio.run(run, own_config, batches)
+        assert people(service, domain) == {}
+    trio.run(run, own_config, 100)
+    assert set(people(service, domain)) == {*PEOPLE, *many}
+    with pytest.raises(Cut):
+        trio.run(run, own_config, 0)
+    assert set(people(service, domain)) == {*PEOPLE, *many}
