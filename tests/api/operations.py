@@ -18,7 +18,8 @@ HOLDER = READER | {"wallet"}
 @dataclass(frozen=True)
 class Operation:
     """path, the roles that may call it, the body beside orgId and tenantId. in_domain: it takes a domainId. by_key: an
-    agent may call it too, by its API key. strict: a message between programs, whose numbers are numbers."""
+    agent may call it too, by its API key. strict: a message between programs, whose numbers are numbers. passes: how it
+    answers where it passes the checks that all share, whatever there is to do."""
 
     path: str
     roles: frozenset[str]
@@ -27,6 +28,7 @@ class Operation:
     method: str = "POST"
     by_key: bool = False
     strict: bool = False
+    passes: frozenset[int] = frozenset({200, 404, 409})
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
