@@ -60,6 +60,7 @@ from sallyport.login.second.service import SecondFactor
 from sallyport.metrics import (
     AgentMetrics,
     CredentialMetrics,
+    DirectoryMetrics,
     DomainMetrics,
     DynamicMetrics,
     InventoryMetrics,
@@ -182,7 +183,13 @@ class Areas:
             clock,
         )
         self.directory = DirectoryArea(
-            store, self.vault, store.path.parent, self.revocations, readers(HttpFactory(egress=None), clock), clock
+            store,
+            self.vault,
+            store.path.parent,
+            self.revocations,
+            readers(HttpFactory(egress=None), clock),
+            clock,
+            DirectoryMetrics(self.registry),
         )
         self.users = EndpointUsers(
             store,

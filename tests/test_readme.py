@@ -231,6 +231,7 @@ def test_every_class_of_metrics_is_looked_at() -> None:
         "UpstreamMetrics",
         "InventoryMetrics",
         "SessionMetrics",
+        "DirectoryMetrics",
         "DomainMetrics",
         "DynamicMetrics",
         "PresentationMetrics",

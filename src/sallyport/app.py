@@ -88,6 +88,7 @@ from sallyport.login.service import Events
 from sallyport.metrics import (
     AgentMetrics,
     CredentialMetrics,
+    DirectoryMetrics,
     DomainMetrics,
     DynamicMetrics,
     HttpMetrics,
@@ -189,7 +190,13 @@ class App:
             hosts=settings.did_web_hosts,
         )
         self.directory = DirectoryArea(
-            store, vault, settings.data_dir, self.revocations, readers(self._http, now_us), now_us
+            store,
+            vault,
+            settings.data_dir,
+            self.revocations,
+            readers(self._http, now_us),
+            now_us,
+            DirectoryMetrics(registry),
         )
         self.events = Events(store)
         self.retention = Retention(

@@ -3,6 +3,7 @@
 import pytest
 import trio
 
+from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud.graph import GRAPH, LOGIN
 from sallyport.directory.imports.model import ATTRIBUTES, Job, Source
@@ -148,4 +149,12 @@ async def test_a_cloud_directory(areas: Areas) -> None:
             "the login of the application is refused: check tenant, clientId and clientSecret",
         )
         assert (await directories.users(stretch, "", cloud=True))[1] == 2
+        domain, counted = str(areas.domain), areas.registry.get_sample_value
+        for state, number in (("DONE", 2.0), ("FAILED", 1.0)):
+            assert counted("sallyport_import_jobs_total", {"domain": domain, "state": state}) == number
+        entries = {"domain": domain, "result": "removed"}
+        assert counted("sallyport_directory_sync_entries_total", entries) == 1.0
+        assert counted("sallyport_directory_sync_duration_seconds_count", {"kind": "graph"}) == 2.0
+        last = counted("sallyport_directory_sync_last_success_timestamp_seconds", {"domain": domain})
+        assert last == areas.clock.now / SECOND
         nursery.cancel_scope.cancel()

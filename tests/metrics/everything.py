@@ -16,6 +16,7 @@ def registered() -> CollectorRegistry:
     radius.watch_listeners(dict, dict)
     radius.watch_radsec(dict)
     metrics.AgentMetrics(registry).watch(lambda: (0, 0.0), lambda: 0)
+    metrics.DirectoryMetrics(registry)
     metrics.LoginMetrics(registry)
     metrics.LockoutMetrics(registry).watch(dict)
     metrics.MfaMetrics(registry)

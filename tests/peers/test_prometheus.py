@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         tell_the_story(service)
         forget_the_secret(service, prometheus)
         pass_on(service)
+        import_people(service, directory)
         service.ok("db", "backup", str(directory / "copy.db"))
         prometheus.wait_for("sum(sallyport_client_requests_total{client='forgetful'}) >= 12")
         prometheus.wait_for("sallyport_backup_last_success_timestamp_seconds > 0")
@@ -77,6 +79,16 @@ def pass_on(service: RunningService) -> None:
     service.post("/ad/SetFirstFactor", {**body, "radius": {"servers": servers, "responseWindowSeconds": 1}})
     with service.radius("the right secret", source="127.77.0.2") as device:
         device.login("ann", "hello")
+
+
+def import_people(service: RunningService, directory: Path) -> None:
+    """A file with somebody in it, and one that is none."""
+    path = directory / "people.ldif"
+    path.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\ncn: Ann\nsn: Ann\n")
+    command = ("directory", "import-ldif", str(path), "--domain", "far", "--wait")
+    service.ok(*command)
+    path.write_text("dn: uid=ann\nno line of LDIF\n")
+    assert service.cli(*command).returncode == 1
 
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])

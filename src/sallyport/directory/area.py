@@ -12,6 +12,7 @@ from sallyport.directory.revoking import Revocations
 from sallyport.directory.runs.service import Runs
 from sallyport.directory.schedules.service import Schedules
 from sallyport.directory.service import Directories
+from sallyport.metrics import DirectoryMetrics
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault
 
@@ -27,10 +28,12 @@ class DirectoryArea:
         revocations: Revocations,
         readers: Mapping[str, Read],
         clock: Clock,
+        metrics: DirectoryMetrics,
     ) -> None:
         files = ImportFiles(data_dir)
         self.principals = Principals(store)
-        self.jobs = Jobs(store, vault, files, revocations, readers, clock, changed=self.principals.changed)
+        changed = self.principals.changed
+        self.jobs = Jobs(store, vault, files, revocations, readers, clock, metrics=metrics, changed=changed)
         self.directories = Directories(store, vault, files, self.jobs, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, self.directories, clock)

@@ -7,6 +7,7 @@ station or an address. `instruments` has what hot paths count with, and `render`
 
 from sallyport.metrics.agents import AgentMetrics
 from sallyport.metrics.did import CredentialMetrics
+from sallyport.metrics.directories import DirectoryMetrics
 from sallyport.metrics.domains import DomainMetrics
 from sallyport.metrics.dynamic import DynamicMetrics
 from sallyport.metrics.instruments import MAX_NAMES, Cell, render
@@ -25,6 +26,7 @@ __all__ = [
     "AgentMetrics",
     "Cell",
     "CredentialMetrics",
+    "DirectoryMetrics",
     "DomainMetrics",
     "DynamicMetrics",
     "HttpMetrics",

@@ -78,6 +78,12 @@ def is_read(tx: Tx, directory_id: int) -> bool:
     return tx.value(int, sql, id=directory_id) is not None
 
 
+def last_done(tx: Tx) -> list[tuple[int, int]]:
+    """When the last job of each domain was done, in microseconds."""
+    sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
+    return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
+
+
 def files(tx: Tx) -> set[str]:
     """The files of jobs that are not over, and of runs of agents."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"

@@ -18,7 +18,7 @@ import structlog
 import trio
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.clock import Clock
+from sallyport.base.clock import SECOND, Clock
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound, SallyportError, StoreError
 from sallyport.base.ids import new_error_id
@@ -36,6 +36,7 @@ from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Rea
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
+from sallyport.metrics import DirectoryMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
@@ -64,6 +65,7 @@ class Jobs:
         readers: Mapping[str, Read],
         clock: Clock,
         *,
+        metrics: DirectoryMetrics,
         changed: Callable[[int], None],
     ) -> None:
         self._store = store
@@ -71,6 +73,7 @@ class Jobs:
         self._files = files
         self._readers = readers
         self._clock = clock
+        self._metrics = metrics
         self._applier = Applier(store, revocations, clock, changed)
         self._finisher = Finisher(store, clock, changed)
         self._wake = trio.Event()
@@ -116,7 +119,7 @@ class Jobs:
         if job.id in self._running:
             self._running[job.id].cancel()
         else:
-            await trio.to_thread.run_sync(self._files.delete, job.file)
+            await self._put_away(job.id)
 
     def forget(self) -> None:
         """The store was replaced: no job of before goes on."""
@@ -127,6 +130,9 @@ class Jobs:
 
     async def run(self) -> None:
         """Do the jobs, until cancelled."""
+        with suppress(StoreError):
+            for domain_id, at in await self._store.read(repo.last_done):
+                self._metrics.succeeded(domain_id, at / SECOND)
         with suppress(OSError):
             kept = await self._store.read(repo.files)
             await trio.to_thread.run_sync(self._files.keep_only, kept)
@@ -162,19 +168,28 @@ class Jobs:
                 await self._fail(job, f"internal error {error_id}, see the log of the service")
         del self._running[job.id], self._domains[job.domain_id]
         self.wake()
-        await self._clean(job.id)
+        await self._put_away(job.id)
 
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("an import failed", job=job.id, domain=job.domain_id, error=message)
         with suppress(StoreError):
             await self._store.write(partial(self._end, job=job, state=State.FAILED, message=message))
 
-    async def _clean(self, job_id: int) -> None:
-        """Delete the files of a job that is over."""
+    async def _put_away(self, job_id: int) -> None:
+        """Count a job that is over, and delete its files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
-            if job.state not in (State.QUEUED, State.RUNNING):
+            if job.ended_at is not None:
+                self._count(job, job.ended_at)
                 await trio.to_thread.run_sync(self._files.delete, job.file)
+
+    def _count(self, job: Job, ended_at: int) -> None:
+        self._metrics.ended(job.domain_id, job.state)
+        if job.state == State.DONE:
+            results = {name: getattr(job, name) for name in ("added", "updated", "removed", "skipped", "failed")}
+            seconds = (ended_at - (job.started_at or ended_at)) / SECOND
+            self._metrics.done(job.domain_id, job.directory_kind, seconds, results)
+            self._metrics.succeeded(job.domain_id, ended_at / SECOND)
 
     async def _perform(self, job: Job) -> None:
         if not await self._store.write(lambda tx: repo.begin(tx, job.id, self._clock())):

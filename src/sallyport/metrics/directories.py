@@ -1,0 +1,53 @@
+"""Directories and the imports of what is in them."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Histogram
+
+from sallyport.metrics.instruments import MAX_NAMES, Read, Tally
+
+_BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3600.0)
+
+
+class DirectoryMetrics:
+    """Imports. domain: the domain's id. kind: of the directory. state: DONE, FAILED, CANCELLED. result: of an entry:
+    added, updated, removed, skipped, failed."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._jobs = Tally(registry, "sallyport_import_jobs", "Imports that are over.", ("domain", "state"))
+        self._entries = Tally(
+            registry,
+            "sallyport_directory_sync_entries",
+            "Entries of imports by what became of them.",
+            ("domain", "result"),
+        )
+        self._seconds = Histogram(
+            "sallyport_directory_sync_duration_seconds",
+            "Imports that were done, from their begin to their end.",
+            ["kind"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._last: dict[tuple[str, ...], float] = {}
+        Read(
+            registry,
+            "sallyport_directory_sync_last_success_timestamp_seconds",
+            "When the last import of the domain was done.",
+            ("domain",),
+            lambda: self._last,
+        )
+
+    def ended(self, domain_id: int, state: str) -> None:
+        """An import is over."""
+        self._jobs.cell(str(domain_id), state).count += 1
+
+    def done(self, domain_id: int, kind: str, seconds: float, entries: Mapping[str, int]) -> None:
+        """An import was done. entries: by result."""
+        self._seconds.labels(kind).observe(seconds)
+        for result, number in entries.items():
+            self._entries.cell(str(domain_id), result).count += number
+
+    def succeeded(self, domain_id: int, at: float) -> None:
+        """The last import of a domain that was done. at: seconds since 1970."""
+        if len(self._last) < MAX_NAMES or (str(domain_id),) in self._last:
+            self._last[str(domain_id),] = at
