@@ -54,7 +54,7 @@ def tell_the_story(service: RunningService) -> None:
     auth, acct, http = (
         [Address("127.0.0.1", port)] for port in (service.ports.auth, service.ports.acct, service.ports.http)
     )
-    line = Line(Connection(settings=settings))
+    line = Line(lambda: Connection(settings=settings))
     with closing(line.connection):
         assert Story(line, settings, Bound(radius_auth=auth, radius_acct=acct, http=http)).tell() == 0
 
