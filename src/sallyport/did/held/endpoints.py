@@ -11,6 +11,7 @@ from typing import Protocol
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
 from sallyport.did.credentials.service import NO_CREDENTIAL
+from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.held import repo
 from sallyport.did.held.model import HeldCredential
 from sallyport.did.wallets import repo as wallets
@@ -64,7 +65,7 @@ class UserCredentials:
             if wallets.public_key(tx, wanted.domain_id, wallet_id) is None:
                 raise NotFound("wallet user not found")
         if wanted.issuer_id and not repo.has_issuer(tx, wanted.domain_id, wanted.issuer_id):
-            raise NotFound("issuer not found")
+            raise NotFound(NO_ISSUER)
         credentials = [self._credential(tx, wanted, each) for each in wanted.credential_ids]
         self._fill(tx, wanted, credentials)
         for user_id in wanted.user_ids:

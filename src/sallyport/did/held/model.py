@@ -17,6 +17,7 @@ class HeldCredential:
     issuer_did: str
     issuer_name: str
     holder_did: str
+    epm_username: str
     wallet_id: int | None
     status: str
     jwt: str

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from sallyport.did.credentials.model import Status
 from sallyport.did.held.model import HeldCredential, Holder
-from sallyport.store.model import Tx, without_case
+from sallyport.store.model import Tx
 from sallyport.store.search import fold
 
 MOST = 1000
 """Credentials that one poll delivers."""
 _SELECT = (
     "select c.id, c.domain_id, c.issuer_id, c.schema_id, c.name, c.issuer_did, "
-    "i.name as issuer_name, c.holder_did, c.wallet_id, c.status, t.jwt, c.issued_at, c.expires_at from credentials c "
-    "join credential_tokens t on t.credential_id = c.id join dids i on i.id = c.issuer_id"
+    "i.name as issuer_name, c.holder_did, c.epm_username, c.wallet_id, c.status, t.jwt, c.issued_at, c.expires_at "
+    "from credentials c join credential_tokens t on t.credential_id = c.id join dids i on i.id = c.issuer_id"
 )
 _VALID = "c.status in ('Assigned', 'Accepted') and (c.expires_at is null or c.expires_at > :at)"
 
@@ -55,13 +55,16 @@ def move(tx: Tx, credential: HeldCredential, state: Status, wallet_id: int, at: 
     )
 
 
-def domain_of_issuer(tx: Tx, tenant_id: int, did: str) -> int | None:
-    """The tenant's domain whose issuer has this DID, or None."""
-    sql = (
-        "select domain_id from dids where did = :did and tenant_id = :t and kind = 'Issuer' and deleted_at is null "
-        "order by id limit 1"
-    )
-    return tx.value(int, sql, did=did, t=tenant_id)
+def belongs_to(tx: Tx, credential: HeldCredential) -> None:
+    """A credential has come into a wallet: it is found by its user name from now on."""
+    if credential.epm_username:
+        tx.execute(
+            "insert into credential_users (credential_id, domain_id, name_key) values (:id, :d, :key) "
+            "on conflict do nothing",
+            id=credential.id,
+            d=credential.domain_id,
+            key=fold(credential.epm_username),
+        )
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
@@ -76,9 +79,8 @@ def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
     """Who shows a credential of that issuer for a user of the domain: the wallet with the newest accepted one, else the
     newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet. schema_id 0: any."""
-    column, name = without_case("c.epm_username", user)
     ids = (
-        f"select c.id from credentials c where c.domain_id = :d and {column} = :name and c.epm_username <> '' union "
+        "select credential_id from credential_users where domain_id = :d and name_key = :key union "
         "select l.credential_id from endpoint_users u join endpoint_user_credentials l on l.user_id = u.id "
         "where u.domain_id = :d and u.name_key = :key union "
         "select c.id from endpoint_users u join endpoint_user_wallets l on l.user_id = u.id "
@@ -90,7 +92,7 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
         f"where c.id in ({ids}) and c.domain_id = :d and c.issuer_did = :issuer and c.wallet_id is not null "
         f"and (:schema = 0 or c.schema_id = :schema) and {_VALID} order by c.status, c.id desc limit 1"
     )
-    return tx.one(Holder, sql, d=domain_id, name=name, key=fold(user), issuer=issuer_did, schema=schema_id, at=at)
+    return tx.one(Holder, sql, d=domain_id, key=fold(user), issuer=issuer_did, schema=schema_id, at=at)
 
 
 def has_issuer(tx: Tx, domain_id: int, issuer_id: int) -> bool:

@@ -132,6 +132,8 @@ def _answer(
         f"{request.purpose or 'a presentation is asked for'}" + (f" [{request.endpoint}]" * bool(request.endpoint))
     )
     line.note(f"verifier: {request.verifier}")
+    if request.pending > 1:  # one of them may be somebody else's who knows the password
+        line.note(f"{request.pending} requests are open: present only what you have asked for yourself")
     yes = agreed or (not declined and click.confirm("Present?", err=True))
     try:
         line.note(remote.present(request) if yes else remote.decline(request))

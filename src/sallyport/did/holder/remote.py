@@ -24,9 +24,10 @@ LARGEST = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request as the wallet got it."""
+    """A presentation request as the wallet got it. pending: how many are open, this one included."""
 
     id: int
+    pending: int
     purpose: str
     endpoint: str
     verifier: str
@@ -62,6 +63,7 @@ class Remote:
             raise StartError("the service answers with no presentation request")
         return OpenRequest(
             id=number,
+            pending=pending if isinstance(pending := got.get("pending"), int) else 1,
             purpose=str(got.get("purpose", "")),
             endpoint=str(got.get("endpoint", "")),
             verifier=str(got.get("verifierDid", "")),

@@ -7,6 +7,9 @@ from typing import Final
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.did.dids import repo as dids
+from sallyport.did.dids.model import Kind
+from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.held import repo as held
 from sallyport.did.held.model import Holder
 from sallyport.did.presentations import definition, repo
@@ -56,9 +59,10 @@ class Verifier:
         at = self._clock()
 
         def work(tx: Tx) -> list[Issued]:
-            domain_id = held.domain_of_issuer(tx, tenant_id, wanted.issuer_did)
-            if domain_id is None:
-                raise NotFound("issuer not found")
+            issuer = dids.of_tenant(tx, tenant_id, wanted.issuer_did, Kind.ISSUER)
+            if issuer is None:
+                raise NotFound(NO_ISSUER)
+            domain_id = issuer.domain_id
             place = self._place(tx, tenant_id, domain_id, wanted)
             holders = self._holders(tx, domain_id, place, wanted, at)
             issued = [

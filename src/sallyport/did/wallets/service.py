@@ -157,6 +157,7 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
     if credential.wallet_id == wallet.id:
         return False
     held.move(tx, credential, Status.ASSIGNED, wallet.id, at)
+    held.belongs_to(tx, credential)
     told: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}
     _note(tx, "wallet.assign", tenant_id, wallet.domain_id, wallet.id, told, at)
     return True

@@ -2,6 +2,7 @@
 
 Of a walletKey its hash is kept, and a public key to seal to. `challenge_id` is of the login that a request is the
 second factor of; others have none. A request is answered once: its `status` leaves `open` for good.
+`credential_users` has the epmUsername, without case, of every credential that is in a wallet: a login looks there.
 """
 
 from sqlite_utils import Database
@@ -30,7 +31,11 @@ create table endpoint_user_credentials (
 ) without rowid;
 create index endpoint_user_credentials_credential on endpoint_user_credentials (credential_id);
 
-create index credentials_login on credentials (domain_id, lower(epm_username), id) where epm_username <> '';
+create table credential_users (
+    credential_id integer primary key references credentials (id),
+    domain_id integer not null references domains (id), name_key text not null
+);
+create index credential_users_name on credential_users (domain_id, name_key, credential_id);
 
 create table presentation_requests (
     id integer primary key autoincrement, domain_id integer not null references domains (id),
