@@ -227,6 +227,7 @@ OPERATIONS = (
     Operation("/api/v1/instances/validatePolicy", READER, {"machineId": "1", "password": "x"}, in_domain=False),
     Operation("/api/v1/instances/validatePassword", READER, {"machineId": "1", "password": "x"}, in_domain=False),
     Operation("/api/v1/walletService/registerWalletUser", OPERATOR, {"username": "u", "emailAddress": "u@x.example"}),
+    Operation("/api/v1/walletService/resetWallet", OPERATOR, {"walletId": 1}),
     Operation("/api/v1/walletService/walletUserList", READER),
     Operation("/api/v1/wallet/users", READER),
     Operation(

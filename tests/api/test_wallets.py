@@ -18,6 +18,7 @@ from tests.api.world import PASSWORD, SECRET, Tenant, World, problem
 from tests.did.crypto.signers import did, signer
 
 REGISTER = "/api/v1/walletService/registerWalletUser"
+RESET = "/api/v1/walletService/resetWallet"
 LIST, USERS = "/api/v1/walletService/walletUserList", "/api/v1/wallet/users"
 ASSIGN = "/api/v1/walletService/assignWalletUser"
 POLL = "/api/v1/walletService/pollCredentials"
@@ -148,6 +149,22 @@ def test_what_is_malformed_is_named(tenant: Tenant, field: str, value: str) -> N
     """And not repeated."""
     body = {"domainId": tenant.domain, "username": "ann", "emailAddress": "ann@corp.example", field: value}
     assert tenant.refused(REGISTER, **body) == (400, f"invalid {field}")
+
+
+def test_a_wallet_that_was_lost(holder: Holder) -> None:
+    """Its key and its token are worth nothing any more; the new ones open the same wallet. Another domain's is not
+    there."""
+    tenant = holder.tenant
+    credential = holder.issue()
+    holder.give(credential)
+    other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.refused(RESET, domainId=other, walletId=holder.wallet) == (404, "wallet not found")
+    made = tenant.ask(RESET, domainId=tenant.domain, walletId=holder.wallet)
+    assert made["walletId"] == holder.wallet and made["walletKey"] != holder.key
+    assert tenant.refused(POLL, token=holder.token, email=holder.email, walletKey=holder.key) == (401, "invalid token")
+    assert tenant.refused(POLL, email=holder.email, walletKey=holder.key) == (401, "invalid walletKey")
+    polled = tenant.ask(POLL, token=made["token"], email=holder.email, walletKey=made["walletKey"])
+    assert [each["credentialId"] for each in polled["credentials"]] == [credential]
 
 
 @pytest.mark.parametrize("path", [LIST, USERS])

@@ -64,6 +64,12 @@ class Tenancy:
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token
 
+    def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
+        """Revoke a wallet's token in the transaction that gives it another one, after which `forget` must be called."""
+        at = self._clock()
+        if repo.revoke(tx, token_id, at=at):
+            audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
+
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
         """Every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))

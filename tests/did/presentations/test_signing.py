@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.base.errors import CredentialError, NotFound, SecretError, Unauthenticated
+from sallyport.base.errors import Conflict, CredentialError, NotFound, Unauthenticated
 from sallyport.did.dids.model import NewDid
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.signing import holders_signer
@@ -49,7 +49,7 @@ async def test_nobody_else_signs(world: World) -> None:
     with pytest.raises(NotFound):
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, own)
     bob = await world.person("bob@corp.example", signer(3))
-    with pytest.raises(SecretError):
+    with pytest.raises(Conflict):
         await world.areas.store.read(
             lambda tx: holders_signer(tx, world.areas.vault, world.areas.domain, holder, bob.wallet_key)
         )

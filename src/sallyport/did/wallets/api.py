@@ -12,11 +12,12 @@ from sallyport.did.wallets.model import (
     Polled,
     PolledCredential,
     RegisterWallet,
+    ResetWallet,
     WalletEntry,
     WalletList,
     WalletRegistered,
 )
-from sallyport.did.wallets.service import NO_WALLET, Delivered, Wallets, paired
+from sallyport.did.wallets.service import NO_WALLET, Delivered, Registered, Wallets, paired
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
@@ -38,14 +39,14 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
         """Register the wallet of a person. walletKey and token are in this answer alone; the token is good for the
         operations of this wallet."""
         new = NewWallet(body.domainId, body.username, body.emailAddress, body.walletUrl)
-        made = await service.register(caller.tenant_id, new)
-        return WalletRegistered(
-            message="wallet user registered",
-            walletId=made.wallet_id,
-            userId=made.wallet_id,
-            walletKey=made.wallet_key,
-            token=made.token,
-        )
+        return _registered(await service.register(caller.tenant_id, new), "wallet user registered")
+
+    @wallets.post("/api/v1/walletService/resetWallet", roles=OPERATORS)
+    async def reset(body: ResetWallet, caller: Caller) -> WalletRegistered:
+        """Another walletKey and token for a wallet that was lost; those before are worth nothing from now on. Keys of
+        holders that the service kept for it are lost: its credentials are to be revoked, and issued to a new DID."""
+        made = await service.reset(caller.tenant_id, body.domainId, body.walletId)
+        return _registered(made, "wallet reset")
 
     @wallets.post("/api/v1/walletService/walletUserList", "/api/v1/wallet/users", roles=READERS)
     async def wallet_users(body: ListWallets, caller: Caller) -> WalletList:
@@ -94,6 +95,16 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
             raise NotFound(NO_WALLET)
         await service.acknowledge(caller, body.walletId, body.credentialId, accept=body.accept)
         return Done(message="credential accepted" if body.accept else "credential ignored")
+
+
+def _registered(made: Registered, message: str) -> WalletRegistered:
+    return WalletRegistered(
+        message=message,
+        walletId=made.wallet_id,
+        userId=made.wallet_id,
+        walletKey=made.wallet_key,
+        token=made.token,
+    )
 
 
 def _polled(delivered: Delivered) -> PolledCredential:

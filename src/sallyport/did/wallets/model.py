@@ -49,8 +49,14 @@ class RegisterWallet(OfDomain):
     walletUrl: WalletUrl = ""
 
 
+class ResetWallet(OfDomain):
+    """Body of resetWallet."""
+
+    walletId: Id
+
+
 class WalletRegistered(BaseModel):
-    """Answer of registerWalletUser. walletKey and token are shown here alone."""
+    """Answer of registerWalletUser and resetWallet. walletKey and token are shown here alone."""
 
     code: int = 200
     status: str = "Success"

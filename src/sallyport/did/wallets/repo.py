@@ -40,6 +40,17 @@ def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
     return wallet_id
 
 
+def renew(tx: Tx, wallet_id: int, wallet_key: str, token_id: int) -> None:
+    """Give a wallet another key and token in place of those before."""
+    tx.execute(
+        "update wallets set key_hash = :hash, public_key = :public, token_id = :token where id = :id",
+        id=wallet_id,
+        hash=key_hash(wallet_key),
+        public=public_of(wallet_key),
+        token=token_id,
+    )
+
+
 def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
     """A wallet of the tenant, or None."""
     sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"

@@ -33,6 +33,12 @@ class Tokens(Protocol):
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
         """A token with the role wallet: its id, and the token."""
 
+    def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
+        """Revoke it."""
+
+    def forget(self) -> None:
+        """A token was revoked: that holds from now on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Registered:
@@ -73,6 +79,26 @@ class Wallets:
             return Registered(wallet_id, wallet_key, token)
 
         return await self._store.write(work)
+
+    async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
+        """Another walletKey and token for a wallet that was lost: those before are worth nothing from now on, and keys
+        of holders that were sealed under them are lost. NotFound."""
+        wallet_key, at = new_wallet_key(), self._clock()
+
+        def work(tx: Tx) -> Registered:
+            wallet = found(tx, tenant_id, wallet_id)
+            if wallet.domain_id != domain_id:
+                raise NotFound(NO_WALLET)
+            token_id, token = self._tokens.wallet_token(tx, tenant_id, wallet.email)
+            repo.renew(tx, wallet.id, wallet_key, token_id)
+            self._tokens.end_wallet_token(tx, tenant_id, wallet.token_id)
+            hidden = audit.changed({"walletKey": audit.HIDDEN}, {"walletKey": audit.HIDDEN})
+            _note(tx, "wallet.reset", tenant_id, domain_id, wallet.id, hidden, at)
+            return Registered(wallet.id, wallet_key, token)
+
+        made = await self._store.write(work)
+        self._tokens.forget()
+        return made
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
         """One page of a domain's wallets and how many match."""
