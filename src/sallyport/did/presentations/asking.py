@@ -142,7 +142,7 @@ def new_request(
         issuer_did,
         schema_id,
         secrets.token_urlsafe(NONCE_OCTETS),
-        asked.model_dump_json(exclude_none=True),
+        asked.text,
         purpose,
         endpoint,
         challenge_id,
