@@ -126,9 +126,9 @@ from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
 from sallyport.tenancy.keys import commands as key_commands
+from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.guesses import Guesses
 from sallyport.tenancy.keys.model import Agent, KeyRecord
-from sallyport.tenancy.keys.repo import forget_instance as forget_keys
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls
@@ -378,6 +378,7 @@ class App:
         endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)
+            keys_repo.revoke_enrolments(tx, now)
 
     async def _restored(self) -> None:
         """The store was replaced as a whole. StoreError, SecretError."""
@@ -479,7 +480,7 @@ class App:
 
 def _instance_deleted(tx: Tx, instance_id: int) -> None:
     forget_instance(tx, instance_id)
-    forget_keys(tx, instance_id)
+    keys_repo.forget_instance(tx, instance_id)
 
 
 def _write_private(path: Path, text: str) -> None:

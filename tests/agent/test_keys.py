@@ -176,3 +176,46 @@ def test_a_full_disk_costs_no_key(path: Path) -> None:
     with pytest.raises(ConfigError):
         keys.enrol()
     assert keeper.asked == []
+
+
+def renewed(path: Path, keeper: Keeper) -> KeyRing:
+    """An agent that has renewed its key."""
+    ring(path, keeper).enrol()
+    keys = ring(path, keeper, NOW + 30 * DAY)
+    assert keys.renew_when_due()
+    return keys
+
+
+def test_a_service_that_was_restored(path: Path) -> None:
+    """One that knows the former key alone gets to know the present one by it; the agent goes on with that."""
+    keeper = Keeper()
+    keys = renewed(path, keeper)
+    former, present = kept(path).former_key, keys.key
+    assert former is not None and former != present
+    keeper.good = {token_hash(former.reveal().decode())}
+    keys.refused(ServiceRefused("invalid API key", 401))
+    assert keys.key == present
+    assert keeper.good == {token_hash(each.reveal().decode()) for each in (former, present)}
+    assert kept(path).former_key == former
+
+
+def test_a_key_that_was_revoked(path: Path) -> None:
+    """Where the former key does not help either, or the refusal is another, nothing changes."""
+    keeper = Keeper()
+    keys = renewed(path, keeper)
+    before = path.read_text()
+    keeper.good = set()
+    keys.refused(ServiceRefused("the API key is revoked", 401))
+    asked = len(keeper.asked)
+    keys.refused(ServiceRefused("role not allowed", 403))
+    assert len(keeper.asked) == asked
+    assert path.read_text() == before
+
+
+def test_an_enrolment_forgets_the_former_key(path: Path) -> None:
+    """It belongs to another identity."""
+    keeper = Keeper()
+    renewed(path, keeper)
+    file.rewrite(path, {"enrolment_key": "spk_enrolment"})
+    ring(path, keeper).enrol()
+    assert kept(path).former_key is None

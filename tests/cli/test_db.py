@@ -1,5 +1,6 @@
 """`sallyport db`: copies of the database while it is in use."""
 
+import json
 import stat
 import time
 
@@ -108,7 +109,8 @@ def test_a_restore_voids_codes_and_enrolments(service: Service) -> None:
 
 
 def test_a_restore_can_revoke_the_tokens(service: Service) -> None:
-    """Those of the backup end, whoever had them; the command line makes new ones."""
+    """Those of the backup end, whoever had them, and the enrolment keys; the command line makes new ones."""
+    service.ok("agent", "key", "create", "--org", "1", "--tenant", "1", "--domain", "default", "--key-only")
     token = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "kept")
     service.ok("db", "backup", "tokens.db")
     service.ok("db", "restore", "tokens.db", "--yes")
@@ -116,5 +118,7 @@ def test_a_restore_can_revoke_the_tokens(service: Service) -> None:
     assert service.post("/ad/GetAllDomains", body, token=token)
     service.ok("db", "restore", "tokens.db", input="y\ny\n")
     service.post("/ad/GetAllDomains", body, token=token, status=401)
+    keys = json.loads(service.ok("agent", "key", "list", "--domain", "default", "--json"))
+    assert [each["status"] for each in keys] == ["revoked"]
     fresh = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "fresh")
     assert service.post("/ad/GetAllDomains", body, token=fresh)

@@ -99,12 +99,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The keys in the file. renew_at: ISO 8601, when the key's successor is to be made; empty where nobody knows."""
+    """The keys in the file. renew_at: ISO 8601, when the key's successor is to be made; empty where nobody knows.
+    former_key: the one before `key`, which a service that was restored from a copy may know instead."""
 
     enrolment_key: Secret | None = None
     key: Secret | None = None
     next_key: Secret | None = None
     renew_at: str = ""
+    former_key: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def read(path: Path, agent: str) -> AgentFile:
             _secret(table.text("key", "")),
             _secret(table.text("next_key", "")),
             table.text("renew_at", ""),
+            _secret(table.text("former_key", "")),
         ),
         own=table.table(agent),
     )

@@ -2,10 +2,12 @@
 
 A key is made here, and written into the file as `next_key` before the service hears of its hash; it becomes `key` when
 the service has it on disk. Whatever crashes in between, the step is done once more with the same key, which the service
-takes for the same. The former key is good until its successor is used.
+takes for the same. The former key is good until its successor is used. It stays in the file: a service that is restored
+from a copy made before the renewal knows that key alone, and by it the agent has the present one known again.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,6 +19,7 @@ from sallyport.base.secret import Secret
 
 EXCHANGE: Final = "/api/v1/agent/exchangeKey"
 RENEW: Final = "/api/v1/agent/renewKey"
+_NO_KEY, _CONFLICT = 401, 409
 _NO_FIELDS: Final[Mapping[str, object]] = {}
 
 
@@ -69,7 +72,7 @@ class KeyRing:
         if enrolment_key is None:
             return None
         answer, key = self._register(path, fields, enrolment_key)
-        self._keep({"key": key, "enrolment_key": None}, answer)
+        self._keep({"key": key, "enrolment_key": None, "former_key": None}, answer)
         return answer
 
     def renew_when_due(self) -> bool:
@@ -77,9 +80,20 @@ class KeyRing:
         renew_at = _time(self._keys.renew_at)
         if renew_at is not None and self._clock() < renew_at:
             return False
-        answer, key = self._register(RENEW, _NO_FIELDS, self.key)
-        self._keep({"key": key}, answer)
+        former = self.key
+        answer, key = self._register(RENEW, _NO_FIELDS, former)
+        self._keep({"key": key, "former_key": former.reveal().decode()}, answer)
         return True
+
+    def refused(self, refusal: ServiceRefused) -> None:
+        """The service has refused a request: see whether an admin has put a new enrolment key into the file; and where
+        it does not take the key, have it known again by the former one. ConfigError."""
+        self.reload()
+        key, former = self._keys.key, self._keys.former_key
+        if refusal.status == _NO_KEY and key is not None and former is not None:
+            with suppress(ServiceAway, ServiceRefused):  # it was revoked, or nobody knows either: an admin has to help
+                answer = self._service.post(RENEW, {"keyHash": token_hash(key.reveal().decode())}, key=former)
+                self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
         """Have the service know the next key; its answer, and that key."""
@@ -91,7 +105,7 @@ class KeyRing:
         try:
             answer = self._service.post(path, {**fields, "keyHash": token_hash(text)}, key=authority)
         except ServiceRefused as refusal:
-            if refusal.status == 409:  # the key, or what it is for, is known to be another's: not this one again
+            if refusal.status == _CONFLICT:  # the key, or what it is for, is known to be another's: not this one again
                 self._rewrite({"next_key": None})
             raise
         return answer, text

@@ -47,7 +47,7 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 @db.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--revoke-tokens", is_flag=True, help="No access token of the backup counts any more.")
+@click.option("--revoke-tokens", is_flag=True, help="No access token and no enrolment key of the backup counts.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
     """Replace the database by a backup; it holds at once. The master key must be the one that it was made with.

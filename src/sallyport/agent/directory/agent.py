@@ -113,8 +113,8 @@ class DirectoryAgent:
                 wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
                 log.warning("the directory was not sent", reason=str(error), again_in_s=round(wait_s))
                 systemd.status(f"failed, again in {wait_s:.0f} s: {error}")
-                if isinstance(error, ServiceRefused | ConfigError):
-                    self._see_new_keys()
+                if isinstance(error, ServiceRefused):
+                    await self._in_thread(partial(self._see_keys, error))
             else:
                 waits.worked()
                 wait_s = self._settings.interval_s * random.uniform(0.9, 1.1)  # noqa: S311  so that not all ask at once
@@ -131,9 +131,9 @@ class DirectoryAgent:
         self._keys.enrol()
         self._keys.renew_when_due()
 
-    def _see_new_keys(self) -> None:
+    def _see_keys(self, refusal: ServiceRefused) -> None:
         try:
-            self._keys.reload()
+            self._keys.refused(refusal)
         except ConfigError as error:
             log.warning("the agent's file cannot be used", reason=str(error))
 

@@ -165,7 +165,7 @@ class Daemon:
             wait_s = self._back_off.failed()
             self._troubled(f"the service refuses the agent: {error}")
             if self._ring is not None:
-                self._ring.reload()
+                self._ring.refused(error)
         else:
             self._untroubled()
         if news or self._until_due_s() <= 0 or (not wait_s and self._endpoint.is_unfinished):

@@ -86,6 +86,11 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
     return changed
 
 
+def revoke_enrolments(tx: Tx, at: int) -> int:
+    """Revoke every enrolment key that is not revoked yet; how many."""
+    return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
+
+
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
     """A key was used; the one that it is the successor of ends."""
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
