@@ -1,0 +1,45 @@
+"""Verifiers from npm: where their packages are, and how they are asked.
+
+`tests/peers/install` puts the packages of `npm/package-lock.json` into a cache of the user's, each checked by the
+digest that the lock has of it; no script of theirs is run.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.peers.programs import find
+
+HERE = Path(__file__).parent / "npm"
+_LOCK = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sallyport" / f"npm-{_LOCK}"
+MODULES = CACHE / "node_modules"
+
+needs_npm = pytest.mark.skipif(
+    not (Path(find("node")).is_absolute() and (MODULES / "did-jwt-vc").is_dir()),
+    reason="node, or the packages of tests/peers/npm, are not installed",
+)
+
+
+def ask(directory: Path, questions: Sequence[Mapping[str, object]]) -> list[object]:
+    """What verify.mjs answers to each question: True, or the reason why not."""
+    script = directory / "verify.mjs"
+    script.write_bytes((HERE / "verify.mjs").read_bytes())
+    (directory / "node_modules").symlink_to(MODULES)
+    done = subprocess.run(
+        [find("node"), str(script)],
+        check=False,
+        input=json.dumps(list(questions)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[object] = json.loads(done.stdout)
+    assert len(answers) == len(questions)
+    return answers

@@ -1,0 +1,171 @@
+"""Verifiers from npm accept what is issued here, and refuse what was tampered with.
+
+Each file of answers is one run of node, which takes a second to load them.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.clock import now_us
+from sallyport.base.command import JSON
+from sallyport.did.credentials import repo
+from sallyport.did.crypto import jws, vc
+from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.presentations.definition import asking
+from tests.areas import Areas, SetClock, areas
+from tests.did.crypto.signers import HOLDER, ISSUERS, credential, did
+from tests.did.world import identity
+from tests.peers.npm_verifiers import ask, needs_npm
+
+__all__ = ["areas", "clock"]
+pytestmark = [pytest.mark.peer, needs_npm]
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """The present: others look at the clock of the machine."""
+    return SetClock(now_us())
+
+
+def tampered(jwt: str) -> str:
+    """The token with another user in its payload, and the signature of before."""
+    header, _, signature = jwt.split(".")
+    payload = json.loads(json.dumps(jws.parse(jwt).payload).replace("alice", "mallory"))
+    return f"{header}.{to_base64url(json.dumps(payload).encode())}.{signature}"
+
+
+async def documents(areas: Areas, *dids: str) -> dict[str, JSON]:
+    """What DIDs resolve to here."""
+    return {each: (await areas.issuing.resolver.resolve(each)).content for each in dids}
+
+
+@pytest.mark.parametrize("method", ["key", "jwk", "web"])
+@pytest.mark.parametrize("curve", ISSUERS)
+async def test_did_jwt_vc_takes_our_credentials(areas: Areas, tmp_path: Path, method: str, curve: str) -> None:
+    """did-jwt-vc verifies a token of each method and curve, and refuses it with another claim."""
+    some = await identity(areas, method, curve)
+    issued = await some.issue()
+    jwt = await areas.store.read(lambda tx: repo.token(tx, issued.id))
+    known = await documents(areas, some.issuer.did)
+    good, bad = ask(tmp_path, [{"ask": "didJwtVc", "jwt": each, "documents": known} for each in (jwt, tampered(jwt))])
+    assert good is True
+    assert "signature" in str(bad).lower()
+
+
+async def test_did_jwt_vc_takes_a_rotated_key(areas: Areas, tmp_path: Path) -> None:
+    """By the did:web's document after a rotation, what either key has signed verifies."""
+    some = await identity(areas, "web")
+    tokens = []
+    for _ in range(2):
+        issued = await some.issue()
+        tokens.append(await areas.store.read(lambda tx, number=issued.id: repo.token(tx, number)))
+        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    known = await documents(areas, some.issuer.did)
+    assert ask(tmp_path, [{"ask": "didJwtVc", "jwt": each, "documents": known} for each in tokens]) == [True, True]
+
+
+def test_did_jwt_vc_takes_our_presentations(tmp_path: Path) -> None:
+    """A presentation verifies for its audience and nonce alone."""
+    held = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
+    jwt = vc.present([held], HOLDER, audience="did:web:v.test", nonce="n-1", id="urn:uuid:1", now=now_us())
+    question = {"ask": "didJwtVp", "jwt": jwt, "audience": "did:web:v.test", "nonce": "n-1"}
+    good, *bad = ask(tmp_path, [question, {**question, "audience": "did:web:other.test"}, {**question, "nonce": "n-2"}])
+    assert good is True
+    assert True not in bad
+
+
+def test_jose_takes_our_tokens(tmp_path: Path) -> None:
+    """jose verifies EdDSA and ES256 by our JWK, and refuses them when tampered with and by another key."""
+    questions: list[dict[str, object]] = []
+    for issuer in (ISSUERS["Ed25519"], ISSUERS["P-256"]):
+        jwt = vc.sign(credential(issuer), issuer)
+        question = {"ask": "jose", "jwk": issuer.key.public.jwk, "algorithm": issuer.key.curve.algorithm}
+        questions += [{**question, "jwt": jwt}, {**question, "jwt": tampered(jwt)}]
+    questions.append({**questions[0], "jwk": HOLDER.key.public.jwk})
+    answers = ask(tmp_path, questions)
+    assert [each is True for each in answers] == [True, False, True, False, False]
+
+
+def test_pex_reads_our_definitions(tmp_path: Path) -> None:
+    """A definition of ours is met by the credential that it asks for, and by no other."""
+    jwt = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
+    questions = [
+        {
+            "ask": "pex",
+            "definition": asking("Badge", "to log in", wanted).model_dump(mode="json", exclude_none=True),
+            "jwt": jwt,
+        }
+        for wanted in (
+            {"$.credentialSubject.epmUsername": "alice", "$.issuer": did(ISSUERS["Ed25519"])},
+            {"$.credentialSubject.epmUsername": "mallory"},
+            {"$.credentialSubject.holderId": None},
+        )
+    ]
+    good, *bad = ask(tmp_path, questions)
+    assert good is True
+    assert True not in bad
+
+
+def test_resolvers_read_our_dids(tmp_path: Path) -> None:
+    """key-did-resolver finds the same verification method for each curve, did-method-key the same key for Ed25519."""
+    questions: list[dict[str, object]] = [
+        {"ask": "keyDidResolver", "did": did(issuer), "method": issuer.method_id} for issuer in ISSUERS.values()
+    ]
+    issuer = ISSUERS["Ed25519"]
+    question = {
+        "ask": "didMethodKey", "did": did(issuer), "method": issuer.method_id, "multikey": issuer.key.public.multikey,
+    }  # fmt: skip
+    answers = ask(tmp_path, [*questions, question, {**question, "multikey": "z6Mk"}])
+    assert answers == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize("method", ["key", "web"])
+async def test_data_integrity_takes_our_proofs(areas: Areas, tmp_path: Path, method: str) -> None:
+    """The proof of a credential, of a schema and of a status list holds; another claim, and another proof, do not."""
+    some = await identity(areas, method)
+    issued = await some.issue()
+    document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
+    schema = json.loads(some.schema.content)
+    ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
+    listed = json.loads((await areas.issuing.lists.published(str(name))).document)
+    known = await documents(areas, some.issuer.did)
+    wrong = [
+        {**document, "credentialSubject": {"id": some.holder.did, "epmUsername": "mallory"}},
+        {**document, "proof": {**document["proof"], "created": "2026-01-01T00:00:00Z"}},  # type: ignore[dict-item]
+        {**document, "more": 1},
+    ]
+    questions = [{"ask": "dataIntegrity", "document": each, "documents": known} for each in (document, listed, *wrong)]
+    answers = ask(tmp_path, [*questions, {"ask": "dataIntegrity", "document": schema, "documents": known}])
+    assert answers[:2] == [True, True]
+    assert True not in answers[2:5]
+    assert answers[5] is True
+
+
+async def test_vc_status_list_reads_our_lists(areas: Areas, tmp_path: Path) -> None:
+    """A credential stands until it is revoked, and its neighbours go on to; a list of another issuer is refused."""
+    some = await identity(areas)
+    kept, revoked = await some.issue(), await some.issue()
+    shown = [await areas.store.read(lambda tx, number=each.id: repo.document(tx, number)) for each in (kept, revoked)]
+    entry = shown[0]["credentialStatus"]
+    assert isinstance(entry, dict)
+    url = str(entry["statusListCredential"])
+
+    async def published() -> dict[str, JSON]:
+        found: dict[str, JSON] = json.loads((await areas.issuing.lists.published(url.rpartition("/")[2])).document)
+        return found
+
+    before = await published()
+    await areas.issuing.credentials.revoke(areas.domain, revoked.id)
+    after = await published()
+    forged = {**before, "issuer": did(ISSUERS["P-256"])}
+    questions = [
+        {"ask": "statusList", "credential": each, "documents": {url: listed}}
+        for listed in (before, after, forged)
+        for each in shown
+    ]
+    answers = ask(tmp_path, questions)
+    assert answers[:2] == [True, True]
+    assert answers[2:4] == [True, False]
+    assert True not in answers[4:]
