@@ -225,3 +225,19 @@ def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service)
     service.order(TriggerKind.ROTATE, "ann")
     agent.pass_()
     assert agent.pass_().drift == ()
+
+
+@needs_shadow
+def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
+    """No password is touched until somebody has looked; everything else goes on, and the report says so."""
+    service.want(ANN)
+    agent = Agent(host, service)
+    agent.pass_()
+    (host.state_dir / "rotation.json").write_text("{")
+    service.want(replace(ANN, password_hash=OTHER_HASH), DesiredUser("ben"))
+    service.order(TriggerKind.ROTATE, "ann")
+    report = agent.pass_()
+    assert len(errors(report.actions)) == 1
+    assert "ben" in host.users()
+    assert in_force(host) == HASH
+    assert report.outcomes == ()

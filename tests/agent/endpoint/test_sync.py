@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
+from sallyport.agent.endpoint.wiring import alone
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.report import DriftKind, Poll
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import WireError
+from sallyport.base.errors import Locked, WireError
 from tests.agent.endpoint.host import HASH, KEY, NOW, OTHER_HASH, Agent, Host, Service, bare_host, errors, needs_shadow
 
 pytestmark = needs_shadow
@@ -314,3 +315,21 @@ def test_answers_that_are_rubbish(host: Host, service: Service) -> None:
     assert again.endpoint.state == service.state_now
     assert again.left() == []
     assert {"ann", "ben"} <= host.users().keys()
+
+
+def test_a_home_that_would_move_into_the_system(host: Host, service: Service) -> None:
+    """An account that is there does not get a system directory for its home either."""
+    service.want(DesiredUser("ann"))
+    agent = Agent(host, service)
+    agent.pass_()
+    service.want(DesiredUser("ann", home="/etc/ssh"))
+    assert errors(agent.pass_().actions) == ["refuse ann: its home would be a system directory"]
+    assert host.users()["ann"].home == "/home/ann"
+
+
+def test_one_agent_at_a_time(host: Host) -> None:
+    """Two agents on one host would undo what the other does."""
+    with alone(host.state_dir), pytest.raises(Locked), alone(host.state_dir):
+        raise AssertionError("two at a time")
+    with alone(host.state_dir):
+        pass

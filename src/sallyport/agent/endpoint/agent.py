@@ -4,12 +4,10 @@ Nothing here waits for the service to be there: without it the last state is kep
 accounts expire on time and what somebody changed is put right.
 """
 
-import platform
 import secrets
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +15,12 @@ from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Accounts, read
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.plan import Plan, Step, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.trueclock import TrueClock
+from sallyport.agent.endpoint.version import own_version
 from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_FOUND, MAX_STATE
 from sallyport.base.agentwire.report import (
@@ -190,7 +190,7 @@ class Endpoint:
             id=secrets.token_urlsafe(16),
             at=self.now(),
             version=state.version,
-            agent=version("sallyport"),
+            agent=own_version(),
             system=_system(),
             host=socket.gethostname()[:253],
             clock_us=self._clock.ahead(self._memory.now.anchor),
@@ -210,14 +210,15 @@ class Endpoint:
             error = "left out, since the step before failed" if step.name in failed else _try(step)
             if error and step.name:
                 failed.add(step.name)
-            yield Action(step.kind, step.name, f"{step.sign} {step.detail}".strip()[:500], error[:500])
+            detail = f"{step.sign} {step.detail}".strip()
+            yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
         """End what a crash left of a rotation: whose it still is, or empty."""
         try:
             action = self._rotator.reconcile()
-        except (ServiceAway, HostError) as error:
-            actions.append(Action(KIND, self._rotator.unended, "not ended yet", str(error)[:500]))
+        except (ServiceAway, HostError, ConfigError) as error:
+            actions.append(Action(KIND, self._rotator.unended, "not ended yet", printable(str(error), 500)))
             return self._rotator.unended
         if action is not None:
             actions.append(action)
@@ -238,14 +239,14 @@ class Endpoint:
                 try:
                     self._rotator.rotate(user, trigger.id, state.policies)
                 except ServiceAway as error:
-                    actions.append(Action(KIND, user, "not ended yet", str(error)[:500]))
+                    actions.append(Action(KIND, user, "not ended yet", printable(str(error), 500)))
                     return
                 except (HostError, ServiceRefused, ConfigError) as error:
                     errors.append(f"{user}: {error}")
-                    actions.append(Action(KIND, user, "", str(error)[:500]))
+                    actions.append(Action(KIND, user, "", printable(str(error), 500)))
                 else:
                     actions.append(Action(KIND, user, "a new password is in force"))
-            yield Outcome(trigger.id, "; ".join(errors)[:500])
+            yield Outcome(trigger.id, printable("; ".join(errors), 500))
 
     def _ended(self, state: State, actions: list[Action]) -> list[Outcome]:
         """What became of the triggers that a pass deals with by itself."""
@@ -277,12 +278,15 @@ class Endpoint:
 def _try(step: Step) -> str:
     try:
         step.do()
-    except (HostError, ConfigError) as error:
+    except (HostError, ConfigError, OSError) as error:
         return str(error) or "failed"
     return ""
 
 
 def _system() -> str:
+    """What runs on the host, for people."""
+    import platform  # not worth its time at every start
+
     try:
         name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
     except OSError:

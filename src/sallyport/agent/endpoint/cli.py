@@ -14,6 +14,8 @@ from sallyport.base.errors import ConfigError, HostError
 
 if TYPE_CHECKING:
     from sallyport.agent.endpoint.plan import Plan
+    from sallyport.agent.endpoint.wiring import Parts
+    from sallyport.agent.file import AgentFile
 
 CONFIG = Path("/etc/sallyport/endpoint-agent.toml")
 PATH = click.Path(path_type=Path)
@@ -30,30 +32,37 @@ prefix_option = click.option(
 @click.option("--plan", "planned", is_flag=True, help="Show what would be done, and change nothing.")
 def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
     """Keep accounts, groups, SSH keys and passwords of this host as the service says."""
+    from contextlib import nullcontext
+
     from sallyport.agent import file
-    from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, enrolled
-    from sallyport.agent.endpoint.enrolment import enrol
-    from sallyport.agent.endpoint.service import HttpService
-    from sallyport.agent.endpoint.wiring import AGENT, parts
-    from sallyport.agent.keys import KeyRing
-    from sallyport.agent.notify import Systemd
-    from sallyport.agent.service import Service
+    from sallyport.agent.endpoint.wiring import AGENT, alone, parts
 
     if os.geteuid() != 0:
         raise ConfigError("only root can manage accounts")
     agent_file = file.read(config, AGENT)
     host = parts(agent_file, prefix)
+    with nullcontext() if planned else alone(agent_file.state_dir):
+        return _run(agent_file, host, once=once, planned=planned)
+
+
+def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -> int:
+    from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, enrolled
+    from sallyport.agent.endpoint.enrolment import enrol
+    from sallyport.agent.endpoint.service import HttpService
+    from sallyport.agent.keys import KeyRing
+    from sallyport.agent.notify import Systemd
+    from sallyport.agent.service import Service
+
     posts = Service(agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint")
-    ring = KeyRing(config, AGENT, posts)
-    systemd = Systemd(os.environ)
-    around = Around(systemd, Stop())
+    ring = KeyRing(agent_file.path, "endpoint", posts)
+    around = Around(Systemd(os.environ), Stop())
     if not (once or planned):
         around.stop.listen()
     known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), around, patient=not (once or planned))
     if known is None:
         return 0
     service = HttpService(posts, ring)
-    agent = host.endpoint(service, known, systemd)
+    agent = host.endpoint(service, known, around.systemd)
     if planned:
         return _show(agent.preview())
     daemon = Daemon(agent, service, ring, around)

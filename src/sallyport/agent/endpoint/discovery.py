@@ -99,9 +99,9 @@ def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[st
     own = accounts.groups.values()
     groups = account.groups | {group.name for group in own if group.gid == account.gid}
     for name in sorted(groups & ROOT_GROUPS):
-        yield f"group {name}"
+        yield printable(f"group {name}", 500)
     for rule in sudoers.of(account, accounts):
-        yield f"{rule.file}: {rule.text}"[:500]
+        yield printable(f"{rule.file}: {rule.text}", 500)
     if not sudoers.rules:
         # What it would be worth is in files that cannot be read.
         for name in sorted(groups & SUDO_GROUPS):

@@ -9,12 +9,12 @@ import hashlib
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
 
 from sallyport.agent import disk
 from sallyport.agent.endpoint.agent import Identity
+from sallyport.agent.endpoint.version import own_version
 from sallyport.agent.keys import KeyRing, Posts
 from sallyport.base.agentwire.fields import Number
 from sallyport.base.errors import ConfigError, ServiceAway, WireError
@@ -96,7 +96,7 @@ def _machine() -> dict[str, object]:
         "osId": _LINUX,
         "privateIp": _address(),
         "machineId": _machine_id(),
-        "agentVersion": version("sallyport"),
+        "agentVersion": own_version(),
     }
 
 

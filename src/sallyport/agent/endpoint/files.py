@@ -42,7 +42,7 @@ class Files:
 
     def __init__(self, prefix: Path = Path("/"), *, owner: int = _ROOT) -> None:
         self.prefix = prefix
-        self._owner = owner
+        self.owner = owner
 
     def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
         """The octets of a system file, links followed; None where there is none. HostError: unreadable, too long."""
@@ -78,7 +78,7 @@ class Files:
                 deeper = _enter(descriptor, part, path)
                 os.close(descriptor)
                 descriptor = deeper
-                _trust(descriptor, path, owners | {self._owner} if last else frozenset({self._owner}), final=last)
+                _trust(descriptor, path, owners | {self.owner} if last else frozenset({self.owner}), final=last)
             yield descriptor
         finally:
             os.close(descriptor)
@@ -96,11 +96,14 @@ class Files:
         except OSError as error:
             raise HostError(f"{name}: {_reason(error)}") from None
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid not in owners | {self._owner}:
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid not in owners | {self.owner}:
             os.close(descriptor)
             raise HostError(f"{name}: not a file of its own, or somebody else's")
-        with os.fdopen(descriptor, "rb") as file:
-            octets = file.read(most + 1)
+        try:
+            with os.fdopen(descriptor, "rb") as file:
+                octets = file.read(most + 1)
+        except OSError as error:
+            raise HostError(f"{name}: {_reason(error)}") from None
         if len(octets) > most:
             raise HostError(f"{name}: longer than {most} octets")
         return Content(octets, Mode(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid))
@@ -158,17 +161,20 @@ class Files:
             _make(directory, name, mode)
         descriptor = _enter(directory, name, name)
         try:
-            _trust(descriptor, name, frozenset({self._owner, mode.uid}), final=True)
+            _trust(descriptor, name, frozenset({self.owner, mode.uid}), final=True)
             yield descriptor
         finally:
             os.close(descriptor)
 
     def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Give a directory that belongs to `of` to somebody else; not what is in it. Nothing where it is missing.
+        """Give a directory to somebody else, not what is in it; nothing happens where none of `of`'s is there.
 
-        HostError: a link, somebody else's.
+        HostError: the way to it leads through links, or through what is not root's.
         """
-        if not self.exists(path):
+        try:
+            if os.lstat(self.prefix / path.lstrip("/")).st_uid != of:
+                return
+        except OSError:
             return
         with self.directory(path, frozenset({of})) as directory:
             if os.geteuid() == _ROOT:

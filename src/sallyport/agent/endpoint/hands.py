@@ -191,8 +191,8 @@ class Hands:
         account = self._account(name)
         if self.memory.now.former_uid(name) != account.uid or not self.files.exists(account.home):
             return
-        bits = Mode(HANDED_OVER.bits, account.uid, account.gid)
-        self.files.hand_over(account.home, of=account.uid, to=bits)
+        mode = Mode(HANDED_OVER.bits, account.uid, account.gid)
+        self.files.hand_over(account.home, of=self.files.owner, to=mode)
 
     def _marked(self, name: str) -> None:
         account = self._account(name)

@@ -20,6 +20,8 @@ from sallyport.base.errors import ConfigError, WireError
 from sallyport.base.wire import Many, Text, decode, dumps, loads
 
 _MOST: Final = 8_000_000
+ANYBODY: Final = "*"
+"""In the place of a name, where it is not known whose rotation has not ended."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 

@@ -13,8 +13,8 @@ from typing import Final
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts
 from sallyport.agent.endpoint.change import change
 from sallyport.agent.endpoint.hands import Hands
-from sallyport.agent.endpoint.keys import KeyFile, for_command, found
-from sallyport.agent.endpoint.memory import Kept, Memory, digest
+from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
+from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
 from sallyport.agent.endpoint.sudoers import FILE, named, render
 from sallyport.base.agentwire.report import Action, Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
@@ -47,7 +47,7 @@ class Plan:
 
 def plan(state: State, accounts: Accounts, hands: Hands, now: int, *, rotating: str = "") -> Plan:
     """What is to be done. now: microseconds, by the service's clock as well as it is known. rotating: whose password is
-    being rotated, and is therefore left alone."""
+    being rotated, and is therefore left alone; ANYBODY for all."""
     planner = _Planner(state, accounts, hands, now, rotating)
     steps = tuple(planner.steps())
     return Plan(steps, tuple(planner.refused), tuple(planner.drift))
@@ -93,17 +93,24 @@ class _Planner:
 
     def _accepts(self, user: DesiredUser) -> bool:
         account = self._accounts.users.get(user.name)
-        reason = self._of_none(user) if account is None else self._of_account(user, account)
+        reason = self._of_any(user, account) or (
+            self._of_none(user) if account is None else self._of_account(user, account)
+        )
         if reason:
             self.refused.append(Action("refuse", user.name, error=reason))
         return not reason
 
-    def _of_none(self, user: DesiredUser) -> str:
-        """Why an account that is not there is not made; empty: it is."""
+    def _of_any(self, user: DesiredUser, account: Account | None) -> str:
+        """Why neither an old nor a new account becomes so; empty: it may."""
         if user.name in self._hands.options.protected:
             return "protected in the agent's file"
-        if user.home and user.home.split("/")[1] in _SYSTEM_HOMES:
+        is_new = user.home and (account is None or account.home != user.home)
+        if is_new and user.home.split("/")[1] in _SYSTEM_HOMES:
             return "its home would be a system directory"
+        return ""
+
+    def _of_none(self, user: DesiredUser) -> str:
+        """Why an account that is not there is not made; empty: it is."""
         if user.uid is not None and user.uid < self._accounts.lowest_uid:
             return "its uid is a system account's"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
@@ -112,8 +119,6 @@ class _Planner:
 
     def _of_account(self, user: DesiredUser, account: Account) -> str:
         """Why an account that is there is not touched; empty: it is the agent's, or may be taken over."""
-        if user.name in self._hands.options.protected:
-            return "protected in the agent's file"
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -226,7 +231,7 @@ class _Planner:
             yield self._step("~", "take-over", user.name, detail, partial(self._hands.take_over, user.name, made=made))
 
     def _password(self, user: DesiredUser, account: Account, kept: Kept) -> Iterator[Step]:
-        if user.name == self._rotating:
+        if self._rotating in {user.name, ANYBODY}:
             return
         if kept.own and digest(account.password.removeprefix("!")) != kept.own:
             self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed by somebody else"))
@@ -243,7 +248,7 @@ class _Planner:
         try:
             there = self._hands.user_keys.read(account)
         except HostError as error:
-            self.refused.append(Action("keys", account.name, "authorized_keys", str(error)))
+            self.refused.append(Action("keys", account.name, "authorized_keys", printable(str(error), 500)))
             if self._hands.options.keys == "file":
                 return
             there = KeyFile((), ())

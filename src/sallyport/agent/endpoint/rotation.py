@@ -24,7 +24,7 @@ from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.generate import generate
 from sallyport.agent.endpoint.hands import Hands
 from sallyport.agent.endpoint.hashing import hash_password, matches
-from sallyport.agent.endpoint.memory import digest
+from sallyport.agent.endpoint.memory import ANYBODY, digest
 from sallyport.agent.endpoint.service import Service
 from sallyport.base.agentwire.fields import HASH, Name, Number
 from sallyport.base.agentwire.report import Action, Phase, Rotation
@@ -116,14 +116,17 @@ class Rotator:
 
     @property
     def unended(self) -> str:
-        """Whose rotation is in the journal; empty for nobody's. ConfigError."""
-        entry = self._journal.read()
+        """Whose rotation is in the journal: empty for nobody's, ANYBODY where the journal cannot be read."""
+        try:
+            entry = self._journal.read()
+        except ConfigError:
+            return ANYBODY
         return "" if entry is None else entry.user
 
     def reconcile(self) -> Action | None:
         """Bring the rotation in the journal to its end, if there is one: what became of it.
 
-        ServiceAway: later. HostError: the host does not take the password; later.
+        ServiceAway: later. HostError: the host does not take the password; later. ConfigError: no journal.
         """
         entry = self._journal.read()
         if entry is None:
