@@ -82,6 +82,23 @@ PROCESS: Final = Board(
                 ),
             ),
         ),
+        Row("Events for a SIEM"),
+        Graph(
+            "Delivered",
+            "Events that each outlet took.",
+            (
+                Query(
+                    "sum by (outlet) (rate(sallyport_outlet_events_total{$here}[$__rate_interval])) or vector(0)",
+                    "{{outlet}}",
+                ),
+            ),
+            unit="reqps",
+        ),
+        Graph(
+            "Waiting",
+            "Events that an outlet has not taken: it is away, or slow. They wait for as long as events are kept.",
+            (Query("sum by (outlet) (sallyport_outlet_waiting_events{$here}) or vector(0)", "{{outlet}}"),),
+        ),
         Row("HTTP"),
         Graph(
             "Requests",

@@ -237,6 +237,7 @@ def test_every_class_of_metrics_is_looked_at() -> None:
         "PresentationMetrics",
         "StoreMetrics",
         "HttpMetrics",
+        "OutletMetrics",
     }
     assert {name for name in vars(metrics) if name.endswith("Metrics")} == made | {"ProcessMetrics"}
 

@@ -75,6 +75,8 @@ from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
 from sallyport.login.lockout import commands as lockout_commands
 from sallyport.login.lockout.service import Lockouts
+from sallyport.login.outlets.model import targets_of
+from sallyport.login.outlets.service import Outlets
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.preview import commands as preview_commands
 from sallyport.login.preview.enrolled import SecondFactors
@@ -96,6 +98,7 @@ from sallyport.metrics import (
     LockoutMetrics,
     LoginMetrics,
     MfaMetrics,
+    OutletMetrics,
     PresentationMetrics,
     ProcessMetrics,
     RadiusMetrics,
@@ -201,6 +204,15 @@ class App:
         self.events = Events(store)
         self.retention = Retention(
             store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
+        )
+        self.outlets = Outlets(
+            store,
+            targets_of(settings),
+            self._http.egress,
+            OutletMetrics(registry),
+            in_log=settings.log_logins,
+            domain=self._domain_name,
+            pseudonyms=logs.pseudonyms,
         )
         self.audit = Audit(store)
         self.certificates = Certificates.of(settings)
@@ -366,6 +378,10 @@ class App:
 
     def _user_changed(self, domain_id: int, name: str) -> None:
         self.second.enrolments.forget(domain_id, name)
+
+    def _domain_name(self, domain_id: int) -> str:
+        domain = self.domains.table.by_id.get(domain_id)
+        return "" if domain is None else domain.name
 
     def value_name(self, attribute: str, number: int) -> str | None:
         """What the dictionary calls a value of an attribute."""

@@ -30,6 +30,7 @@ def registered() -> CollectorRegistry:
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))
+    metrics.OutletMetrics(registry)
     metrics.HttpMetrics(registry)
     metrics.ProcessMetrics(registry, "0")
     return registry

@@ -71,6 +71,10 @@ def _networks(value: object) -> object:
     return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip()) or None
 
 
+def _words(value: object) -> object:
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 
 
@@ -119,6 +123,8 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "text"] = "auto"
     log_identities: Literal["clear", "hashed"] = "clear"
+    log_logins: bool = True
+    event_outlets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> "Settings":

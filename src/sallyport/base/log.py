@@ -104,6 +104,16 @@ def level() -> str:
     return _manner.level
 
 
+def is_silent(level: str) -> bool:
+    """Whether lines of a level are dropped now."""
+    return _rank(level) < _rank(_manner.level)
+
+
+def pseudonyms() -> Pseudonyms | None:
+    """What stands for people in the log now; None: their names do."""
+    return _manner.pseudonyms
+
+
 def hide_identities(pseudonyms: Pseudonyms | None) -> None:
     """Show users and stations as hashes from now on; None: by name."""
     _manner.pseudonyms = pseudonyms

@@ -14,6 +14,7 @@ from sallyport.metrics.instruments import MAX_NAMES, Cell, render
 from sallyport.metrics.inventory import InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics
 from sallyport.metrics.mfa import MfaMetrics
+from sallyport.metrics.outlets import OutletMetrics
 from sallyport.metrics.presentations import PresentationMetrics
 from sallyport.metrics.process import ProcessMetrics
 from sallyport.metrics.radius import RadiusMetrics
@@ -34,6 +35,7 @@ __all__ = [
     "LockoutMetrics",
     "LoginMetrics",
     "MfaMetrics",
+    "OutletMetrics",
     "PresentationMetrics",
     "ProcessMetrics",
     "RadiusMetrics",

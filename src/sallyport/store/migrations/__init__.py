@@ -24,6 +24,7 @@ from sallyport.store.migrations import (
     m0020_agents,
     m0022_credentials,
     m0024_wallets,
+    m0026_outlets,
     m0027_bypass,
 )
 
@@ -49,4 +50,5 @@ ALL(name="m0019_api_keys")(m0019_api_keys.apply)
 ALL(name="m0020_agents")(m0020_agents.apply)
 ALL(name="m0022_credentials")(m0022_credentials.apply)
 ALL(name="m0024_wallets")(m0024_wallets.apply)
+ALL(name="m0026_outlets")(m0026_outlets.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)

@@ -1,0 +1,20 @@
+"""Outlets of events: the log apart, where decisions go beside the store."""
+
+from prometheus_client import CollectorRegistry
+
+from sallyport.metrics.instruments import Read, Tally
+
+
+class OutletMetrics:
+    """outlet: its URL, as the setting has it. waiting: events that were not delivered yet, by (outlet,)."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet",))
+        self.waiting: dict[tuple[str, ...], float] = {}
+        Read(
+            registry,
+            "sallyport_outlet_waiting_events",
+            "Events that an outlet had not taken when it was last asked.",
+            ("outlet",),
+            lambda: self.waiting,
+        )

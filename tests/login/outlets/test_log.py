@@ -1,0 +1,65 @@
+"""The line that each decision has in the log."""
+
+import json
+import time
+from pathlib import Path
+
+from tests.service import RunningService, running_service
+
+SECRET = "a secret of the tests"
+WAIT_S = 30.0
+
+
+def logins(service: RunningService, count: int) -> list[dict[str, object]]:
+    """The lines of decisions, once there are so many."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
+        if len(found := [line for line in lines if line["event"] == "login"]) >= count:
+            return found
+        assert time.monotonic() < deadline, "no line"
+        time.sleep(0.05)
+
+
+def log_in(service: RunningService) -> None:
+    """Ann, from a station, with a right and a wrong password."""
+    service.call("client.add", org=1, tenant=1, domains=[], clients=[
+        {"name": "here", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
+    ])  # fmt: skip
+    service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+    with service.radius(SECRET) as client:
+        for password in ("hello", "wrong"):
+            client.login("ann", password, CALLING_STATION_ID=b"AA-BB-CC-00-11-22")
+
+
+def test_a_decision_is_a_line_with_its_events_id(tmp_path: Path) -> None:
+    """request_id is the eventId of GetAuthLog; what was decided and why is told; no password is."""
+    with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        log_in(service)
+        lines = logins(service, 2)
+        body = {"orgId": 1, "tenantId": 1, "domainId": 1}
+        events = {each["eventId"]: each for each in service.post("/ad/GetAuthLog", body)["events"]}
+        assert {line["request_id"] for line in lines} == events.keys()
+        assert [(line["user"], line["appliedDecision"]) for line in lines] == [("ann", "accept"), ("ann", "reject")]
+        assert "hello" not in service.log()
+
+
+def test_it_can_be_left_out(tmp_path: Path) -> None:
+    """By a setting of its own, and by a level that is set while the service runs."""
+    settings = {"SALLYPORT_LOG_LOGINS": "false", "SALLYPORT_REJECT_DELAY_S": "0"}
+    with running_service(tmp_path, settings) as service:
+        log_in(service)
+        service.ok("log", "level", "debug")
+    assert '"event": "login"' not in service.log()
+
+
+def test_people_can_be_hidden(tmp_path: Path) -> None:
+    """Users and stations are hashes: the same for the same name, whatever was decided."""
+    settings = {"SALLYPORT_LOG_IDENTITIES": "hashed", "SALLYPORT_REJECT_DELAY_S": "0"}
+    with running_service(tmp_path, settings) as service:
+        log_in(service)
+        first, second = logins(service, 2)
+        assert first["user"] == second["user"]
+        assert str(first["user"]).startswith("#")
+        assert "AA-BB-CC" not in service.log()
+        assert '"ann"' not in service.log()

@@ -1,0 +1,198 @@
+"""Events reach each kind of outlet, wait on disk while it is away, and come once it is back."""
+
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry
+
+from sallyport.login.outlets.model import Target, parse_target
+from sallyport.login.outlets.service import Outlets
+from sallyport.metrics import OutletMetrics
+from sallyport.outgoing.egress import Egress
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import SqliteStore
+from tests.areas import running_store
+from tests.peers.authority import Authority
+
+WAIT_S = 30.0
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """An empty one."""
+    async with running_store(tmp_path / "s.db") as store:
+        yield store
+
+
+async def decide(store: SqliteStore, *users: str) -> None:
+    """Events of these users."""
+    columns = (
+        "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
+        "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
+    )  # fmt: skip
+
+    def work(tx: Tx) -> None:
+        rest = ("a", "b", 1, "d", "s", "pap", "local", "accept", "accept", "", "", 1)
+        tx.insert("events", columns, [(1, 1, user, *rest) for user in users])
+
+    await store.write(work)
+
+
+@asynccontextmanager
+async def carried(store: SqliteStore, *targets: Target) -> AsyncIterator[OutletMetrics]:
+    """Outlets at work until the block is left; they know their place before it begins."""
+    metrics = OutletMetrics(CollectorRegistry())
+    outlets = Outlets(
+        store, targets, Egress(None), metrics, in_log=False, domain=lambda _id: "corp", pseudonyms=lambda: None
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outlets.run)
+        with trio.fail_after(WAIT_S):
+            while len(metrics.waiting) < len(targets):
+                await trio.sleep(0.01)
+        yield metrics
+        nursery.cancel_scope.cancel()
+
+
+async def lines_of(path: Path, count: int) -> list[str]:
+    """The users in a file of JSON lines, once there are so many."""
+    with trio.fail_after(WAIT_S):
+        while not path.exists() or path.read_bytes().count(b"\n") < count:
+            await trio.sleep(0.05)
+    return [json.loads(line)["user"] for line in path.read_text().splitlines()]
+
+
+async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -> None:
+    """In order, from now on, of mode 0600; a rotated file is begun anew."""
+    await decide(store, "before")
+    path = tmp_path / "logins.jsonl"
+    async with carried(store, parse_target(f"file://{path}")):
+        await decide(store, "ann", "bob")
+        assert await lines_of(path, 2) == ["ann", "bob"]
+        assert path.stat().st_mode & 0o777 == 0o600
+        path.rename(tmp_path / "old")
+        await decide(store, "carl")
+        assert await lines_of(path, 1) == ["carl"]
+
+
+async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_path: Path) -> None:
+    """The place is in the store: a restart goes on behind it and repeats nothing that it remembered."""
+    path = tmp_path / "logins.jsonl"
+    target = parse_target(f"file://{path}")
+    async with carried(store, target):
+        await decide(store, "ann")
+        await lines_of(path, 1)
+        with trio.fail_after(WAIT_S):
+            while await store.read(lambda tx: tx.value(int, "select event_id from event_outlets")) != 1:
+                await trio.sleep(0.01)
+    await decide(store, *(f"user{number}" for number in range(500)))
+    async with carried(store, target):
+        assert await lines_of(path, 501) == ["ann", *(f"user{number}" for number in range(500))]
+
+
+async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
+    """Nothing is lost while it is not there, nor while its connection is gone."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    target = parse_target(f"tcp://127.0.0.1:{port}")
+    async with carried(store, target):
+        await decide(store, "ann", "bob")
+        await trio.sleep(1.0)  # at least one attempt that fails
+        (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
+        async with listener:
+            assert await users_over(listener, 2) == ["ann", "bob"]
+            await decide(store, "carl")  # the first connection is closed by now
+            assert await users_over(listener, 1) == ["carl"]
+
+
+async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
+    """The users of so many JSON lines from one connection."""
+    with trio.fail_after(WAIT_S):
+        async with await listener.accept() as stream:
+            octets = b""
+            while octets.count(b"\n") < count:
+                octets += await stream.receive_some()
+    return [json.loads(line)["user"] for line in octets.splitlines()]
+
+
+async def test_a_unix_socket_is_a_stream_too(store: SqliteStore, tmp_path: Path) -> None:
+    """As a collector on the same machine has it."""
+    path = tmp_path / "siem.sock"
+    sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with closing(sock):
+        await sock.bind(str(path))
+        sock.listen(1)
+        async with carried(store, parse_target(f"unix://{path}")):
+            await decide(store, "ann")
+            assert await users_over(trio.SocketListener(sock), 1) == ["ann"]
+
+
+async def test_datagrams_hold_one_message_each(store: SqliteStore) -> None:
+    """RFC 5426: no length, no end."""
+    sock = trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with closing(sock):
+        await sock.bind(("127.0.0.1", 0))
+        url = f"syslog+udp://127.0.0.1:{sock.getsockname()[1]}"
+        async with carried(store, parse_target(url)) as metrics:
+            await decide(store, "ann", "bob")
+            with trio.fail_after(WAIT_S):
+                messages = [await sock.recv(4096), await sock.recv(4096)]
+                while metrics.sent.cell(url).count != 2:
+                    await trio.sleep(0.01)
+    assert [b'user="ann"' in messages[0], b'user="bob"' in messages[1]] == [True, True]
+    assert all(message.startswith(b"<86>1 ") for message in messages)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
+    """Who signs the SIEM's certificate, and the SIEM's side of TLS."""
+    made = Authority("the SIEM's authority")
+    (tmp_path / "ca.pem").write_text(made.pem)
+    (tmp_path / "siem.pem").write_bytes(made.key_for("localhost", "127.0.0.1"))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "siem.pem")
+    yield tmp_path / "ca.pem", context
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_syslog_over_tls_is_counted_and_trusted(
+    store: SqliteStore, authority: tuple[Path, ssl.SSLContext], trusted: bool
+) -> None:
+    """RFC 5425: a frame begins with its length; a server that nobody vouches for gets nothing."""
+    ca, context = authority
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    query = f"?ca={ca}" if trusted else ""
+    async with listener, carried(store, parse_target(f"syslog+tls://127.0.0.1:{port}{query}")):
+        await decide(store, "ann")
+        with trio.fail_after(WAIT_S):
+            plain = await listener.accept()
+            async with plain:
+                stream = trio.SSLStream(plain, context, server_side=True, https_compatible=True)
+                if trusted:
+                    octets = bytes(await stream.receive_some())
+                    length, _, rest = octets.partition(b" ")
+                    while len(rest) < int(length):
+                        rest += await stream.receive_some()
+                    assert b'user="ann"' in rest
+                else:
+                    with suppress(trio.BrokenResourceError):
+                        assert await stream.receive_some() == b""
+
+
+async def test_a_file_elsewhere_is_never_followed(store: SqliteStore, tmp_path: Path) -> None:
+    """A symbolic link in the place of the file is refused, and the events wait."""
+    secret = tmp_path / "somebody's file"
+    secret.write_text("")
+    (tmp_path / "logins.jsonl").symlink_to(secret)
+    async with carried(store, parse_target(f"file://{tmp_path / 'logins.jsonl'}")):
+        await decide(store, "ann")
+        await trio.sleep(1.0)
+    assert secret.read_text() == ""
