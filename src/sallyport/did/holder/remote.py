@@ -83,7 +83,7 @@ class Remote:
                 signer,
                 audience=request.verifier,
                 nonce=request.nonce,
-                id=f"urn:uuid:{uuid4()}",
+                id=uuid4().urn,
                 now=now_us(),
             )
         return self._submit(request, presentation=presentation)
@@ -102,7 +102,7 @@ class Remote:
                 token = jws.parse(text)
             except CredentialError:
                 continue
-            if each.get("status") != "Ignored" and exchange.satisfies(wanted, token.payload, token.algorithm):
+            if each.get("status") != "Ignored" and exchange.is_met_by(wanted, token):
                 return text
         raise NotFound("the wallet has no credential that is asked for")
 

@@ -11,6 +11,7 @@ from jsonpath.exceptions import JSONPathError
 from jsonschema import Draft7Validator
 from pydantic import JsonValue
 
+from sallyport.did.crypto.jws import Token
 from sallyport.did.presentations.definition import Definition, InputDescriptor, RequestedField, compiled
 
 Document = Mapping[str, JsonValue]
@@ -22,10 +23,9 @@ def satisfies(definition: Definition, payload: Document, alg: str) -> bool:
     return all(_meets(descriptor, payload, alg) for descriptor in definition.input_descriptors)
 
 
-def first_that_satisfies(definition: Definition, payloads: Sequence[Document], algs: Sequence[str]) -> int | None:
-    """The place of the first credential that meets the definition, or None."""
-    pairs = enumerate(zip(payloads, algs, strict=True))
-    return next((at for at, (payload, alg) in pairs if satisfies(definition, payload, alg)), None)
+def is_met_by(definition: Definition, token: Token) -> bool:
+    """Whether a credential's token meets every descriptor."""
+    return satisfies(definition, token.payload, token.algorithm)
 
 
 def _meets(descriptor: InputDescriptor, payload: Document, alg: str) -> bool:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from typing import Final
+from uuid import uuid4
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
@@ -25,11 +26,6 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
 
-LIFE_S: Final = 600
-"""How long a request may be answered."""
-MOST_HOLDERS: Final = 1000
-NONCE_OCTETS: Final = 24
-BY_DID: Final = "DID"
 OVER: Final = "the presentation request is over"
 NO_REQUEST: Final = "presentation request not found"
 
@@ -52,8 +48,6 @@ class Presentations:
         self._tries = tries
         self._meter = meter
         self._clock = clock
-
-    # --- the holder ---------------------------------------------------------------------------------------------
 
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
@@ -83,24 +77,25 @@ class Presentations:
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
-        def work(tx: Tx) -> tuple[Request, jws.Signer, list[HeldCredential]]:
+        def work(tx: Tx) -> str:
             request = _request(tx, wallet, holder_did, request_id)
             signer = signing.holders_signer(tx, self._vault, wallet.domain_id, holder_did, wallet_key)
-            mine = [each for each in held.of_wallet(tx, wallet.id, at) if each.holder_did == holder_did]
-            return request, signer, mine
+            if not request.is_open(at):
+                raise Conflict(OVER)
+            asked = definition.read(request.definition)
+            for credential in held.of_wallet(tx, wallet.id, at):
+                if credential.holder_did == holder_did and exchange.is_met_by(asked, jws.parse(credential.jwt)):
+                    return vc.present(
+                        [credential.jwt],
+                        signer,
+                        audience=request.issuer_did,
+                        nonce=request.nonce,
+                        id=uuid4().urn,
+                        now=at,
+                    )
+            raise NotFound("the wallet has no credential that is asked for")
 
-        request, signer, mine = await self._store.read(work)
-        if not request.is_open(at):
-            raise Conflict(OVER)
-        asked = definition.read(request.definition)
-        for credential in mine:
-            token = jws.parse(credential.jwt)
-            if exchange.satisfies(asked, token.payload, token.algorithm):
-                name = f"urn:sallyport:{secrets.token_hex(16)}"
-                return vc.present(
-                    [credential.jwt], signer, audience=request.issuer_did, nonce=request.nonce, id=name, now=at
-                )
-        raise NotFound("the wallet has no credential that is asked for")
+        return await self._store.read(work)
 
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None
@@ -175,8 +170,6 @@ class Presentations:
         wallet = await self._wallet(caller, wallet_id)
         return guard.check_key(self._tries, caller, [wallet], wallet_key)
 
-    # --- revocation ---------------------------------------------------------------------------------------------
-
     def withdraw(self, tx: Tx, domain_id: int, holder_did: str, issuer_did: str) -> list[int]:
         """A holder's credential of an issuer is revoked: its open requests are over. Which ones: `wake` them once that
         is on disk."""
@@ -213,7 +206,7 @@ def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at:
         raise CredentialError("the credential is another holder's", "holder")
     asked = definition.read(request.definition)
     of_schema = request.schema_id in {0, record.schema_id}
-    if not of_schema or not exchange.satisfies(asked, token.payload, token.algorithm):
+    if not of_schema or not exchange.is_met_by(asked, token):
         raise CredentialError("the credential is not the one that is asked for", "definition")
     return record
 
