@@ -130,22 +130,25 @@ async def test_another_tenant_sees_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wallets", "users", "credentials", "pairs"),
+    ("wallets", "users", "credentials", "paired_up"),
     [
         ([1], [1], [5], [(1, 5)]),
         ([1], [1], [5, 6], [(1, 5), (1, 6)]),
         ([1, 2], [1, 2], [5, 6], [(1, 5), (2, 6)]),
-        ([1, 2], [2, 1], [5, 6], None),
-        ([1, 2], [1], [5], None),
-        ([1, 2], [1, 2], [5], None),
+        ([1, 2], [2, 1], [5, 6], NotFound),
+        ([1, 2], [1], [5], Invalid),
+        ([1, 2], [1, 2], [5], Invalid),
     ],
 )
 def test_arrays_pair_up(
-    wallets: list[int], users: list[int], credentials: list[int], pairs: list[tuple[int, int]] | None
+    wallets: list[int],
+    users: list[int],
+    credentials: list[int],
+    paired_up: list[tuple[int, int]] | type[Exception],
 ) -> None:
-    """One to each, or all to one; anything else is refused."""
-    if pairs is None:
-        with pytest.raises(Invalid):
-            paired(wallets, users, credentials)
+    """One to each, or all to one; another user's wallet is not there, and anything else is refused."""
+    if isinstance(paired_up, list):
+        assert paired(wallets, users, credentials) == paired_up
     else:
-        assert paired(wallets, users, credentials) == pairs
+        with pytest.raises(paired_up):
+            paired(wallets, users, credentials)

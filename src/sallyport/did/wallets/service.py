@@ -190,10 +190,12 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
 
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Each credential with the wallet of its place; one wallet takes them all. Invalid: a user is not the wallet's, or
-    the arrays do not pair up."""
+    """Each credential with the wallet of its place; one wallet takes them all. NotFound: a user is not the wallet's.
+    Invalid: the arrays do not pair up."""
+    if len(wallet_ids) != len(user_ids):
+        raise Invalid("walletId and userId have the same number of entries")
     if list(wallet_ids) != list(user_ids):
-        raise Invalid("walletId and userId name the same wallets, in the same order")
+        raise NotFound(NO_WALLET)
     if len(wallet_ids) == 1:
         return [(wallet_ids[0], credential_id) for credential_id in credential_ids]
     if len(wallet_ids) != len(credential_ids):
