@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -231,11 +232,13 @@ def identity(raw: Raw) -> str:
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
     """The first attribute's value that may be a name. Of several, the one in the distinguished name is its own."""
-    own = {(kind, value.casefold()) for kind, value in pairs_of(raw.dn)}
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
+        if len(values) > 1:
+            own = {value.casefold() for kind, value in pairs_of(raw.dn) if kind == attribute}
+            return next((value for value in values if value.casefold() in own), values[0])
         if values:
-            return next((value for value in values if (attribute, value.casefold()) in own), values[0])
+            return values[0]
     raise Invalid("it has no name")
 
 
@@ -318,12 +321,19 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str
     """
     kept: dict[str, tuple[str, ...]] = {}
     for name, texts in values:
-        if name in _ELSEWHERE or len(name) > LONGEST_NAME or _SECRET.search(name) or len(kept) == MOST_ATTRIBUTES:
+        if len(kept) == MOST_ATTRIBUTES:
+            break
+        if not _may_be_kept(name):
             continue
         fit = tuple(text for text in texts if 0 < len(text) <= LONGEST_VALUE and _is_text(text))[:MOST_VALUES]
         if fit:
             kept[name] = fit
     return kept
+
+
+@lru_cache(4096)
+def _may_be_kept(name: str) -> bool:
+    return name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _SECRET.search(name)
 
 
 def _is_text(value: str) -> bool:

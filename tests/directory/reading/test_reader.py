@@ -1,10 +1,13 @@
 """A reading of servers that are made for it: members in parts, servers that do not mean well."""
 
+from contextlib import suppress
+
 import pytest
 import trio
 
 from sallyport.base.clock import now_us
 from sallyport.directory.entry import Group, Problem
+from sallyport.directory.reading.connection import MOST_OCTETS
 from sallyport.directory.reading.errors import ReadError
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.directory.reading.schema import Kind, kind_of
@@ -115,3 +118,29 @@ def test_numbers_as_places() -> None:
     assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
     assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")
     assert kind.place_of(b"rubbish") == 0
+
+
+@needs_bonsai
+async def test_an_answer_without_an_end() -> None:
+    """A server that never stops is hung up on, before it has filled the memory."""
+    sent = 0
+
+    async def flood(stream: trio.SocketStream) -> None:
+        nonlocal sent
+        await stream.receive_some(4096)
+        await stream.send_all(bytes.fromhex("300c02010161070a010004000400"))  # the bind is right
+        await stream.receive_some(4096)
+        with suppress(trio.BrokenResourceError):
+            await stream.send_all(bytes.fromhex("3084400000000201026484"))  # an entry of a gigabyte
+            while True:
+                await stream.send_all(bytes(1 << 20))
+                sent += 1 << 20
+
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, flood, listeners)
+        server = Server(f"ldap://127.0.0.1:{listeners[0].socket.getsockname()[1]}", start_tls=False)
+        with trio.fail_after(60), pytest.raises(ReadError, match="broke the connection off"):
+            await read(LdapSource((server,), "DC=example", None))
+        nursery.cancel_scope.cancel()
+    assert sent < 2 * MOST_OCTETS

@@ -18,6 +18,7 @@ LONGEST_WAIT_S: Final = 300.0
 """An API that wants to be left alone for longer ends the reading."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
+MOST_PAGES: Final = 200_000
 _SOONER_S: Final = 60.0
 
 Authorize = Callable[[bool], Awaitable[str]]
@@ -60,12 +61,16 @@ class Pages:
     def __init__(self, client: httpx.AsyncClient, authorize: Authorize) -> None:
         self._client = client
         self._authorize = authorize
+        self._asked = 0
 
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
         """An answer below 400, or 404, or 410. ReadError, ProviderError."""
         anew = False
+        self._asked += 1
+        if self._asked > MOST_PAGES:
+            raise ReadError(f"{self._client.base_url.host}: more than {MOST_PAGES} pages, or no end")
         for attempt in range(TRIES):
             authorization = await self._authorize(anew)
             try:

@@ -32,6 +32,8 @@ INVALID_CREDENTIALS: Final = 49
 INSUFFICIENT_ACCESS: Final = 50
 BUSY: Final = 51
 UNAVAILABLE: Final = 52
+MOST_OCTETS: Final = 64 << 20
+"""Of what a server answers to one request."""
 _CHUNK: Final = 65_536
 _MAX_TEXT: Final = 300
 _ANY: Final = re.compile("")
@@ -244,9 +246,10 @@ async def _carry(
             with trio.socket.from_stdlib_socket(listener) as local:
                 near, _ = await local.accept()
                 until_connected.shield = False
+            heard = _Heard()
             async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
-                nursery.start_soon(_hand_on, inner, stream, relay)
-                nursery.start_soon(_hand_on, stream, inner, relay)
+                nursery.start_soon(_ask, inner, stream, relay, heard)
+                nursery.start_soon(_hear, stream, inner, relay, heard)
     finally:
         relay.cancel()
         until_connected.shield = False
@@ -254,12 +257,29 @@ async def _carry(
             await trio.aclose_forcefully(stream)
 
 
-async def _hand_on(source: trio.abc.Stream, sink: trio.abc.Stream, relay: trio.CancelScope) -> None:
-    try:
-        while part := await source.receive_some(_CHUNK):
-            await sink.send_all(part)
-    except _FAILED:
-        pass
+class _Heard:
+    """How many octets have come since something was asked."""
+
+    __slots__ = ("octets",)
+
+    def __init__(self) -> None:
+        self.octets = 0
+
+
+async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, heard: _Heard) -> None:
+    with suppress(*_FAILED):
+        while part := await local.receive_some(_CHUNK):
+            heard.octets = 0
+            await server.send_all(part)
+    relay.cancel()
+
+
+async def _hear(server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, heard: _Heard) -> None:
+    """libldap keeps an answer of any size in memory: a server that does not end is hung up on."""
+    with suppress(*_FAILED):
+        while heard.octets < MOST_OCTETS and (part := await server.receive_some(_CHUNK)):
+            heard.octets += len(part)
+            await local.send_all(part)
     relay.cancel()
 
 

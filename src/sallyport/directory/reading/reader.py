@@ -71,7 +71,11 @@ PAGE: Final = 100
 """Entries that are asked for at once: what libldap makes of them takes two milliseconds."""
 CONNECT_S: Final = 10.0
 PAGE_S: Final = 60.0
+MOST_ENTRIES: Final = 2_000_000
+MANY_MEMBERS: Final = 2_000
+"""A group with more is understood in a thread."""
 _SLICE: Final = 20
+_MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
 _MOST_RANGES: Final = 10_000
 
@@ -238,7 +242,10 @@ class _Reading:
                 for found in part:
                     raw = await self._whole(found)
                     self._stamped(raw, kind)
-                    entry = self._understood(raw)
+                    if len(raw.attributes.get("member", ())) > MANY_MEMBERS:
+                        entry = await trio.to_thread.run_sync(self._understood, raw)
+                    else:
+                        entry = self._understood(raw)
                     if entry is not None:
                         entries.append(self._with_own_groups(entry) if isinstance(entry, Person) else entry)
                 yield Batch(entries)
@@ -246,8 +253,12 @@ class _Reading:
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
         """All that fit a filter, few at a time, so that logins are not kept waiting."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
+        entries = 0
         async with aclosing(pages):
             async for page in pages:
+                entries += len(page)
+                if entries > MOST_ENTRIES:
+                    raise ReadError(f"the directory has more than {MOST_ENTRIES} entries below the base, or no end")
                 for at in range(0, len(page), _SLICE):
                     await trio.lowlevel.checkpoint()
                     yield page[at : at + _SLICE]
@@ -276,6 +287,8 @@ class _Reading:
                 known = normalized(group) in self._read_here
             except Invalid:
                 known = False
+            if len(self._is_read) == _MOST_KNOWN:
+                self._is_read.clear()
             self._is_read[group] = known
         return known
 
