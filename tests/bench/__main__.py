@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import accounting, eap, endpoints, inventory, machine, mschap, proxy, radius, second_factor
+from . import accounting, agents, eap, endpoints, inventory, machine, mschap, proxy, radius, second_factor
 from .settings import BenchmarkError, Settings
 
 
@@ -31,6 +31,7 @@ BENCHMARKS = (
         "lists of 1,000,000 users and 100,000 instances: a page under 20 ms, a search under 50 ms",
         endpoints.run,
     ),
+    Benchmark("agents", "1,000 endpoint agents: under one core, a change there within 2 s", agents.run),
     Benchmark("proxy", "logins passed on, beside FreeRADIUS as a proxy and radsecproxy", proxy.run),
     Benchmark("second-factor", "logins that wait for their users, beside FreeRADIUS with rlm_rest", second_factor.run),
 )
