@@ -82,7 +82,7 @@ class Host:
         body = {"version": self.version, "waitS": wait_s}
         answer = (http or self.world.http).post(STATE, headers=headers, json=body, timeout=90)
         assert answer.status_code == 200, answer.text
-        signed = open_envelope(answer.content)
+        signed = open_envelope(answer.json())
         if signed is None:
             return None
         state = believe(signed, self._verify)

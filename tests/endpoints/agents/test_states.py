@@ -149,6 +149,17 @@ async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, hos
     assert matches(b"hunter3", (await host.user("ann")).password_hash)
 
 
+async def test_a_new_master_key_changes_no_state(areas: Areas, host: Host) -> None:
+    """A password that is sealed anew is the same password: its hash stays, and so does what a host has made since."""
+    await user(areas, "ann", password=b"hunter2")
+    await host.assign("ann")
+    before = await host.user("ann")
+    sealed = areas.vault.seal(b"hunter2", "endpoint_users/1/password")
+    await areas.store.write(lambda tx: tx.execute("update endpoint_users set password = :p", p=sealed))
+    assert await host.poll() is None
+    assert await host.user("ann") == before
+
+
 async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClock) -> None:
     """Versions grow all the same."""
     await user(areas, "ann")

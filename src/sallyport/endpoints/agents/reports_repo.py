@@ -11,8 +11,10 @@ from sallyport.store.model import Tx, Value
 
 KEPT_REPORTS: Final = 20
 """Of each machine."""
+MOST_OF_KIND: Final = 300
+"""Things of one kind that last on a machine."""
 MOST_DRIFT: Final = 1000
-"""Of each machine, with what is over."""
+"""Things of a machine that are remembered, with what is over."""
 ACCOUNT, GROUP = "account", "group"
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
@@ -100,47 +102,68 @@ def count_reports(tx: Tx, instance_id: int) -> int:
 def note_drift(
     tx: Tx, domain_id: int, instance_id: int, found: Sequence[Drift], ending: Collection[DriftKind], at: int
 ) -> list[Drift]:
-    """Keep what an agent has found; what is of the kinds `ending` and was not found again is over. What is new."""
-    room = MOST_DRIFT - (
-        tx.value(int, "select count(*) from agent_drift where instance_id = :i and ended_at is null", i=instance_id)
-        or 0
-    )
-    new = [each for each in dict.fromkeys(found) if _note(tx, domain_id, instance_id, each, at, may_add=room > 0)]
+    """Keep what an agent has found; what is of the kinds `ending` and was not found again is over. What is new, as far
+    as there is room for it."""
+    distinct = list(dict.fromkeys(found))
+    new = [each for each in distinct if not _lasts(tx, instance_id, each, at)]
     for kind in ending:
         sql = (
             "update agent_drift set ended_at = :at where instance_id = :i and kind = :kind and last_at < :at "
             "and ended_at is null"
         )
         tx.execute(sql, at=at, i=instance_id, kind=kind.value)
+    added = [each for kind in DriftKind for each in _with_room(tx, instance_id, kind, new)]
+    for each in added:
+        _add(tx, domain_id, instance_id, each, at)
     tx.execute(
         "delete from agent_drift where instance_id = :i and ended_at is not null and id <= (select id from "
         "agent_drift where instance_id = :i order by id desc limit 1 offset :most)",
         i=instance_id,
         most=MOST_DRIFT,
     )
-    return new
+    return added
 
 
-def _note(tx: Tx, domain_id: int, instance_id: int, drift: Drift, at: int, *, may_add: bool) -> bool:
-    """Whether it is not known to last."""
-    values: dict[str, Value] = {"i": instance_id, "kind": drift.kind.value, "name": drift.name, "detail": drift.detail}
-    same = "instance_id = :i and kind = :kind and subject = :name and detail = :detail"
-    lasting = tx.value(int, f"select 1 from agent_drift where {same} and ended_at is null", **values)
-    if lasting is None and not may_add:
-        return False
+def _lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
+    """Whether it is known to last; then it was seen once more."""
+    sql = (
+        "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
+        "kind = :kind and subject = :name and detail = :detail and ended_at is null"
+    )
+    return tx.execute(sql, **_told(instance_id, drift, at)) > 0
+
+
+def _with_room(tx: Tx, instance_id: int, kind: DriftKind, new: Sequence[Drift]) -> list[Drift]:
+    """Those of a kind that there is room for: no kind takes the room of another."""
+    wanted = [each for each in new if each.kind is kind]
+    if not wanted:
+        return []
+    sql = "select count(*) from agent_drift where instance_id = :i and kind = :kind and ended_at is null"
+    lasting = tx.value(int, sql, i=instance_id, kind=kind.value) or 0
+    return wanted[: max(0, MOST_OF_KIND - lasting)]
+
+
+def _add(tx: Tx, domain_id: int, instance_id: int, drift: Drift, at: int) -> None:
     tx.execute(
         "insert into agent_drift (domain_id, instance_id, kind, subject, detail, put_back, first_at, last_at, "
         "ended_at) values (:d, :i, :kind, :name, :detail, :back, :at, :at, :ended) "
         "on conflict (instance_id, kind, subject, detail) do update set put_back = excluded.put_back, "
-        "last_at = excluded.last_at, ended_at = excluded.ended_at, "
-        "first_at = case when agent_drift.ended_at is null then agent_drift.first_at else excluded.first_at end",
+        "first_at = excluded.first_at, last_at = excluded.last_at, ended_at = excluded.ended_at",
         d=domain_id,
-        back=int(drift.put_back),
-        at=at,
-        ended=at if drift.put_back else None,
-        **values,
+        **_told(instance_id, drift, at),
     )
-    return lasting is None
+
+
+def _told(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
+    return {
+        "i": instance_id,
+        "kind": drift.kind.value,
+        "name": drift.name,
+        "detail": drift.detail,
+        "back": int(drift.put_back),
+        "at": at,
+        "ended": at if drift.put_back else None,
+    }
 
 
 def drift(

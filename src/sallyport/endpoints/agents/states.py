@@ -11,17 +11,17 @@ import trio
 from sallyport.base.agentwire.envelope import UNCHANGED, content, envelope
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import NotFound, SallyportError
-from sallyport.base.sha512crypt import sha512_crypt
+from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.endpoints.agents import repo, signers, ways
-from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, hash_identity
+from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, fingerprint, hash_identity
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.parking import parked
 
-LOOK_S: Final = 0.5
+LOOK_S: Final = 0.25
 SLICE: Final = 25
-"""Machines whose states are computed in one go: some milliseconds."""
+"""Machines that are looked at in one go: some milliseconds."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
 """A version so far in the future is no version that was ever given."""
@@ -31,20 +31,20 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The state that a machine should have now, with its version. digest: of its content."""
+    """The state that a machine should have now, with its version. fingerprint: of what it is made of."""
 
     domain_id: int
     wanted: Wanted
     version: int
-    digest: str
+    fingerprint: int
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """An agent that waits. digest: of the state that it has."""
+    """An agent that waits. fingerprint: of what its state is made of; None while that is looked at."""
 
     domain_id: int
-    digest: str = ""
+    fingerprint: int | None = None
     turns_at: int | None = None
     changed: trio.Event = field(default_factory=trio.Event)
 
@@ -82,11 +82,11 @@ class States:
         waiter = self._waiting[instance_id] = _Waiter(domain_id)  # before the look: no change falls in between
         try:
             while self._waiting.get(instance_id) is waiter:
-                waiter.changed = trio.Event()
+                waiter.changed, waiter.fingerprint = trio.Event(), None
                 issued = await self.current(instance_id, version)
                 if issued.version != version:
                     return await self._signed(issued)
-                waiter.digest, waiter.turns_at = issued.digest, issued.wanted.turns_at
+                waiter.fingerprint, waiter.turns_at = issued.fingerprint, issued.wanted.turns_at
                 if self._closed or trio.current_time() >= deadline or len(self._waiting) > MOST_WAITING:
                     break
                 with parked(), trio.move_on_at(deadline):
@@ -143,7 +143,7 @@ class States:
         digest = content(wanted.state)
         settled = begun.keys() == {way.key for way in found} and digest == agent.digest
         if settled and not agent.version < known <= at + LEEWAY_US:
-            return Issued(agent.domain_id, wanted, agent.version, digest)
+            return Issued(agent.domain_id, wanted, agent.version, fingerprint(tx, self._policies, instance_id))
         return ()
 
     def _settle(self, instance_id: int, known: int, tx: Tx) -> None:
@@ -161,7 +161,7 @@ class States:
         """Make the hashes of passwords and keep them, so that they are the same in every state."""
         made = []
         for each in unhashed:
-            hashed = await trio.to_thread.run_sync(sha512_crypt, each.password, limiter=self._hashing)
+            hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
             made.append((each, hashed.encode()))
         await self._store.write(partial(self._keep, made))
 
@@ -170,7 +170,10 @@ class States:
             tx.execute(
                 "insert into agent_hashes (user_id, stamp, hash, made_at) select id, :stamp, :hash, :at "
                 "from endpoint_users where id = :u on conflict (user_id) do update set stamp = excluded.stamp, "
-                "hash = excluded.hash, made_at = excluded.made_at where agent_hashes.stamp <> excluded.stamp",
+                "hash = excluded.hash, "
+                "made_at = case when :same = 1 then agent_hashes.made_at else excluded.made_at end "
+                "where agent_hashes.stamp <> excluded.stamp",
+                same=int(hashed.decode() == each.former),
                 u=each.user_id,
                 stamp=each.stamp,
                 hash=self._vault.seal(hashed, hash_identity(each.user_id)),
@@ -211,24 +214,24 @@ class States:
             if waiter.domain_id in domains or (waiter.turns_at is not None and waiter.turns_at <= at)
         ]
         for start in range(0, len(wanted), SLICE):
-            for instance_id in await self._store.search(partial(self._differing, wanted[start : start + SLICE])):
-                self.touch(instance_id)
+            few = wanted[start : start + SLICE]
+            seen = await self._store.search(partial(self._fingerprints, few))
+            for instance_id, found in zip(few, seen, strict=True):
+                waiter = self._waiting.get(instance_id)
+                turned = waiter is not None and waiter.turns_at is not None and waiter.turns_at <= at
+                if waiter is not None and (turned or waiter.fingerprint != found):
+                    waiter.changed.set()
         self._trail = newest
 
-    def _differing(self, instance_ids: Sequence[int], tx: Tx) -> list[int]:
-        """Those of these machines whose agents should ask again."""
-        return [each for each in instance_ids if self._differs(tx, each)]
+    def _fingerprints(self, instance_ids: Sequence[int], tx: Tx) -> list[int]:
+        return [fingerprint(tx, self._policies, each) for each in instance_ids]
 
-    def _differs(self, tx: Tx, instance_id: int) -> bool:
-        waiter = self._waiting.get(instance_id)
-        try:
-            seen = self._look(instance_id, 0, tx)
-        except NotFound:
-            return True
-        if waiter is None or not isinstance(seen, Issued) or seen.digest != waiter.digest:
-            return True
-        waiter.turns_at = seen.wanted.turns_at
-        return False
+
+def _hashed(unhashed: Unhashed) -> str:
+    """The former hash, if it is this password's: a new master key seals all passwords anew and changes none."""
+    if unhashed.former and matches(unhashed.password, unhashed.former):
+        return unhashed.former
+    return sha512_crypt(unhashed.password)
 
 
 def _agent(tx: Tx, instance_id: int) -> repo.Agent:

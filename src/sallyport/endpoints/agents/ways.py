@@ -7,6 +7,7 @@ as long as one of those that say so does.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sallyport.base.clock import SECOND
 from sallyport.endpoints.groups.model import ttl_seconds
@@ -14,7 +15,7 @@ from sallyport.store.model import Tx
 
 DIRECT = 0
 """The group_id of a direct assignment."""
-_WAYS = """
+WAYS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy
 from endpoint_instance_users where instance_id = :i
 union all
@@ -23,8 +24,8 @@ select u.user_id, g.id, g.name, coalesce(p.ttl_user, ''), coalesce(p.privileged_
 from endpoint_instance_groups i join endpoint_groups g on g.id = i.group_id
 join endpoint_group_users u on u.group_id = g.id left join endpoint_credential_policies p on p.group_id = g.id
 where i.instance_id = :i and g.active = 1
-order by user_id, group_id
 """
+"""SQL of the ways to the machine :i, in no order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def says_yes(flag: str) -> bool:
 
 def of_instance(tx: Tx, instance_id: int) -> list[Way]:
     """The ways to a machine, ordered by user and group."""
-    return tx.all(Way, _WAYS, i=instance_id)
+    return tx.all(Way, f"{WAYS} order by user_id, group_id", i=instance_id)
 
 
 def begun(tx: Tx, instance_id: int) -> dict[tuple[int, int], int]:

@@ -1,0 +1,126 @@
+"""Passwords that are made on hosts: none that may be in force is ever unknown."""
+
+import pytest
+
+from sallyport.base.agentwire.report import Outcome, Phase
+from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.errors import Conflict
+from sallyport.base.sha512crypt import matches
+from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_CANDIDATES
+from sallyport.endpoints.users.model import Said
+from tests.areas import Areas, SetClock
+from tests.endpoints.agents.hosts import Host, user
+
+DAY = 86_400
+
+
+async def known(areas: Areas, host: Host, name: str = "ann") -> list[tuple[str, str]]:
+    """The passwords of an account with their states."""
+    found = await areas.agents.rotations.show(areas.domain, host.id, name, reveal=True)
+    return [(each.password, each.state) for each in found]
+
+
+async def rotated(host: Host, password: str, number: str) -> None:
+    """A whole rotation."""
+    await host.rotate(Phase.ESCROW, password, number=number)
+    await host.rotate(Phase.CONFIRM, password, number=number)
+
+
+async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, clock: SetClock) -> None:
+    """At every step; the state has the new one's hash exactly from its confirmation on."""
+    await user(areas, "ann", password=b"first")
+    await host.assign("ann")
+    before = (await host.user("ann")).password_hash
+    clock.pass_by(1)
+    await host.rotate(Phase.ESCROW, "second")
+    assert await known(areas, host) == [("first", "set"), ("second", "candidate")]
+    assert (await host.user("ann")).password_hash == before
+    await host.rotate(Phase.CONFIRM, "second")
+    assert await known(areas, host) == [("second", "current")]
+    assert matches(b"second", (await host.user("ann")).password_hash)
+    clock.pass_by(1)
+    await rotated(host, "third", "rotation-3")
+    assert await known(areas, host) == [("third", "current"), ("second", "former")]
+    await areas.accounts.update(areas.domain, 1, Said(password=b"by an admin"))
+    clock.pass_by(1)
+    assert matches(b"by an admin", (await host.user("ann")).password_hash)
+    assert (await known(areas, host))[0] == ("by an admin", "set")
+
+
+async def test_an_abandoned_password(areas: Areas, host: Host) -> None:
+    """Was never in force and is gone; again is a success."""
+    await host.rotate(Phase.ESCROW, "second")
+    for _ in range(2):
+        await host.rotate(Phase.ABANDON, "second")
+    assert await known(areas, host) == []
+
+
+async def test_candidates_that_nobody_ends(areas: Areas, host: Host) -> None:
+    """Are all shown until a later one is confirmed, and there is a limit to them."""
+    for number in range(MOST_CANDIDATES):
+        await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
+    with pytest.raises(Conflict, match="wait to be confirmed"):
+        await host.rotate(Phase.ESCROW, "one more", number="rotation-x")
+    assert len(await known(areas, host)) == MOST_CANDIDATES
+    await host.rotate(Phase.CONFIRM, "", number="rotation-7")
+    states = [state for _, state in await known(areas, host)]
+    assert states == ["current"] + ["candidate"] * (MOST_CANDIDATES - 8)
+
+
+async def test_former_passwords(areas: Areas, host: Host) -> None:
+    """Some are kept, for a host that is set back to a copy of itself; the newest first."""
+    for number in range(KEPT_FORMER + 3):
+        await rotated(host, f"p{number}", f"rotation-{number}")
+    found = await known(areas, host)
+    assert found[0] == (f"p{KEPT_FORMER + 2}", "current")
+    assert [password for password, _ in found[1:]] == [f"p{number}" for number in range(KEPT_FORMER + 1, 1, -1)]
+
+
+async def test_each_machine_has_its_own(areas: Areas, host: Host) -> None:
+    """A password that was made on one host is nobody's on another, nor that of a login."""
+    await user(areas, "ann", password=b"first")
+    other = await Host.register(areas, "db")
+    for each in (host, other):
+        await each.assign("ann")
+    await host.fetch()
+    await rotated(host, "second", "rotation-1")
+    assert matches(b"first", (await other.user("ann")).password_hash)
+    assert matches(b"second", (await host.user("ann")).password_hash)
+    found = await areas.users.load(areas.domain, "ann")
+    assert found is not None
+    assert found.passwords == (b"first",)
+
+
+async def test_nothing_is_readable_in_the_store(areas: Areas, host: Host) -> None:
+    """Neither a password nor its hash."""
+    await rotated(host, "a very long password", "rotation-1")
+    rows = await areas.store.read(lambda tx: tx.rows("select * from agent_passwords"))
+    assert "a very long password" not in str(rows)
+    assert "$6$" not in str(rows)
+
+
+async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
+    """Whose password is older than the setting says is rotated by an order; one that failed waits an hour, and who was
+    rotated is left alone."""
+    for name in ("ann", "bob"):
+        await user(areas, name, password=b"first")
+        await host.assign(name)
+    await user(areas, "keys-only")
+    await host.assign("keys-only")
+    await host.fetch()
+    await areas.agents.settings.set(areas.domain, 0, {"rotateDays": 30})
+    await areas.agents.rotations.sweep()
+    assert (await host.fetch()).triggers == ()
+    clock.pass_by(30 * DAY)
+    for _ in range(2):
+        await areas.agents.rotations.sweep()
+    (trigger,) = (await host.fetch()).triggers
+    assert (trigger.kind, trigger.users) == (TriggerKind.ROTATE, ("ann", "bob"))
+    await rotated(host, "second", "rotation-1")
+    await host.report(outcomes=(Outcome(trigger.id, "bob: passwd is locked"),))
+    await areas.agents.rotations.sweep()
+    assert (await host.fetch()).triggers == ()
+    clock.pass_by(3601)
+    await areas.agents.rotations.sweep()
+    (trigger,) = (await host.fetch()).triggers
+    assert trigger.users == ("bob",)
