@@ -30,9 +30,11 @@ class SampleTokens:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.sources: list[str] = []
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
         self.asked += 1
+        self.sources.append(source)
         prefix, _, role = token.partition("_")
         if prefix != "sp" or role not in set(Role):
             raise Unauthenticated("invalid token")

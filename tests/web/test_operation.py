@@ -96,6 +96,14 @@ async def test_a_key_in_the_body(token: str, content: str, status: int, told: st
     assert sample.worked == ([told] if status == 200 else [])
 
 
+async def test_who_asks_for_the_tokens_knows_where_they_come_from() -> None:
+    """The address of the connection, for a token and for a key in the body."""
+    sample = make_sample()
+    async with client_of(sample.app) as client:
+        await client.post(KEYED, json={"key": "sp_enrolment"})
+    assert sample.tokens.sources == ["127.0.0.1", "127.0.0.1"]
+
+
 async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:
     """An endless body is read up to 1 MiB, one that is declared longer not at all; exactly 1 MiB is read."""
     app, headers = make_sample().app, JSON | {"x-authorization": "sp_admin"}

@@ -24,11 +24,12 @@ class Known(Generic[RecordT]):
         self._find = find
         self._size = size
         self._records: OrderedDict[str, RecordT] = OrderedDict()
+        self._met: OrderedDict[str, None] = OrderedDict()
         self._generation = 0
 
-    def cached(self, hashed: str) -> RecordT | None:
-        """A record that is remembered."""
-        return self._records.get(hashed)
+    def has_met(self, hashed: str) -> bool:
+        """Whether a record with this hash was there of late: whoever sends it does not guess."""
+        return hashed in self._met
 
     async def find(self, hashed: str) -> RecordT | None:
         """The record with this hash, whatever its state. StoreError."""
@@ -50,6 +51,8 @@ class Known(Generic[RecordT]):
         # A revocation that was committed during the read must not be overtaken by what the read saw.
         if record is not None and before == self._generation:
             self._records[hashed] = record
-            if len(self._records) > self._size:
-                self._records.popitem(last=False)
+            self._met[hashed] = None
+            for known in (self._records, self._met):
+                if len(known) > self._size:
+                    known.popitem(last=False)
         return record

@@ -44,13 +44,14 @@ class ListReader:
 @dataclass
 class Keeper:
     """The service's part of a run. takes: whether an entry is taken; before: called before each answer, and may raise.
-    applied: what was finished: entries, and whether that is all."""
+    applied: what was finished: entries, and whether that is all. applies: False: the imports never end."""
 
     takes: Callable[[dict[str, Any]], bool] = lambda entry: True
     before: Callable[[str, Mapping[str, Any]], None] = lambda operation, body: None
     after: Callable[[str, Mapping[str, Any]], None] = lambda operation, body: None
     applied: list[tuple[list[dict[str, Any]], bool]] = field(default_factory=list)
     cursor: str = ""
+    applies: bool = True
     run: int = 0
     sizes: list[int] = field(default_factory=list)
     _entries: list[dict[str, Any]] = field(default_factory=list)
@@ -86,5 +87,5 @@ class Keeper:
     def _finish(self, body: Mapping[str, Any]) -> dict[str, object]:
         assert (body["runId"], body["sequence"]) == (self.run, self._sequence)
         self.applied.append((self._entries, body["complete"]))
-        self.cursor = body["cursor"]
+        self.cursor = body["cursor"] if self.applies else self.cursor
         return {"jobId": 1}

@@ -116,6 +116,23 @@ async def test_everything_is_told_now_and_then(desk: Desk) -> None:
     assert (await desk.agent.once(full=True)).full
 
 
+async def test_the_service_may_take_its_time(desk: Desk) -> None:
+    """While it may still apply a run, no other is sent; after half an hour one is, since it may have failed."""
+    desk.service.applies = False
+    await desk.agent.once(patient=True)
+    for _ in range(2):
+        desk.begin()
+        with pytest.raises(ServiceAway, match="not applied"):
+            await desk.agent.once(patient=True)
+    assert len(desk.service.applied) == 1
+    await desk.agent.once()
+    desk.now += 1801 * SECOND
+    await desk.agent.once(patient=True)
+    desk.service.cursor = "place 3"
+    await desk.agent.once(patient=True)
+    assert len(desk.service.applied) == 4
+
+
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize(("operation", "sequence"), [("begin", None), ("batch", 1), ("batch", 2), ("finish", None)])
 async def test_an_answer_that_is_lost(

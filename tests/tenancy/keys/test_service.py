@@ -89,7 +89,9 @@ async def test_whoever_guesses_has_to_wait(areas: Areas, clock: SetClock) -> Non
     for key in (new_key(), fresh):
         with pytest.raises(TooMany):
             await areas.keys.authenticate(key, "192.0.2.1")
-    await areas.keys.authenticate(used, "192.0.2.1")
+    for _ in range(2):
+        await areas.keys.authenticate(used, "192.0.2.1")
+        areas.keys.forget()
     await areas.keys.authenticate(fresh, "192.0.2.2")
     clock.pass_by(3600)
     with pytest.raises(Unauthenticated):

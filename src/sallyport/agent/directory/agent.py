@@ -27,6 +27,9 @@ from sallyport.directory.reading.reader import Batches, LdapSource
 SEND_AT: Final = 500
 """Entries that are gathered before they are sent: the reader tells of few at a time."""
 
+APPLY_US: Final = 1800 * SECOND
+"""How long the service may take to apply a run; then another is sent all the same: the import may have failed."""
+
 T = TypeVar("T")
 
 log = structlog.get_logger()
@@ -71,15 +74,18 @@ class DirectoryAgent:
         self._state = state
         self._clock = clock
 
-    async def once(self, *, full: bool = False) -> Told:
+    async def once(self, *, full: bool = False, patient: bool = False) -> Told:
         """One run: all of the directory, where `full` or it is time, else what has changed.
 
+        patient: not while the service may still apply the run before, since all of that would be told again.
         ServiceAway, ServiceRefused, ConfigError; ReadError: the directory. Whatever is raised, nothing has changed.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
         cursor = await sender.begin()
         began = self._clock()
+        if patient and self._is_applying(cursor, began):
+            raise ServiceAway("the service has not applied the last run yet")
         full = full or not cursor or self._is_full_due(began)
         counts: Counter[str] = Counter()
         last = Batch(())
@@ -91,12 +97,18 @@ class DirectoryAgent:
                     await self._send(sender, gathered, counts)
             await self._send(sender, gathered, counts)
         job = await sender.finish(last.cursor, complete=last.complete)
-        self._state.save({"full_at": iso(began) if full else self._full_at(), "cursor": last.cursor})
+        self._state.save(
+            {
+                "full_at": iso(began) if full else self._saved("full_at"),
+                "cursor": last.cursor,
+                "sent_at": iso(self._clock()),
+            }
+        )
         return Told(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, tell: Callable[[str], None], *, full: bool = False) -> None:
         """Tell what a run would send, a JSON object in a line for each entry, without the service. ReadError."""
-        cursor = str(self._state.load().get("cursor") or "")
+        cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
             async for batch in batches:
                 for each in (line for entry in batch.entries for line in wire.to_wire(entry)):
@@ -108,7 +120,7 @@ class DirectoryAgent:
         systemd.ready("begins")
         while True:
             try:
-                told = await self.once()
+                told = await self.once(patient=True)
             except SallyportError as error:
                 wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
                 log.warning("the directory was not sent", reason=str(error), again_in_s=round(wait_s))
@@ -139,10 +151,15 @@ class DirectoryAgent:
 
     def _is_full_due(self, now: int) -> bool:
         """Whether everything is to be told again; also where nobody knows when it was, or it was in the future."""
-        return not iso(now - int(self._settings.full_every_s * SECOND)) < self._full_at() <= iso(now)
+        return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
-    def _full_at(self) -> str:
-        return str(self._state.load().get("full_at") or "")
+    def _is_applying(self, cursor: str, now: int) -> bool:
+        """Whether the service may still be at work on the run before, as far as its cursor tells."""
+        just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
+        return just_sent and cursor != self._saved("cursor")
+
+    def _saved(self, name: str) -> str:
+        return str(self._state.load().get(name) or "")
 
     async def _ask(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
         return await self._in_thread(partial(self._service.post, path, body, key=self._keys.key))

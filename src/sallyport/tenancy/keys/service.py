@@ -48,11 +48,9 @@ class Keys:
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
-        record = self._known.cached(hashed)
-        if record is None:
-            if self._guesses.too_many(source, now):
-                raise TooMany("too many wrong API keys from this address")
-            record = await self._known.find(hashed)
+        if not self._known.has_met(hashed) and self._guesses.too_many(source, now):
+            raise TooMany("too many wrong API keys from this address")
+        record = await self._known.find(hashed)
         if record is None:
             self._guesses.fail(source, now)
             raise Unauthenticated("invalid API key")
