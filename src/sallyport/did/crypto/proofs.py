@@ -133,7 +133,7 @@ def verify(
 
 def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
     proof = secured.get("proof")
-    if not isinstance(proof, dict) or proof.get("type") != KIND or proof.get("cryptosuite") not in SUITES:
+    if not isinstance(proof, dict) or proof.get("type") != KIND or str(proof.get("cryptosuite")) not in SUITES:
         raise CredentialError(f"the document has one proof, of type {KIND} and one of {', '.join(SUITES)}")
     return proof
 
