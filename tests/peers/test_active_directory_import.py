@@ -1,0 +1,78 @@
+"""Active Directory (Samba), imported and read again: people, groups in groups, who is off, and who is gone."""
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.directory.entries.model import User
+from sallyport.directory.imports.model import Job
+from sallyport.directory.model import DirectoryKind
+from sallyport.directory.service import Said
+from sallyport.store.search import Stretch
+from tests.areas import Areas, SetClock, running_areas
+from tests.directory.reading.readings import needs_bonsai
+from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, needs_samba
+
+pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+
+
+async def synced(areas: Areas) -> Job:
+    """A reading of the directory, once it is over."""
+    directories = areas.directory.directories
+    job_id = await directories.sync(areas.domain, "ad")
+    with trio.fail_after(120):
+        while (job := await directories.jobs.get(job_id)).state in ("QUEUED", "RUNNING"):
+            await trio.sleep(0.05)
+    assert (job.state, job.message, job.errors) == ("DONE", "", "[]")
+    return job
+
+
+async def people(areas: Areas) -> dict[str, User]:
+    """The people of the domain by name."""
+    found, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
+    return {user.name: user for user in found}
+
+
+async def members(areas: Areas, name: str) -> set[str]:
+    """The people in a group, and in those in it."""
+    directories, stretch = areas.directory.directories, Stretch(areas.domain, 0, 1000)
+    (group,) = [group for group in (await directories.groups(stretch, name))[0] if group.name == name]
+    return {user.name for user in (await directories.users_of_group(group.id, stretch, ""))[0]}
+
+
+async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
+    """Everything at first, then what has changed, by the row of the one who is renamed."""
+    corp.administer(
+        ["user", "create", "moves", PASSWORD],
+        ["user", "create", "leaves", PASSWORD],
+        ["group", "add", "all-staff"],
+        ["group", "addmembers", "all-staff", "staff,moves"],
+    )
+    settings = {"baseDN": BASE, "bindDN": f"reader@{REALM.lower()}", "caCertificate": corp.authority.pem}
+    said = Said("ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode())
+    with in_network(corp):
+        async with running_areas(tmp_path, SetClock()) as areas, trio.open_nursery() as nursery:
+            nursery.start_soon(areas.directory.jobs.run)
+            await areas.directory.directories.save([(areas.domain, said)])
+            await synced(areas)
+            before = await people(areas)
+            assert {*PEOPLE, "moves", "leaves"} <= set(before)
+            assert before["off"].status == "disabled"
+            assert await members(areas, "all-staff") == {"ann", "jörg", "moves"}
+            assert {"ann", "bob"} <= await members(areas, "Domain Users")
+
+            corp.administer(
+                ["user", "delete", "leaves"],
+                ["user", "rename", "moves", "--samaccountname=moved"],
+                ["user", "disable", "moved"],
+                ["group", "removemembers", "all-staff", "staff"],
+            )
+            job = await synced(areas)
+            after = await people(areas)
+            assert (job.added, job.removed) == (0, 1)
+            assert "leaves" not in after
+            assert (after["moved"].id, after["moved"].status) == (before["moves"].id, "disabled")
+            assert await members(areas, "all-staff") == {"moved"}
+            nursery.cancel_scope.cancel()
+    corp.administer(["user", "delete", "moved"], ["group", "delete", "all-staff"])
