@@ -1,0 +1,118 @@
+"""`sallyport agent ...` for who looks after endpoint agents, and the doctor's line about silent ones."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from sallyport.base.ids import new_key, token_hash
+from sallyport.base.sha512crypt import sha512_crypt
+from tests.cli import Service, add_domain
+
+
+@dataclass
+class Host:
+    """A machine called web, whose agent has a key of its own."""
+
+    service: Service
+    domain: str
+    key: str
+
+    def send(self, step: str, **body: object) -> None:
+        """One message of the agent."""
+        self.service.post(f"/api/v1/agent/{step}", body, token=self.key)
+
+    def rows(self, *command: str) -> list[dict[str, Any]]:
+        """What a list command says, as JSON."""
+        found: list[dict[str, Any]] = json.loads(self.service.ok("agent", *command, "--domain", self.domain, "--json"))
+        return found
+
+
+@pytest.fixture
+def host(service: Service, request: pytest.FixtureRequest) -> Iterator[Host]:
+    """An enrolled machine in a domain of the test's own."""
+    domain = add_domain(service, request.node.name)
+    where = ("--org", "1", "--tenant", "1", "--domain", domain)
+    key, own = service.ok("agent", "key", "create", *where, "--key-only"), new_key()
+    body = {"instanceName": "web", "machineId": "machine", "hostName": "web.example"}
+    instance = service.post("/api/v1/machine/add-machine", body, token=key)["instanceId"]
+    service.post("/api/v1/agent/exchangeKey", {"keyHash": token_hash(own), "instanceId": instance}, token=key)
+    yield Host(service, domain, own)
+
+
+def test_the_list_and_one_of_it(host: Host) -> None:
+    """The agents of a domain with their status, and everything about one."""
+    host.send("report", id="report-1", at=1, version=1, actions=[{"kind": "create", "name": "ann", "error": "busy"}])
+    (row,) = host.rows("list")
+    assert (row["instanceName"], row["hostName"], row["status"]) == ("web", "web.example", "Active")
+    shown = json.loads(host.service.ok("agent", "show", "web", "--domain", host.domain))
+    assert shown["report"]["outcome"] == "errors"
+    assert shown["report"]["told"]["actions"][0]["error"] == "busy"
+    refused = host.service.cli("agent", "show", "nobody", "--domain", host.domain)
+    assert (refused.returncode, refused.stderr) == (1, "sallyport: instance not found\n")
+
+
+def test_what_was_found_is_taken_over(host: Host) -> None:
+    """Accounts and groups of a machine, as its agent found them; who is taken over is wanted there."""
+    eve = {"name": "eve", "uid": 1000, "gid": 1000, "shell": "/bin/sh"}
+    discovery = {"at": 1, "accounts": [eve], "groups": [{"name": "ops", "gid": 7}]}
+    host.send("report", id="report-1", at=1, version=1, discovery=discovery)
+    assert [(row["name"], row["uid"]) for row in host.rows("found", "web")] == [("eve", 1000)]
+    assert [row["name"] for row in host.rows("found", "web", "--groups")] == ["ops"]
+    host.service.ok("agent", "take-over", "web", "eve", "--domain", host.domain)
+    shown = json.loads(host.service.ok("agent", "show", "web", "--domain", host.domain))
+    assert shown["users"] == ["eve"]
+    host.service.ok("agent", "take-over", "web", "eve", "--undo", "--domain", host.domain)
+    shown = json.loads(host.service.ok("agent", "show", "web", "--domain", host.domain))
+    assert shown["users"] == []
+
+
+def test_drift_and_settings(host: Host) -> None:
+    """What someone else changed, while it lasts; how agents behave is shown and set."""
+    drift = [{"kind": "privilege", "name": "eve", "detail": "group sudo"}]
+    host.send("privilegeStatus", at=1, version=1, drift=drift)
+    (row,) = host.rows("drift")
+    assert (row["kind"], row["name"], row["ended"]) == ("privilege", "eve", None)
+    host.send("privilegeStatus", at=2, version=1)
+    assert host.rows("drift") == []
+    assert [each["name"] for each in host.rows("drift", "--all", "--instance", "web")] == ["eve"]
+    host.rows("settings", "--put-back", "--rotate-days", "30")
+    held = {row["setting"]: row["value"] for row in host.rows("settings", "--instance", "web")}
+    assert (held["putBackPrivileges"], held["rotateDays"], held["removal"]) == (True, 30, "delete")
+
+
+def test_an_order(host: Host) -> None:
+    """Is told with its outcome; one that failed is exit status 1."""
+    waiting = host.service.cli("agent", "order", "sync", "web", "--domain", host.domain, "--wait", "0")
+    assert waiting.returncode == 0
+    number = int(waiting.stderr.split()[1].rstrip(":"))
+    assert waiting.stderr == f"order {number}: waiting\n"
+    host.send("report", id="report-1", at=1, version=1, outcomes=[{"trigger": number, "error": "disk full"}])
+    shown = json.loads(host.service.ok("agent", "show", "web", "--domain", host.domain))
+    assert [(each["outcome"], each["error"]) for each in shown["orders"]] == [("failed", "disk full")]
+
+
+def test_passwords(host: Host) -> None:
+    """Those that may be in force, the most likely first."""
+    step = {"id": "rotation-1", "user": "ann"}
+    host.send("rotation", **step, phase="escrow", password="n3w", passwordHash=sha512_crypt(b"n3w"))
+    (row,) = host.rows("password", "web", "ann")
+    assert (row["state"], row["password"]) == ("candidate", "n3w")
+    host.send("rotation", **step, phase="confirm")
+    (row,) = host.rows("password", "web", "ann")
+    assert (row["state"], row["password"]) == ("current", "n3w")
+
+
+def test_the_doctor_names_silent_agents(host: Host) -> None:
+    """A machine whose agent has not been heard yet, or no more; not one that speaks."""
+    (domain,) = (row["name"] for row in host.service.call("domain.list") if str(row["id"]) == host.domain)
+
+    def told() -> list[str]:
+        rows = json.loads(host.service.cli("doctor", "--json").stdout)
+        return [row["finding"] for row in rows if row["check"] == "agents" and row["finding"].startswith(domain)]
+
+    assert [text.partition(" since ")[0] for text in told()] == [f"{domain}: web is silent"]
+    host.send("privilegeStatus", at=1, version=1)
+    assert told() == [f"{domain}: none is silent"]
