@@ -230,11 +230,11 @@ class CutOff:
         return self._service.post(path, body, key=key, timeout_s=timeout_s)
 
 
-async def run(config: Path, batches: int) -> str:
-    """One run, cut off after some batches."""
+async def run(config: Path, way: Callable[[Service], CutOff]) -> str:
+    """One run by that way to the service."""
     found = file.read(config, TABLE)
     service = Service(found.service)
-    posts = CutOff(service, batches)
+    posts = way(service)
     state = StateFile(found.state_dir / "state.json")
     reader = LdapReader(Egress(None), now_us)
     agent = DirectoryAgent(settings_of(found), reader, posts, KeyRing(config, TABLE, posts), state, now_us)
@@ -244,20 +244,62 @@ async def run(config: Path, batches: int) -> str:
         service.close()
 
 
+def populate(directory: Slapd) -> list[str]:
+    """Add more people than one batch holds."""
+    many = [f"many{number}" for number in range(700)]
+    people = (f"dn: uid={each},{STAFF}\nobjectClass: inetOrgPerson\nuid: {each}\ncn: {each}\nsn: x\n" for each in many)
+    directory.add("\n".join(people))
+    return many
+
+
+def cut_after(batches: int) -> Callable[[Service], CutOff]:
+    """A way that ends after some batches."""
+    return lambda service: CutOff(service, batches)
+
+
 def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
     """Nothing of the run is seen, whichever batch was the last; the next run is whole."""
-    many = [f"many{number}" for number in range(700)]
-    changing.add(
-        "\n".join(
-            f"dn: uid={name},{STAFF}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name}\nsn: x\n" for name in many
-        )
-    )
+    many = populate(changing)
     for batches in range(2):
         with pytest.raises(Cut):
-            trio.run(run, own_config, batches)
+            trio.run(run, own_config, cut_after(batches))
         assert people(service, domain) == {}
-    trio.run(run, own_config, 100)
+    trio.run(run, own_config, cut_after(100))
     assert set(people(service, domain)) == {*PEOPLE, *many}
     with pytest.raises(Cut):
-        trio.run(run, own_config, 0)
+        trio.run(run, own_config, cut_after(0))
+    assert set(people(service, domain)) == {*PEOPLE, *many}
+
+
+class Killing(CutOff):
+    """The way to a service that is killed before its second batch, and is back when it is asked once more."""
+
+    def __init__(self, service: Service, running: RunningService) -> None:
+        super().__init__(service, 0)
+        self._running = running
+        self._batches = 0
+
+    def post(
+        self, path: str, body: Mapping[str, object], *, key: Secret | None = None, timeout_s: float = 30.0
+    ) -> dict[str, object]:
+        self._batches += path.endswith("batch")
+        if self._batches == 2:
+            self._running.kill()
+        elif self._batches == 3 and path.endswith("batch"):
+            self._running.start()
+        return self._service.post(path, body, key=key, timeout_s=timeout_s)
+
+
+def test_a_service_that_is_killed_between_two_batches(
+    service: RunningService, changing: Slapd, own_config: Path, domain: int
+) -> None:
+    """The run goes on where it was, and is whole."""
+    many = populate(changing)
+    killing: list[Killing] = []
+
+    def way(to: Service) -> Killing:
+        killing.append(Killing(to, service))
+        return killing[0]
+
+    assert f"{len(PEOPLE) + len(many)} person" in trio.run(run, own_config, way)
     assert set(people(service, domain)) == {*PEOPLE, *many}

@@ -297,6 +297,21 @@ async def test_the_last_use_is_known_to_the_hour(areas: Areas, clock: SetClock) 
     assert (await listed(areas))[0].seen_at == began + 3 * 1799 * SECOND
 
 
+async def test_keys_that_ended_long_ago_are_gone(areas: Areas, clock: SetClock) -> None:
+    """Revoked or expired more than a year before the next one is made; no other is."""
+    revoked, _ = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
+    await areas.keys.revoke(areas.domain, revoked.id)
+    _, kept = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
+    await areas.keys.create(NewKey(areas.domain, name="expired"))
+    clock.pass_by(364 * DAY)
+    await areas.keys.create(NewKey(areas.domain, name="new"))
+    assert len(await listed(areas)) == 4
+    clock.pass_by(40 * DAY)
+    await areas.keys.create(NewKey(areas.domain, name="newer"))
+    assert [each.name for each in await listed(areas)] == ["", "new", "newer"]
+    await areas.keys.authenticate(kept)
+
+
 async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
     """Whoever deletes an instance tells `forget_instance` in the same transaction."""
     machine = await instance(areas)

@@ -17,6 +17,8 @@ ENROLMENT_US = 30 * DAY
 """How long an enrolment key may be used unless told otherwise."""
 OWN_US = 90 * DAY
 """How long an agent's own key holds; it makes a new one long before."""
+KEEP_US = 365 * DAY
+"""How long a key that has ended is still listed."""
 MAX_USES = 1_000_000
 
 

@@ -14,6 +14,7 @@ select k.id, d.tenant_id, t.organization_id as organization, t.number as tenant_
     k.kind, k.agent, k.name, k.uses, k.used, k.created_at, k.expires_at, k.revoked_at, k.seen_at, k.successor_of
 from api_keys k join domains d on d.id = k.domain_id join tenants t on t.id = d.tenant_id
 """
+_SWEEP = 100
 _ALL = "select id from api_keys where domain_id = :d order by id"
 
 
@@ -112,6 +113,16 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
     if gone:
         counters.add(tx, domain_id, COUNTER, -gone)
         _drop_elsewhere(tx)
+
+
+def sweep(tx: Tx, domain_id: int, before: int) -> None:
+    """Remove some of the keys that have ended before a time."""
+    sql = (
+        "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
+        "order by id limit :limit"
+    )
+    ended = tx.rows(sql, d=domain_id, before=before, limit=_SWEEP)
+    delete(tx, domain_id, [int(str(row[0])) for row in ended])
 
 
 def forget_instance(tx: Tx, instance_id: int) -> None:

@@ -12,7 +12,7 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.guesses import Guesses
-from sallyport.tenancy.keys.model import ENROLMENT_US, OWN_US, Agent, KeyRecord, Kind, NewKey
+from sallyport.tenancy.keys.model import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyRecord, Kind, NewKey
 from sallyport.tenancy.known import LONGEST, Known
 from sallyport.web.scope import Caller, Role
 
@@ -90,6 +90,7 @@ class Keys:
         def work(tx: Tx) -> KeyRecord:
             if new.instance_id is not None and not self._has_instance(tx, new.domain_id, new.instance_id):
                 raise NotFound(_NO_INSTANCE)
+            repo.sweep(tx, new.domain_id, at - KEEP_US)
             record = _add(tx, new, Kind.ENROLMENT, hashed=token_hash(key), at=at, until=until)
             _note(tx, "key.create", record, at, uses=record.uses)
             return record
