@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from sallyport.base.clock import now_us
-from sallyport.did.crypto import vc
+from sallyport.did.crypto import proofs, vc
 from sallyport.did.crypto.jws import Signer
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.api.world import PASSWORD, SECRET, Tenant, World, problem
@@ -306,6 +306,56 @@ def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
     }
     assert tenant.refused(SUBMIT, token=holder.token, **body) == (409, "the presentation request is over")
     assert tenant.refused(POLL_PR, **holder.own()) == (404, "no presentation request is open")
+
+
+def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
+    """The document of GetCredential, with its issuer's proof and beside it the holder's; the issuer's alone, which
+    everybody has who has seen it, opens nothing."""
+    tenant, credential = holder.tenant, holder.issue()
+    holder.give(credential)
+    document = tenant.ask("/api/v1/credential/GetCredential", token=holder.token, credentialId=str(credential))[
+        "credential"
+    ]
+    tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
+    request = holder.poll()
+    issuers = document.pop("proof")
+    secured = proofs.sign(
+        document,
+        holder.signer,
+        purpose="authentication",
+        at=now_us(),
+        challenge=request["nonce"],
+        domain=request["verifierDid"],
+    )
+    body = holder.own(presentationRequestId=request["presentationRequestId"])
+    replayed = {**document, "proof": issuers}
+    assert tenant.refused(SUBMIT, token=holder.token, **body, presentation=replayed) == (
+        400,
+        "a presentation has one proof of its holder",
+    )
+    both = {**document, "proof": [issuers, secured["proof"]]}
+    assert tenant.ask(SUBMIT, token=holder.token, **body, presentation=both)["message"] == "presentation accepted"
+
+
+def test_what_updateuserwallet_does(holder: Holder) -> None:
+    """The credential goes into the wallet and is the user's, whose list entry names it; what another wallet has is
+    refused, and then nothing is changed."""
+    tenant, credential = holder.tenant, holder.issue()
+    bob = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")["walletId"]
+    entries = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
+    (user,) = [each["userId"] for each in entries if each["userName"] == "ann"]
+    body = {"domainId": tenant.domain, "epmUserId": [user], "credentialId": [credential], "assignMultiple": "false"}
+    update = "/api/v1/endpointUsers/updateUserWallet"
+    assert tenant.refused(update, method="PUT", **body, platformUserNames=[bob]) == (
+        409,
+        "the credential is assigned to another wallet",
+    )
+    assert tenant.ask(update, method="PUT", **body, platformUserNames=[holder.wallet])["status"] == "Success"
+    found = tenant.ask("/api/v1/credential/GetAssignedCredential", walletId=holder.wallet)["credentials"]
+    (name,) = [each["credentialId"] for each in found if each["id"] == credential]
+    wanted = {"filterBy": "credentialId", "value": name}
+    listed = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain, filter=wanted)["epmUsers"]
+    assert [(each["userId"], each["credentialId"]) for each in listed] == [(user, name)]
 
 
 @pytest.mark.parametrize("spelling", ["groupop", "grouop"])
