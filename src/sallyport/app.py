@@ -391,6 +391,7 @@ class App:
         """End in a backup what must not come back with it."""
         now = now_us()
         sessions.void(tx)
+        self.holding.presentations.void(tx)
         endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)

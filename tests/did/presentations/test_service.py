@@ -397,6 +397,15 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
 
 
+async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
+    """What was open in a copy is over in the store that it becomes: it may have been answered since."""
+    request = await requested(world)
+    await world.areas.store.write(world.holding.presentations.void)
+    with pytest.raises(Conflict):
+        await submit(world, request, shown(world, request))
+    assert await still_open(world, await requested(world))
+
+
 # --- what is asked for ------------------------------------------------------------------------------------------------
 
 

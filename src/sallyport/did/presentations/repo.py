@@ -86,5 +86,10 @@ def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int)
     )
 
 
+def void(tx: Tx, at: int) -> None:
+    """Withdraw every open request."""
+    tx.execute("update presentation_requests set status = 'withdrawn', answered_at = :at where status = 'open'", at=at)
+
+
 def _id(*, id: int) -> int:
     return id

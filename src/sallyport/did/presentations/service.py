@@ -175,6 +175,11 @@ class Presentations:
         is on disk."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
+    def void(self, tx: Tx) -> None:
+        """In a store that takes the place of this one: requests that were open when it was copied may have been
+        answered since, and are not answered twice."""
+        repo.void(tx, self._clock())
+
     def wake(self, request_ids: Sequence[int]) -> None:
         """These requests are over."""
         self._waker.wake(request_ids)
