@@ -94,7 +94,7 @@ def test_pex_reads_our_definitions(tmp_path: Path) -> None:
     questions = [
         {
             "ask": "pex",
-            "definition": asking("Badge", "to log in", wanted).model_dump(mode="json", exclude_none=True),
+            "definition": json.loads(asking("Badge", "to log in", wanted).text),
             "jwt": jwt,
         }
         for wanted in (

@@ -88,7 +88,7 @@ class RequestedField(_Part):
     path: Annotated[list[Path], Field(min_length=1, max_length=8)]
     purpose: Label | None = None
     filter: Annotated[dict[str, JsonValue] | None, AfterValidator(_filter)] = None
-    optional: bool | None = None
+    optional: bool = False
 
 
 class Constraints(_Part):
