@@ -173,4 +173,5 @@ def _ask(http: httpx.Client, path: str, body: Mapping[str, object], headers: Map
     answer = http.post(path, json=body, headers=headers)
     if answer.status_code != 200:
         raise BenchmarkError(f"{path} {body}: {answer.status_code} {answer.text}")
-    return int(answer.json()["totalCount"])
+    found = answer.json()
+    return int(found["totalCount"] if "totalCount" in found else found["count"])

@@ -181,6 +181,8 @@ async def test_expiry_is_told(areas: Areas) -> None:
     areas.clock.pass_by(60)
     listed, _ = await areas.issuing.credentials.page(Stretch(areas.domain, 0, 10))
     assert [each.stands(areas.clock()) for each in listed] == [Status.EXPIRED, Status.REVOKED]
+    shown, _ = await areas.issuing.credentials.entries(Stretch(areas.domain, 0, 10))
+    assert [each.status for each in shown] == [Status.EXPIRED, Status.REVOKED]
     assert listed[0].id == issued.id
 
 

@@ -3,7 +3,6 @@
 from sallyport.base.clock import Clock, iso_seconds
 from sallyport.did.credentials.model import (
     CreateCredential,
-    Credential,
     CredentialDocument,
     CredentialEntry,
     CredentialIssued,
@@ -12,6 +11,7 @@ from sallyport.did.credentials.model import (
     GetCredential,
     Held,
     ListCredentials,
+    Listed,
     NewCredential,
     OfWallet,
     RevokeCredential,
@@ -31,7 +31,7 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
     """The operations of this slice."""
     credentials = Operations("Credentials", gate)
     _declare_changing(credentials, service)
-    _declare_reading(credentials, service, clock)
+    _declare_reading(credentials, service)
     _declare_wallets(credentials, service, clock)
     return credentials
 
@@ -63,14 +63,13 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
         return CredentialRevoked(Message="credential revoked")
 
 
-def _declare_reading(credentials: Operations, service: Credentials, clock: Clock) -> None:
+def _declare_reading(credentials: Operations, service: Credentials) -> None:
     @credentials.post("/api/v1/credential/credentialList", roles=READERS)
     async def list_credentials(body: ListCredentials, caller: Caller) -> CredentialList:
         """The credentials of a domain, ordered by id; a page of a thousand unless pageSize says otherwise."""
         page = body.page()
-        found, count = await service.page(Stretch(body.domainId, page.offset, page.size))
-        now = clock()
-        listed = [_entry(each, now) for each in found]
+        found, count = await service.entries(Stretch(body.domainId, page.offset, page.size))
+        listed = [_entry(each) for each in found]
         return CredentialList(message=f"{count} credential(s)", domainId=body.domainId, count=count, credentials=listed)
 
     @credentials.post("/api/v1/credential/GetCredential", roles=HOLDERS)
@@ -109,14 +108,14 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
         return await answer(body, caller, Status.IGNORED)
 
 
-def _entry(credential: Credential, now: int) -> CredentialEntry:
+def _entry(listed: Listed) -> CredentialEntry:
     return CredentialEntry(
-        id=credential.id,
-        issuerId=credential.issuer_id,
-        schemaId=credential.schema_id,
-        credentialId=credential.uuid,
-        name=credential.name,
-        status=credential.stands(now),
+        id=listed.id,
+        issuerId=listed.issuer_id,
+        schemaId=listed.schema_id,
+        credentialId=listed.uuid,
+        name=listed.name,
+        status=listed.status,
     )
 
 

@@ -186,6 +186,18 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A credential as a domain's list shows it. status: at the time of the list."""
+
+    id: int
+    issuer_id: int
+    schema_id: int
+    uuid: str
+    name: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """A credential in a wallet, with the names of what it refers to."""
 

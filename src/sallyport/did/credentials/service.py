@@ -11,7 +11,7 @@ from sallyport.base.clock import Clock, iso_seconds, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
 from sallyport.did.credentials import repo
-from sallyport.did.credentials.model import Credential, Held, NewCredential, Status
+from sallyport.did.credentials.model import Credential, Held, Listed, NewCredential, Status
 from sallyport.did.credentials.status import Place, StatusLists
 from sallyport.did.crypto import proofs, vc
 from sallyport.did.crypto.status import LIST_CONTEXT, entry
@@ -128,6 +128,11 @@ class Credentials:
     async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
         """One page of a domain's credentials, ordered by id, and how many there are."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
+
+    async def entries(self, stretch: Stretch) -> tuple[list[Listed], int]:
+        """`page` with what a list shows alone, at this time."""
+        now = self._clock()
+        return await self._store.search(lambda tx: repo.entries(tx, stretch, now))
 
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""

@@ -23,6 +23,7 @@ from sallyport.store.migrations import (
     m0019_api_keys,
     m0020_agents,
     m0022_credentials,
+    m0023_credential_places,
     m0024_wallets,
     m0026_outlets,
     m0027_bypass,
@@ -49,6 +50,7 @@ ALL(name="m0018_directory_schedules")(m0018_directory_schedules.apply)
 ALL(name="m0019_api_keys")(m0019_api_keys.apply)
 ALL(name="m0020_agents")(m0020_agents.apply)
 ALL(name="m0022_credentials")(m0022_credentials.apply)
+ALL(name="m0023_credential_places")(m0023_credential_places.apply)
 ALL(name="m0024_wallets")(m0024_wallets.apply)
 ALL(name="m0026_outlets")(m0026_outlets.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)
