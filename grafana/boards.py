@@ -3,6 +3,7 @@
 from typing import Final
 
 from grafana.board import Board
+from grafana.credentials import CREDENTIALS
 from grafana.directories import DIRECTORIES
 from grafana.domains import DOMAINS
 from grafana.endpoints import ENDPOINTS
@@ -11,4 +12,4 @@ from grafana.overview import OVERVIEW
 from grafana.process import PROCESS
 from grafana.radius import RADIUS
 
-ALL: Final[tuple[Board, ...]] = (OVERVIEW, RADIUS, MFA, DOMAINS, DIRECTORIES, ENDPOINTS, PROCESS)
+ALL: Final[tuple[Board, ...]] = (OVERVIEW, RADIUS, MFA, DOMAINS, DIRECTORIES, ENDPOINTS, CREDENTIALS, PROCESS)

@@ -20,7 +20,8 @@ CREDENTIALS: Final = Board(
             "Refused",
             "Presentations that did not hold, or came too late.",
             Query(
-                'sum(increase(sallyport_presentations_total{$here, result!~"accepted|declined"}[$__range])) or vector(0)'
+                'sum(increase(sallyport_presentations_total{$here, result!~"accepted|declined"}[$__range])) '
+                "or vector(0)"
             ),
         ),
         Row("Over time"),
