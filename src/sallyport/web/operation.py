@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
+import trio
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,6 +33,8 @@ from sallyport.web.upload import Keeper, Reader, Upload
 
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
+LARGE = 64 << 10
+"""Octets of a body that is read in a thread: others' requests and logins go on meanwhile."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
 
@@ -191,7 +194,10 @@ class _Checked(Generic[BodyT, AnswerT]):
         return known if known and not key else await self._gate.caller(key, source), body, claims
 
     async def _parse(self, request: Request, limit: int) -> tuple[BodyT, Sequence[Body]]:
-        return self._shape.parse(await request_body.read(request, kind="application/json", limit=limit))
+        octets = await request_body.read(request, kind="application/json", limit=limit)
+        if len(octets) < LARGE:
+            return self._shape.parse(octets)
+        return await trio.to_thread.run_sync(self._shape.parse, octets)
 
 
 class _CheckedUpload(Generic[FormT, AnswerT]):

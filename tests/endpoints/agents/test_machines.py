@@ -90,6 +90,19 @@ async def test_what_an_active_agent_has_told_stands(areas: Areas, host: Host) ->
     assert row.private_ip == "10.0.0.9"
 
 
+async def test_an_agent_that_says_to_be_another_machine(areas: Areas, host: Host) -> None:
+    """Stays what it is: the other one is found by its id as before."""
+    other = await Host.register(areas, "db")
+    own = Caller(9, 1, 1, areas.tenant, Role.AGENT, "web", areas.domain, host.id)
+    await areas.agents.machines.register(own, None, machine("db"))
+    caller = await enrolment(areas)
+    for name, instance_id in (("web", host.id), ("db", other.id)):
+        assert (await areas.agents.machines.register(caller, None, machine(name))).instance_id == instance_id
+    bound = await enrolment(areas, host.id)
+    await areas.agents.machines.register(bound, None, machine("db"))
+    assert (await areas.agents.machines.register(caller, None, machine("db"))).instance_id == other.id
+
+
 async def test_an_operator_registers_no_agent(areas: Areas) -> None:
     """A machine that an operator adds is an instance, and has no agent until one comes."""
     made = await areas.agents.machines.register(operator(areas), areas.domain, machine("web"))

@@ -113,8 +113,18 @@ class Machines:
             self._keys.spend(tx, caller, instance_id)
         elif caller.role is not Role.AGENT:
             raise Forbidden("role not allowed")
-        repo.add(tx, domain_id, instance_id, machine.id, machine.agent_version, self._clock())
+        machine_id = self._machine_id(tx, caller, domain_id, instance_id, machine)
+        repo.add(tx, domain_id, instance_id, machine_id, machine.agent_version, self._clock())
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
+
+    def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
+        """What tells the machine of an instance from others from now on. An agent does not become another machine by
+        saying so, and no two instances are the same one."""
+        known = repo.get(tx, instance_id)
+        if known is not None and known.machine and caller.role is Role.AGENT:
+            return known.machine
+        other = repo.of_machine(tx, domain_id, machine.id) if machine.id else None
+        return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
         """The instance that a machine is already: the key's, else by its id, else by its name. NotFound, Conflict."""

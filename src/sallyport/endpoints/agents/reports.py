@@ -1,9 +1,12 @@
 """What agents did and found. A report that comes twice is kept once, and does nothing the second time."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
+
+import trio
 
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, PrivilegeStatus, Report
 from sallyport.base.clock import Clock, now_us
@@ -45,12 +48,13 @@ class Reports:
         """Keep a report; False: it came before. NotFound: there is no such agent."""
         names: list[str] = []
         domain_id = 0
+        told, outcome = await trio.to_thread.run_sync(_told, report)
+        found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
 
         def work(tx: Tx) -> bool:
             nonlocal domain_id
             agent, at = _agent(tx, instance_id), self._clock()
             domain_id = agent.domain_id
-            told, outcome = _told(report)
             stored = StoredReport(0, instance_id, report.id, at, report.version, outcome, told)
             if not kept.add_report(tx, domain_id, stored):
                 return False
@@ -59,7 +63,7 @@ class Reports:
                 orders_repo.end(tx, instance_id, each.trigger, each.error, at)
             self._drift(tx, agent, report.drift, _REST, at)
             if report.discovery is not None:
-                names.extend(self._discover(tx, agent, report.discovery, at))
+                names.extend(self._discover(tx, agent, report.discovery, found, at))
             return True
 
         try:
@@ -85,17 +89,15 @@ class Reports:
             told: dict[str, JSON] = {"drift": [f"{each.kind} {each.name} {each.detail}".strip() for each in new[:50]]}
             note(tx, "agent.drift", agent.domain_id, f"instance {agent.instance_id} {agent.name}", told, at=at)
 
-    def _discover(self, tx: Tx, agent: repo.Agent, discovery: Discovery, at: int) -> list[str]:
+    def _discover(
+        self, tx: Tx, agent: repo.Agent, discovery: Discovery, found: Mapping[tuple[str, str], Discovered], at: int
+    ) -> list[str]:
         """Keep what was found, and let people's accounts be users; whose names are to be dropped from memory."""
         repo.mark(tx, agent.instance_id, "discovered_at", at)
         names: list[str] = []
-        found: dict[tuple[str, str], Discovered] = {}
-        for each in discovery.accounts:
-            user_id = self._user(tx, agent, each, names)
-            found[ACCOUNT, each.name] = Discovered(ACCOUNT, each.name, user_id, json.dumps(encode(each)), at)
-        for group in discovery.groups:
-            found[GROUP, group.name] = Discovered(GROUP, group.name, None, json.dumps(encode(group)), at)
-        for user_id in kept.replace_discovered(tx, agent.instance_id, list(found.values())):
+        users = {each.name: self._user(tx, agent, each, names) for each in discovery.accounts}
+        rows = [replace(row, user_id=users[name]) if kind == ACCOUNT else row for (kind, name), row in found.items()]
+        for user_id in kept.replace_discovered(tx, agent.instance_id, rows):
             account = accounts.get(tx, agent.domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
                 self._users.delete_in(tx, account)
@@ -150,6 +152,15 @@ def _agent(tx: Tx, instance_id: int) -> repo.Agent:
     if agent is None:
         raise NotFound(NOT_FOUND[INSTANCES])
     return agent
+
+
+def _found(discovery: Discovery | None, at: int) -> dict[tuple[str, str], Discovered]:
+    """What was found, each once, as it is kept."""
+    if discovery is None:
+        return {}
+    accounts = [(ACCOUNT, each.name, encode(each)) for each in discovery.accounts]
+    groups = [(GROUP, each.name, encode(each)) for each in discovery.groups]
+    return {(kind, name): Discovered(kind, name, None, json.dumps(told), at) for kind, name, told in accounts + groups}
 
 
 def _told(report: Report) -> tuple[str, str]:

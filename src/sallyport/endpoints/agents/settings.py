@@ -86,7 +86,7 @@ class AgentSettings:
     def _take(self, tx: Tx, agent: repo.Agent, name: str) -> None:
         found = reports_repo.find_discovered(tx, agent.instance_id, name)
         user = accounts.named(tx, agent.domain_id, name)
-        if found is None or user is None or not account_name(name):
+        if found is None or user is None or account_name(name) != name:
             raise NotFound("no account of that name was discovered there")
         uid = found.fields.get("uid")
         if not isinstance(uid, int) or not is_persons(uid):

@@ -20,6 +20,9 @@ from sallyport.store.vault import Vault
 from sallyport.web.parking import parked
 
 LOOK_S: Final = 0.25
+SUPERSEDED_S: Final = 1.0
+"""Before a poll is answered that a newer one has taken the place of: two machines with one key, such as a copy of a
+disk makes, would else ask in turns as fast as they can."""
 SLICE: Final = 25
 """Machines that are looked at in one go: some milliseconds."""
 MOST_WAITING: Final = 20_000
@@ -91,6 +94,9 @@ class States:
                     break
                 with parked(), trio.move_on_at(deadline):
                     await waiter.changed.wait()
+            if self._waiting.get(instance_id) is not waiter and not self._closed:
+                with parked():
+                    await trio.sleep(SUPERSEDED_S)
             return dict(UNCHANGED)
         finally:
             if self._waiting.get(instance_id) is waiter:
