@@ -1,6 +1,6 @@
-// Asks verifiers of others about what Sallyport issues. Standard input: a JSON array of questions, each with `ask` and
-// what that takes; standard output: an array of answers, true or the reason why not. Nothing here uses the network: what
-// a question needs (DID documents, status lists) comes with it.
+// Asks verifiers of others about what Sallyport issues, and wallets of others for what it takes. Standard input: a JSON
+// array of questions, each with `ask` and what that takes; standard output: an array of answers, true or what was made, or
+// the reason why not. Nothing here uses the network: what a question needs (DID documents, status lists) comes with it.
 import { readFileSync } from 'node:fs'
 import { Resolver } from 'did-resolver'
 import * as keyResolver from 'key-did-resolver'
@@ -40,6 +40,19 @@ const ASKED = {
     const resolver = new Resolver(keyResolver.getResolver())
     const { verified, payload } = await verifyPresentation(jwt, resolver, { audience, challenge: nonce })
     return verified && payload.nonce === nonce
+  },
+  // A presentation as a wallet with did-jwt-vc makes it; seed: 32 octets of an Ed25519 key, in hex.
+  async makeVp({ seed, did, method, jwt, audience, nonce }) {
+    const { createVerifiablePresentationJwt } = await import('did-jwt-vc')
+    const { createPrivateKey, sign } = await import('node:crypto')
+    const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(seed, 'hex')])
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    const signer = async (data) => sign(null, Buffer.from(data), key).toString('base64url')
+    const now = Math.floor(Date.now() / 1000)
+    const vp = { '@context': ['https://www.w3.org/2018/credentials/v1'], type: ['VerifiablePresentation'] }
+    const payload = { nbf: now, exp: now + 300, vp: { ...vp, verifiableCredential: [jwt] } }
+    const header = { alg: 'EdDSA', kid: method }
+    return createVerifiablePresentationJwt(payload, { did, signer, alg: 'EdDSA' }, { header, domain: audience, challenge: nonce })
   },
   // The signature of a token holds for a JWK, and the algorithm is the one that is expected.
   async jose({ jwt, jwk, algorithm }) {

@@ -8,10 +8,13 @@
 definition  what is asked for, made here or read from somebody else
 exchange    whether a credential is that (DIF Presentation Exchange 2.1.1)
 evidence    what a submitted presentation proves, in each of its shapes
+signing     the keys of holders that are kept here
 model       bodies, answers and rows
-repo        SQL: requests, and the credentials that may answer them
+repo        SQL
 waker       wakes who waits for a request, in memory
-service     issue, poll, submit, decline
+asking      the verifier's side: requests for an endpoint
+service     the holder's side: poll, submit, decline
 prompts     requests as the second factor of logins
+peers       what is needed of others
 api         /api/v1/verifierService/issuePR, /api/v1/walletService/...Presentation...
 """

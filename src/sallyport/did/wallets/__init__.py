@@ -9,6 +9,6 @@ guard     who may act for a wallet, and how often a wrong walletKey may be tried
 model     bodies, answers and rows
 repo      SQL
 service   registration, assignment, delivery, acknowledgement
-holders   which endpoint users have which wallets and credentials
+sealing   what those who issue know of wallets
 api       /api/v1/walletService/*, /api/v1/wallet/users
 """

@@ -1,0 +1,48 @@
+"""Wallets of others: a presentation that did-jwt-vc has made meets a request of ours, once."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.clock import now_us
+from sallyport.base.errors import Conflict, CredentialError
+from sallyport.did.presentations.asking import Wanted
+from sallyport.endpoints.instances.model import NewInstance
+from tests.areas import Areas, SetClock, areas
+from tests.did.holders import populated
+from tests.peers.npm_verifiers import ask, needs_npm
+
+__all__ = ["areas", "clock"]
+pytestmark = [pytest.mark.peer, needs_npm]
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """The present: others look at the clock of the machine."""
+    return SetClock(now_us())
+
+
+async def test_did_jwt_vc_meets_our_requests(areas: Areas, tmp_path: Path) -> None:
+    """For its nonce and verifier; one for another nonce, and the same again, are refused."""
+    world = await populated(areas)
+    ann, presentations = world.ann, world.holding.presentations
+    await areas.instances.add(areas.domain, NewInstance("server"))
+    wanted = Wanted(world.issuer, ann.did, "ann", "server", of_group=False)
+    await world.holding.verifier.issue(areas.tenant, wanted)
+    request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+    question = {
+        "ask": "makeVp",
+        "seed": ann.signer.key.octets.reveal().hex(),
+        "did": ann.did,
+        "method": ann.signer.method_id,
+        "jwt": ann.jwt,
+        "audience": request.issuer_did,
+        "nonce": request.nonce,
+    }
+    good, other = map(str, ask(tmp_path, [question, {**question, "nonce": "another"}]))
+    with pytest.raises(CredentialError) as refused:
+        await presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, other)
+    assert refused.value.reason == "nonce"
+    await presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, good)
+    with pytest.raises(Conflict):
+        await presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, good)
