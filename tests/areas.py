@@ -259,6 +259,7 @@ class Areas:
             self.lockouts,
             eap,
             self.bypass,
+            self.directory.principals,
         )
         self.sessions = Sessions(store, SessionMetrics(self.registry), clock)
         self.journal = Journal(

@@ -309,6 +309,7 @@ class App:
             self.lockouts,
             Eap(self.users, self.first, self.second, self.lockouts, self.certificates.server, now=trio.current_time),
             self.bypass,
+            self.directory.principals,
         )
         self.trials = Trials(self.domains, self.users, self.first, self.second.has_codes, now_us)
         self.journal = Journal(

@@ -15,6 +15,7 @@ from sallyport.web.scope import InDomain, Text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sallyport.directory.principals.service import Membership
     from sallyport.domains.model import Domain
     from sallyport.inventory.clients.model import Client
     from sallyport.inventory.devices.model import Device, Station
@@ -204,12 +205,13 @@ class Login(Answered):
     domain: whose user logs in; None where none is to be found. home: the domain of the client's devices. user: the
     name without its realm. noted: the inventory knows of it. proven: a right password or code showed who sends it.
     code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
-    checked. found: what the first factor found. keep: what is written in one transaction with its event.
+    checked. found: what the first factor found. imported: what the domain's
+    directories say of the user; None: not yet known. keep: what is written in one transaction with its event.
     """
 
     __slots__ = (
-        "attributes", "code", "decision", "domain", "factor", "found", "home", "keep", "latency_us", "method", "noted",
-        "proven", "station",
+        "attributes", "code", "decision", "domain", "factor", "found", "home", "imported", "keep", "latency_us",
+        "method", "noted", "proven", "station",
     )  # fmt: skip
 
     def __init__(
@@ -226,6 +228,7 @@ class Login(Answered):
         self.attributes = b""
         self.factor = ""
         self.found = NOTHING
+        self.imported: Membership | None = None
         self.keep: Callable[[Tx], None] | None = None
         self.decision: Decision
         self.latency_us = 0

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from sallyport.directory.principals.service import NOBODY, Principals
 from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
@@ -64,6 +65,7 @@ class Pipeline:
         lockouts: Lockouts,
         eap: Eap,
         bypass: Bypass,
+        principals: Principals,
     ) -> None:
         self._domains = domains
         self._users = users
@@ -74,6 +76,7 @@ class Pipeline:
         self._lockouts = lockouts
         self._eap = eap
         self._bypass = bypass
+        self._principals = principals
 
     def begin(self, login: Login) -> Decision | None:
         """Decide without waiting; None: `check` has to go on. PacketError: a malformed password."""
@@ -90,7 +93,9 @@ class Pipeline:
             reason = Reason.LOCKED_OUT
         if reason is not Reason.NONE:
             return refuse(reason, domain)
-        first = None if self._names_challenge(login) is not None else self._check_at_once(login, domain)
+        login.imported = self._principals.cached(domain.id, login.user)
+        waits = login.imported is None or self._names_challenge(login) is not None
+        first = None if waits else self._check_at_once(login, domain)
         if first is None:
             return None
         decision = self._judge(login, domain, first)
@@ -128,9 +133,12 @@ class Pipeline:
             return await self._converse(login, domain)
         if domain.first_factor is FirstFactor.LOCAL:
             first = self._check_password(login, domain, await self._user(domain, login.user))
+        elif domain.first_factor is FirstFactor.NONE:
+            first = check_vouched(login)
         else:
             carries_code = ends_in_code(login) and await self._second.has_codes(domain, login.user)
             first = await self._first.check(login, domain, lambda: carries_code)
+        await self._recall(login, domain)
         return self._say(login, domain, first)
 
     async def _converse(self, login: Login, domain: Domain) -> Decision | None:
@@ -151,12 +159,14 @@ class Pipeline:
             first = result.first
             if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
                 first = _still(login, await self._user(domain, login.user))  # the conversation took a while
+            await self._recall(login, fresh)
             decision = self._judge(login, fresh, first)
         return self._settle(login, fresh, decision)
 
     async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:
         """The second factor of a login that has passed the first inside EAP, if it needs one; see `eap.service`."""
         fresh = self._fresh(domain)
+        await self._recall(login, fresh)
         if session is not None:
             self.note(login)
             told = await self._second.resume(login, session.id, session.step, code)
@@ -178,6 +188,8 @@ class Pipeline:
         False: call `check`. PacketError."""
         domain = login.domain
         if domain is None or domain.first_factor in _OURS or self._names_challenge(login) is not None:
+            return False
+        if login.imported is None:
             return False
         if self._second.asks_for_codes(domain) and ends_in_code(login):
             return False  # whether the user has codes may have to be asked for
@@ -231,6 +243,7 @@ class Pipeline:
                 first = _know(login, user, check_password(login, user, lambda: had_code))
         else:  # one login is one question to the directory or the other server
             first = Reason.NONE
+        await self._recall(login, domain)
         action = self._apply_rules(login, domain) if first is Reason.NONE else UNMATCHED
         decision = decide(first, action, told.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
@@ -303,6 +316,13 @@ class Pipeline:
             login.station = as_text(station)
             login.behind = self._sightings.station(device, login.station, login.user, at)
 
+    async def _recall(self, login: Login, domain: Domain) -> None:
+        """Know what the domain's directories say of the user, as it is now. StoreError."""
+        login.imported = self._principals.cached(domain.id, login.user)
+        if login.imported is None:
+            realms = (domain.name, *domain.realms)
+            login.imported = await self._principals.find(domain.id, login.user, realms)
+
     async def _user(self, domain: Domain, name: str) -> User | None:
         """From memory, which is exact after each change, or from the store. StoreError, SecretError."""
         user = self._users.cached(domain.id, name)
@@ -351,13 +371,20 @@ def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
 
+def _both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
+    """What the first factor and the directories say, without a new set where only one says anything."""
+    if not found or imported is None:
+        return imported
+    return found | imported if imported else found
+
+
 def _facts(login: Login) -> Facts:
-    device = login.device
+    device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
         kind=kind(login),
-        groups=login.found.groups,
-        ous=login.found.ous,
+        groups=_both(login.found.groups, imported.groups),
+        ous=_both(login.found.ous, imported.ous),
         client=login.client.name,
         source=login.source[0],
         nas=device.client_ip,
