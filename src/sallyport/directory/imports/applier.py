@@ -7,7 +7,8 @@ written in several; only the last of them makes it known as it is.
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -69,15 +70,16 @@ class Applier:
         size = FEWEST
         waiting = list[Item]()
         with path.open("rb") as file:
-            async for items in _items(file, position):
-                waiting += items
-                while waiting:
-                    if len(waiting[0].members) > MOST:
-                        await self._large_group(run, waiting.pop(0))
-                        continue
-                    turn = await self._turn(run, _light(waiting[:size]))
-                    del waiting[: turn.done]
-                    size = _next_size(turn, size)
+            async with aclosing(_items(file, position)) as read:
+                async for items in read:
+                    waiting += items
+                    while waiting:
+                        if len(waiting[0].members) > MOST:
+                            await self._large_group(run, waiting.pop(0))
+                            continue
+                        turn = await self._turn(run, _light(waiting[:size]))
+                        del waiting[: turn.done]
+                        size = _next_size(turn, size)
 
     async def remove_unseen(self, run: Run) -> None:
         """Remove what a complete import has not told of. StoreError."""
@@ -269,7 +271,7 @@ def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
     return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
 
 
-async def _items(file: BinaryIO, position: int) -> AsyncIterator[list[Item]]:
+async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[Item], None]:
     """The entries of a file behind so many lines, some at a time."""
     await trio.to_thread.run_sync(_skip, file, position)
     while items := await trio.to_thread.run_sync(_read, file, position):

@@ -153,20 +153,22 @@ class Jobs:
 
     async def _do(self, job: Job) -> None:
         """One job, until it is over, or the service stops."""
-        with self._running[job.id]:
-            try:
-                with acting_as(Actor("service", f"import {job.id}")):
-                    await self._perform(job)
-            except StoreError as error:
-                log.warning("an import waits for the store", job=job.id, error=str(error))
-                await trio.sleep(AGAIN_S)
-            except (SallyportError, OSError) as error:
-                await self._fail(job, str(error))
-            except Exception:
-                error_id = new_error_id()
-                log.exception("an import failed", job=job.id, error_id=error_id)
-                await self._fail(job, f"internal error {error_id}, see the log of the service")
-        del self._running[job.id], self._domains[job.domain_id]
+        try:
+            with self._running[job.id]:
+                try:
+                    with acting_as(Actor("service", f"import {job.id}")):
+                        await self._perform(job)
+                except StoreError as error:
+                    log.warning("an import waits for the store", job=job.id, error=str(error))
+                    await trio.sleep(AGAIN_S)
+                except (SallyportError, OSError) as error:
+                    await self._fail(job, str(error))
+                except Exception:
+                    error_id = new_error_id()
+                    log.exception("an import failed", job=job.id, error_id=error_id)
+                    await self._fail(job, f"internal error {error_id}, see the log of the service")
+        finally:
+            del self._running[job.id], self._domains[job.domain_id]
         self.wake()
         await self._put_away(job.id)
 

@@ -7,7 +7,7 @@ the one that directories have themselves, and the username the login name.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.directory.imports.lines import digest_of
@@ -36,14 +36,14 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A mapping as it is set: the attribute, in lower case, of each field that it names."""
+    """A mapping as it is set: the attribute, in lower case, of each field that it names. digest: tells it from
+    another."""
 
     attributes: Mapping[str, str]
+    digest: bytes = field(init=False)
 
-    @property
-    def digest(self) -> bytes:
-        """Tells it from another."""
-        return digest_of(sorted(self.attributes.items()))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
         """This one, and what only the other names."""

@@ -1,0 +1,182 @@
+"""Imports: what they write, how they go on after a stop, and how they end."""
+
+from functools import partial
+
+import pytest
+import trio
+
+from sallyport.base.errors import Conflict
+from sallyport.directory.imports import applier
+from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.service import MOST_WAITING
+from sallyport.store.search import Stretch
+from tests.areas import Areas
+from tests.directory.world import at_work, group, groups_of, imported, members, names, over, person, queue
+
+DN = "uid={},ou=People,dc=x"
+
+
+def counts(job: object) -> tuple[int, ...]:
+    """total, added, updated, removed, skipped, failed of a job."""
+    return tuple(getattr(job, name) for name in ("total", "added", "updated", "removed", "skipped", "failed"))
+
+
+async def test_the_same_again_changes_nothing(areas: Areas) -> None:
+    """What is as before is skipped; what differs is updated, and keeps its id."""
+    ldif = person("ann", "mail: a@x") + group("ops", DN.format("ann"))
+    assert counts(await imported(areas, ldif)) == (2, 2, 0, 0, 0, 0)
+    assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
+    changed = person("ann", "mail: b@x") + group("ops")
+    assert counts(await imported(areas, changed)) == (2, 0, 2, 0, 0, 0)
+    users, total = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "B@X")
+    assert (users[0].id, users[0].email, total) == (1, "b@x", 1)
+    assert await members(areas) == {"ops": 0}
+
+
+async def test_a_rename_keeps_the_person(areas: Areas) -> None:
+    """By entryUUID, with memberships that others have told; without one, a new name is a new person."""
+    uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
+    await imported(areas, person("ann", uuid) + group("ops", DN.format("ann")))
+    renamed = person("anna", uuid, ou="Sales")
+    assert counts(await imported(areas, renamed)) == (1, 0, 1, 0, 0, 0)
+    assert await names(areas) == ["anna"]
+    assert await groups_of(areas, "anna") == {"ops"}
+    # The group still names her old name, and says so when it is read again.
+    await imported(areas, group("ops", DN.format("ann")))
+    assert await groups_of(areas, "anna") == frozenset()
+
+
+async def test_a_better_name_for_good(areas: Areas) -> None:
+    """Somebody who was known by the distinguished name alone is the same when an entryUUID comes, and without it."""
+    await imported(areas, person("ann"))
+    uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
+    assert counts(await imported(areas, person("ann", uuid)))[1:3] == (0, 1)
+    assert counts(await imported(areas, person("ann", "cn: Ann")))[1:3] == (0, 1)
+    assert counts(await imported(areas, person("anna", uuid)))[1:3] == (0, 1)
+    assert await names(areas) == ["anna"]
+
+
+async def test_a_large_group(areas: Areas) -> None:
+    """A group whose members take several transactions has all of them, gets others, and goes."""
+    people = "".join(person(f"u{n}") for n in range(40))
+    everybody = [DN.format(f"u{n}") for n in range(2500)]
+    await imported(areas, people + group("all", *everybody))
+    assert await members(areas) == {"all": 40}
+    await imported(areas, group("all", *everybody[20:], "cn=all,dc=x"))
+    assert await members(areas) == {"all": 21}
+    assert counts(await imported(areas, group("all", *everybody[20:], "cn=all,dc=x"))) == (1, 0, 0, 0, 1, 0)
+    assert counts(await imported(areas, "dn: cn=all,dc=x\nchangetype: delete\n")) == (1, 0, 0, 1, 0, 0)
+    assert await members(areas) == {}
+    left = await areas.store.read(lambda tx: tx.value(int, "select count(*) from directory_members"))
+    assert left == 0
+
+
+async def test_a_job_goes_on_after_a_stop(areas: Areas) -> None:
+    """At any moment: each entry is counted once, and nothing is missing."""
+    ldif = "".join(person(f"u{n}") for n in range(60)) + group("all", *(DN.format(f"u{n}") for n in range(60)))
+    job_id, stops = await queue(areas, ldif), 0
+    while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
+        before = job.position
+        async with at_work(areas):
+            with trio.move_on_after(60):
+                while job.state != "DONE" and job.position == before and job.state != "FAILED":
+                    await trio.sleep(0.001)
+                    job = await areas.directory.jobs.get(job_id)
+        assert job.state != "FAILED", job.message
+        stops += 1
+        assert stops < 1000
+    assert stops > 1
+    assert counts(job) == (61, 61, 0, 0, 0, 0)
+    assert len(await names(areas)) == 60 and await members(areas) == {"all": 60}
+
+
+async def test_the_files_of_a_crash(areas: Areas) -> None:
+    """What no job needs is deleted at the start; what one needs stays until it is over."""
+    files = areas.directory.directories.files
+    job_id = await queue(areas, person("ann"))
+    stray = files.path("0123456789abcdef.ldif")
+    stray.write_bytes(b"x")
+    async with at_work(areas):
+        job = await over(areas, job_id)
+        with trio.fail_after(10):
+            while files.path(job.file).exists():
+                await trio.sleep(0.01)
+    assert job.state == "DONE" and not stray.exists()
+
+
+async def test_a_file_that_is_gone(areas: Areas) -> None:
+    """A job whose file was lost fails, and the next one is done."""
+    lost = await queue(areas, person("ann"))
+    job = await areas.directory.jobs.get(lost)
+    areas.directory.directories.files.delete(job.file)
+    async with at_work(areas):
+        assert (await over(areas, lost)).state == "FAILED"
+    assert counts(await imported(areas, person("ben")))[1] == 1
+
+
+async def test_too_many(areas: Areas) -> None:
+    """A domain has so many jobs that wait, and no more; one that is cancelled makes room."""
+    for _ in range(MOST_WAITING):
+        last = await queue(areas, person("ann"))
+    with pytest.raises(Conflict):
+        await queue(areas, person("ann"))
+    await areas.directory.jobs.cancel(await areas.directory.jobs.get(last))
+    with pytest.raises(Conflict, match="over"):
+        await areas.directory.jobs.cancel(await areas.directory.jobs.get(last))
+    await queue(areas, person("ann"))
+
+
+async def test_one_at_a_time(areas: Areas) -> None:
+    """The next job of a domain is the oldest one, and none while one runs; other domains' go on."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    first, second = [await queue(areas, person("ann")) for _ in range(2)]
+    areas.domain, own = other, areas.domain
+    third = await queue(areas, person("ben"))
+    assert [job.id for job in await areas.store.read(partial(jobs_repo.waiting, busy=(), limit=9))] == [first, third]
+    assert [job.id for job in await areas.store.read(partial(jobs_repo.waiting, busy=(own,), limit=9))] == [third]
+    async with at_work(areas):
+        ended = [(await over(areas, job)).ended_at for job in (first, second, third)]
+    assert None not in ended
+
+
+async def test_a_complete_import(areas: Areas) -> None:
+    """Who is not in it goes, with what they were in; but not where an entry could not be used."""
+    ldif = person("ann") + person("ben") + group("ops", DN.format("ben")) + group("old")
+    await imported(areas, ldif)
+    bad = "dn: ou=x,dc=x\nobjectClass: person\n\n"
+    kept = await imported(areas, person("ann") + bad, complete=True)
+    assert counts(kept) == (2, 0, 0, 0, 1, 1) and "nothing was removed" in kept.message
+    assert counts(await imported(areas, person("ann") + group("ops"), complete=True)) == (2, 0, 1, 2, 1, 0)
+    assert await names(areas) == ["ann"] and await members(areas) == {"ops": 0}
+
+
+async def test_a_circle_of_many_groups(areas: Areas) -> None:
+    """Groups that contain each other in a long circle: everybody is in each, and a login is told in time."""
+    count = 500
+    circle = "".join(group(f"g{n}", f"cn=g{(n + 1) % count},dc=x", DN.format("ann")) for n in range(count))
+    await imported(areas, person("ann") + circle)
+    found, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1), "")
+    users, total = await areas.directory.directories.users_of_group(found[0].id, Stretch(areas.domain, 0, 9), "")
+    assert ([user.name for user in users], total) == (["ann"], 1)
+    assert len(await groups_of(areas, "ann") or ()) == count
+
+
+def test_turns_are_short() -> None:
+    """The next transaction takes what fits into its time, at most twice as much as the last one."""
+    turn = applier._Turn(done=100, seconds=applier.TURN_S * 10)
+    assert applier._next_size(turn, 100) == 10
+    turn = applier._Turn(done=100, seconds=applier.TURN_S / 10)
+    assert applier._next_size(turn, 100) == 200
+    assert applier._next_size(applier._Turn(done=1, seconds=60.0), 1) == applier.FEWEST
+
+
+async def test_changes_of_a_group(areas: Areas) -> None:
+    """Members are added and deleted by a modification; an entry that is not there fails by its name, and the rest is
+    done."""
+    await imported(areas, person("ann") + person("ben") + group("ops", DN.format("ann")))
+    change = f"dn: cn=ops,dc=x\nchangetype: modify\nadd: member\nmember: {DN.format('ben')}\n-\n"
+    change += f"delete: member\nmember: {DN.format('ann')}\n-\n\n"
+    change += "dn: cn=none,dc=x\nchangetype: modify\nreplace: cn\ncn: x\n-\n"
+    job = await imported(areas, change)
+    assert counts(job) == (2, 0, 1, 0, 0, 1) and job.errors == '[["cn=none,dc=x", "there is no such entry"]]'
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "ben")) == (frozenset(), {"ops"})

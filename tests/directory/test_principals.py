@@ -1,0 +1,63 @@
+"""What logins are told of directories, by whatever name somebody logs in."""
+
+from sallyport.directory.principals.service import NOBODY, UNCLEAR, Principals
+from tests.areas import Areas
+from tests.directory.world import group, groups_of, imported, person
+
+ANN = "uid=ann,ou=People,dc=x"
+
+
+async def test_a_domain_without_a_directory(areas: Areas) -> None:
+    """Nobody waits there: what directories say is known without asking."""
+    assert areas.directory.principals.cached(areas.domain, "ann") is NOBODY
+
+
+async def test_groups_and_units(areas: Areas) -> None:
+    """Groups, those that they are in, and units; in any case; kept until the domain changes."""
+    await imported(areas, person("Ann") + group("ops", ANN) + group("staff", "cn=ops,dc=x"))
+    principals = areas.directory.principals
+    assert principals.cached(areas.domain, "ann") is None
+    found = await principals.find(areas.domain, "ANN", ())
+    assert (found.groups, found.ous) == ({"ops", "staff"}, {"People"})
+    assert principals.cached(areas.domain, "aNN") is found
+    await imported(areas, group("ops"))
+    assert principals.cached(areas.domain, "ann") is None
+    assert await groups_of(areas, "ann") == frozenset()
+    assert await groups_of(areas, "nobody") == frozenset()
+
+
+async def test_other_names(areas: Areas) -> None:
+    """A user principal name whose realm is the domain's is the same person; another realm's is not, and neither is
+    who has that login name themselves."""
+    upn = "userPrincipalName: ann.smith@corp"
+    await imported(areas, person("ann", upn) + person("ben", "userPrincipalName: ann@corp") + group("ops", ANN))
+    assert await groups_of(areas, "ann.smith", ["corp"]) == {"ops"}
+    assert await groups_of(areas, "ann.smith", ["branch"]) == frozenset()
+    assert await groups_of(areas, "ann", ["corp"]) == {"ops"}
+
+
+async def test_two_of_one_name(areas: Areas) -> None:
+    """Nothing is said of a name that two people of a domain's directories have."""
+    await imported(areas, person("ann") + group("ops", ANN))
+    await imported(areas, person("ann"), name="other")
+    assert await areas.directory.principals.find(areas.domain, "ann", ()) == UNCLEAR
+
+
+async def test_a_restart(areas: Areas) -> None:
+    """Which domains have people is known again."""
+    await imported(areas, person("ann"))
+    again = Principals(areas.store)
+    assert again.cached(areas.domain, "ann") is NOBODY
+    await again.load()
+    assert again.cached(areas.domain, "ann") is None
+
+
+async def test_memory_is_bounded(areas: Areas) -> None:
+    """However many names are tried."""
+    await imported(areas, person("ann"))
+    principals = Principals(areas.store, max_cached=3)
+    await principals.load()
+    for name in ("a", "b", "c", "ann"):
+        await principals.find(areas.domain, name, ())
+    assert principals.cached(areas.domain, "a") is None
+    assert principals.cached(areas.domain, "ann") is not None

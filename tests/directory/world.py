@@ -1,0 +1,81 @@
+"""Directories at work in a test: imports that are waited for, and LDIF that is made."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import trio
+
+from sallyport.directory.imports.model import Job
+from sallyport.store.search import Stretch
+from tests.areas import Areas
+
+PATIENCE_S = 60.0
+OVER = {"DONE", "FAILED", "CANCELLED"}
+
+
+def person(name: str, *more: str, ou: str = "People") -> str:
+    """A record of somebody."""
+    lines = [f"dn: uid={name},ou={ou},dc=x", "objectClass: inetOrgPerson", f"uid: {name}", *more]
+    return "\n".join(lines) + "\n\n"
+
+
+def group(name: str, *members: str) -> str:
+    """A record of a group. members: as distinguished names."""
+    lines = [
+        f"dn: cn={name},dc=x",
+        "objectClass: groupOfNames",
+        f"cn: {name}",
+        *(f"member: {each}" for each in members),
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+@asynccontextmanager
+async def at_work(areas: Areas) -> AsyncIterator[None]:
+    """Imports are done while the block lasts."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.directory.jobs.run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def queue(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> int:
+    """Queue the import of a text; the job's id."""
+    service = areas.directory.directories
+    file = service.files.new("ldif", 0)
+    service.files.append(file, ldif.encode(), 0)
+    return await service.import_ldif(areas.domain, file, "test.ldif", name, complete=complete)
+
+
+async def over(areas: Areas, job_id: int) -> Job:
+    """A job once it is over. Time does not pass for it: the clock of trio may jump."""
+    with trio.fail_after(PATIENCE_S):
+        while (job := await areas.directory.jobs.get(job_id)).state not in OVER:
+            await trio.sleep(0.02)
+    return job
+
+
+async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> Job:
+    """An import that is done."""
+    async with at_work(areas):
+        job = await over(areas, await queue(areas, ldif, name=name, complete=complete))
+    assert job.state == "DONE", job.message
+    return job
+
+
+async def names(areas: Areas) -> list[str]:
+    """The people of the domain."""
+    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
+    return [user.name for user in users]
+
+
+async def members(areas: Areas) -> dict[str, int]:
+    """The groups of the domain, and how many members each has itself."""
+    groups, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1000), "")
+    return {group.name: group.members for group in groups}
+
+
+async def groups_of(areas: Areas, name: str, realms: Sequence[str] = ()) -> frozenset[str] | None:
+    """What directories say of a name to a login."""
+    found = await areas.directory.principals.find(areas.domain, name, tuple(realms))
+    return found.groups
