@@ -3,6 +3,7 @@
 import json
 import stat
 import time
+from pathlib import Path
 
 import pytest
 from pyotp import TOTP
@@ -10,7 +11,7 @@ from pyotp import TOTP
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.service import RunningService, running_service
 
 
 def domains(service: RunningService) -> set[str]:
@@ -42,6 +43,36 @@ def test_a_restore_holds_at_once(service: Service) -> None:
         assert (restored.returncode, restored.stdout) == (0, "")
         assert client.login("ann", "hello") == ACCESS_ACCEPT
     assert "later" not in domains(service)
+
+
+def test_a_rotated_key_holds_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    """Logins go on under the new key, also after a restart; the old one lies beside it, and a backup of before comes
+    back with its line added."""
+    with running_service(tmp_path) as service:
+        add_client(service, "gate", "127.0.0.1", "default")
+        add_user(service, "default", "ann")
+        service.ok("db", "backup", "before.db")
+        key = service.data_dir / "master.key"
+        old = key.read_text().strip()
+        assert "version 2" in service.ok("db", "rotate-key")
+        assert key.read_text().startswith("2:") and old not in key.read_text()
+        assert (service.data_dir / "master.key.1").read_text() == f"1:{old}\n"
+        with RadiusClient(service.ports.auth, SECRET) as client:
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
+        service.stop()
+        service.start()
+        with RadiusClient(service.ports.auth, SECRET) as client:
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
+        refused = service.cli("db", "restore", "before.db", "--yes")
+        assert refused.returncode == 1 and "key version" in refused.stderr
+        service.stop()
+        key.write_text(key.read_text() + (service.data_dir / "master.key.1").read_text())
+        service.start()
+        restored = service.cli("db", "restore", "before.db", "--yes")
+        assert restored.returncode == 0, restored.stderr
+        assert "version 2" in service.ok("db", "rotate-key")
+        with RadiusClient(service.ports.auth, SECRET) as client:
+            assert client.login("ann", "hello") == ACCESS_ACCEPT
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])

@@ -127,6 +127,8 @@ def test_a_readable_master_key_is_a_problem(stopped: RunningService) -> None:
     key.chmod(0o644)
     assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
     key.chmod(0o600)
+    key.write_text(f"2:{'00' * 32}\n1:{key.read_text()}")
+    assert [level for level, _ in of_check(stopped, "master key", status=0)] == ["warning"]
     key.write_text("short")
     assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
     key.unlink()

@@ -104,9 +104,9 @@ def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bo
     """
     text = environ.get(MASTER_KEY)
     if text is not None:
-        return MasterKeys(_keys(text))
+        return MasterKeys(parse_keys(text))
     path = data_dir / FILE
-    return MasterKeys(_keys(_key_file(path, may_make=may_make)), path)
+    return MasterKeys(parse_keys(_key_file(path, may_make=may_make)), path)
 
 
 def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
@@ -114,7 +114,8 @@ def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
     _write(path, "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True)))
 
 
-def _keys(text: str) -> dict[int, Secret]:
+def parse_keys(text: str) -> dict[int, Secret]:
+    """The keys by version that a file or the environment holds. ConfigError: it is none."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 
 from sallyport.base.config import MASTER_KEY, Address, unknown_environment
+from sallyport.base.errors import ConfigError
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.ports import TCP, UDP, in_the_way, is_held_by
 from sallyport.listen import udp
-from sallyport.store.vault import FILE, KEY_OCTETS
+from sallyport.store.vault import FILE, parse_keys
 
 MADE = 1_767_225_600  # 2026-01-01: no clock that is right shows an earlier time
 LOW_DISK = 1 << 30
@@ -79,15 +80,14 @@ def check_key(examination: Examination) -> Iterator[Finding]:
     settings, text = examination.settings, examination.environ.get(MASTER_KEY)
     path = settings.data_dir / FILE
     if text is not None:
-        yield ok(f"from {MASTER_KEY}") if _is_key(text) else problem(f"{MASTER_KEY} is not {2 * KEY_OCTETS} hex digits")
+        yield _keys(MASTER_KEY, text) or ok(f"from {MASTER_KEY}")
     elif path.exists():
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
             yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
-        elif not _is_key(path.read_text(encoding="ascii", errors="replace")):
-            yield problem(f"{path} does not hold {2 * KEY_OCTETS} hex digits")
         else:
-            yield ok(f"{path}, mode {mode:04o}; it is part of no backup")
+            fine = ok(f"{path}, mode {mode:04o}; it is part of no backup")
+            yield _keys(str(path), path.read_text(encoding="ascii", errors="replace")) or fine
     elif settings.database_path.exists() and examination.process_id is None:
         yield problem(f"{path} is missing: no secret in the database can be opened without it")
     elif examination.process_id is None:
@@ -96,11 +96,17 @@ def check_key(examination: Examination) -> Iterator[Finding]:
         yield warning(f"{path} is missing: the service has it from {MASTER_KEY}, or needs it at its next start")
 
 
-def _is_key(text: str) -> bool:
+def _keys(where: str, text: str) -> Finding | None:
+    """What is the matter with the master keys of a file or of the environment; None: nothing."""
     try:
-        return len(bytes.fromhex(text.strip())) == KEY_OCTETS
-    except ValueError:
-        return False
+        keys = parse_keys(text)
+    except ConfigError as error:
+        return problem(f"{where}: {error}")
+    if len(keys) > 1:
+        return warning(
+            f"{where} holds several keys: a rotation goes on, or was cut off; sallyport db rotate-key ends it"
+        )
+    return None
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
