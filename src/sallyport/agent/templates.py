@@ -15,6 +15,10 @@ enrolment_key = {key}
 
 [{agent}]
 """
+_ENDPOINT: Final = """\
+# keys = "command"   # SSH keys for sshd's AuthorizedKeysCommand; "off": not managed; else in authorized_keys
+# protected = ["admin"]   # accounts that are left alone whatever the service says
+"""
 _DIRECTORY: Final = """\
 domain = {domain}
 name = {name}   # of the directory, in the service
@@ -58,7 +62,7 @@ class DirectoryPlace:
 
 def endpoint_file(service: str, key: str) -> str:
     """The text of an endpoint agent's file, which is complete."""
-    return _head("endpoint", service, key)
+    return _head("endpoint", service, key) + _ENDPOINT
 
 
 def directory_file(service: str, key: str, domain_id: int, place: DirectoryPlace) -> str:
