@@ -7,11 +7,16 @@ enrolment key's place; long before it ends it makes the next. At every instant t
 
 What both share rests on the standard library alone, so that an agent starts at once and stays small:
 
-file      the configuration file, read and rewritten
-disk      files that are there as a whole or not at all
-service   the service, asked over one HTTPS connection
-keys      the agent's own key: enrolment and renewal
-backoff   how long to wait after a failure
-notify    systemd: ready, alive, status, stopping
-key_cli   `sallyport agent key`; cli lists the commands of `sallyport agent`
+file         the configuration file, read and rewritten
+disk         files that are there as a whole or not at all
+service      the service, asked over one HTTPS connection
+keys         the agent's own key: enrolment and renewal
+backoff      how long to wait after a failure
+notify       systemd: ready, alive, status, stopping
+
+endpoint     the agent of a machine's accounts
+directory    the agent of a directory
+templates    the files that agents start with
+units        their systemd units; install_cli writes both
+key_cli      `sallyport agent key`
 """

@@ -57,7 +57,7 @@ def alone(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Locked(f"{directory}: another agent uses it") from None
+            raise Locked(f"{directory}: another agent is at work") from None
         yield
     finally:
         os.close(descriptor)

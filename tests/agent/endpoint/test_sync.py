@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.agent.disk import alone
 from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
-from sallyport.agent.endpoint.wiring import alone
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.report import DriftKind, Poll
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings

@@ -35,7 +35,8 @@ def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
     from contextlib import nullcontext
 
     from sallyport.agent import file
-    from sallyport.agent.endpoint.wiring import AGENT, alone, parts
+    from sallyport.agent.disk import alone
+    from sallyport.agent.endpoint.wiring import AGENT, parts
 
     if os.geteuid() != 0:
         raise ConfigError("only root can manage accounts")

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from sallyport.agent import file
+from sallyport.agent.disk import alone
 from sallyport.agent.endpoint.accounts import read
 from sallyport.agent.endpoint.plan import plan
-from sallyport.agent.endpoint.wiring import AGENT, alone, parts
+from sallyport.agent.endpoint.wiring import AGENT, parts
 from sallyport.base.agentwire.state import Removal, Settings, State
 from sallyport.base.errors import ConfigError, HostError
 

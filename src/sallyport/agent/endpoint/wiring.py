@@ -1,9 +1,5 @@
 """The endpoint agent put together from its file: the parts that it needs, wired as the host is."""
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -18,10 +14,9 @@ from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.tools import Tools
 from sallyport.agent.notify import Systemd
-from sallyport.base.errors import ConfigError, Locked
+from sallyport.base.errors import ConfigError
 
 AGENT: Final = "endpoint"
-_LOCK: Final = "endpoint.lock"
 _STATE: Final = "endpoint-state.json"
 _MEMORY: Final = "endpoint-memory.json"
 _JOURNAL: Final = "endpoint-rotation.json"
@@ -39,20 +34,6 @@ class Parts:
         """The agent."""
         rotator = Rotator(self.hands, self.journal, service)
         return Endpoint(self.hands, rotator, service, identity, self.states, alive=systemd.alive)
-
-
-@contextmanager
-def alone(state_dir: Path) -> Iterator[None]:
-    """While it lasts, no other agent changes this host. Locked: one does."""
-    descriptor = os.open(state_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Locked(f"{state_dir}: another endpoint agent is at work") from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def options(own: file.Table) -> Options:
