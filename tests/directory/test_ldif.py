@@ -1,0 +1,127 @@
+"""LDIF (RFC 2849): its own examples, any cut, and whatever is none."""
+
+from base64 import b64encode
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.directory.ldif import (
+    Content,
+    Deletion,
+    LdifError,
+    LdifParser,
+    Modification,
+    Record,
+    Renaming,
+    Step,
+)
+
+EXAMPLES = b"""version: 1
+dn: cn=Barbara Jensen, ou=Product Development, dc=airius, dc=com
+objectclass: top
+objectclass: person
+cn: Barbara Jensen
+cn;lang-en:: QmFicw==
+description:Babs is a big sailing fan, and travels extensively in sea
+ rch of perfect sailing conditions.
+title:  Product Manager, Rod and Reel Division
+
+# Delete an existing entry
+dn: cn=Robert Jensen, ou=Marketing, dc=airius, dc=com
+changetype: delete
+
+dn: cn=Paul Jensen, ou=Product Development, dc=airius, dc=com
+control: 1.2.3 false
+changetype: modrdn
+newrdn: cn=Paula Jensen
+deleteoldrdn: 1
+newsuperior: ou=Accounting, dc=airius, dc=com
+
+dn: cn=Paula Jensen, ou=Product Development, dc=airius, dc=com
+changetype: modify
+add: postaladdress
+postaladdress: 123 Anystreet $ Sunnyvale, CA $ 94086
+-
+delete: description
+-
+replace: telephonenumber
+telephonenumber: +1 408 555 1234
+telephonenumber: +1 408 555 5678
+-
+"""
+
+
+def read(octets: bytes, *cuts: int) -> list[Record]:
+    """All records of a file that comes in pieces."""
+    parser, found = LdifParser(), list[Record]()
+    ends = sorted(min(cut, len(octets)) for cut in cuts)
+    for start, end in zip((0, *ends), (*ends, len(octets)), strict=True):
+        found += parser.feed(octets[start:end])
+    return [*found, *parser.close()]
+
+
+def test_the_examples() -> None:
+    """Of the RFC: content, deletion, renaming, modification; folded, in base64, with options."""
+    content, deletion, renaming, modification = read(EXAMPLES)
+    assert isinstance(content, Content) and content.line == 2
+    assert content.raw.attributes["cn"] == (b"Barbara Jensen", b"Babs")
+    assert content.raw.attributes["description"][0].endswith(b"in search of perfect sailing conditions.")
+    assert content.raw.attributes["title"] == (b"Product Manager, Rod and Reel Division",)
+    assert deletion == Deletion(12, "cn=Robert Jensen, ou=Marketing, dc=airius, dc=com")
+    paul = "cn=Paul Jensen, ou=Product Development, dc=airius, dc=com"
+    assert renaming == Renaming(15, paul, "cn=Paula Jensen", True, "ou=Accounting, dc=airius, dc=com")
+    assert isinstance(modification, Modification)
+    assert [(step, name, len(values)) for step, name, values in modification.steps] == [
+        (Step.ADD, "postaladdress", 1), (Step.DELETE, "description", 0), (Step.REPLACE, "telephonenumber", 2),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.integers(0, len(EXAMPLES)), max_size=8), st.booleans())
+def test_any_cut(cuts: list[int], carriage: bool) -> None:
+    """However the file comes, and with whichever ends of lines, it is the same."""
+    octets = EXAMPLES.replace(b"\n", b"\r\n") if carriage else EXAMPLES
+    assert read(octets, *cuts) == read(EXAMPLES)
+
+
+@given(st.binary(max_size=400))
+def test_any_octets(octets: bytes) -> None:
+    """They are read or refused, and the line is one of the file."""
+    try:
+        read(octets)
+    except LdifError as error:
+        assert 1 <= error.line <= octets.count(b"\n") + 1
+
+
+@given(st.lists(st.sampled_from(EXAMPLES.split(b"\n")), max_size=30), st.sampled_from([b"\n", b"\n ", b"\n\n"]))
+def test_any_lines(lines: list[bytes], between: bytes) -> None:
+    """Lines that mean something in any order are read or refused."""
+    with suppress(LdifError):
+        assert isinstance(read(between.join(lines)), list)
+
+
+@given(st.binary(max_size=200), st.integers(1, 76))
+def test_any_value(value: bytes, width: int) -> None:
+    """Octets in base64, folded anywhere, come out as they were."""
+    text = b"photo:: " + b64encode(value)
+    folded = b"\n ".join([text[at : at + width] for at in range(0, len(text), width)])
+    (found,) = read(b"dn: cn=x\n" + folded + b"\n")
+    assert isinstance(found, Content) and found.raw.attributes["photo"] == (value,)
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"dn: cn=x\nchangetype: delete\ncn: x\n", b"dn: cn=x\nchangetype: modify\ncn: x\n",
+        b"dn: cn=x\nchangetype: modify\nadd: cn\n-\n", b"dn: cn=x\nchangetype: modify\nadd: cn\nsn: x\n-\n",
+        b"dn: cn=x\nchangetype: modrdn\nnewrdn: cn=y\n",
+        b"dn: cn=x\nchangetype: modrdn\nnewrdn: cn=y\ndeleteoldrdn: 2\n",
+        b"dn: cn=x\ncontrol: 1.2 true\nchangetype: delete\n", b" folded\n", b"dn: cn=x\ncn: a\ndn: cn=y\n",
+        b"dn: cn=x\n1cn: a\n", b"dn:: ////\ncn: x\n", b"dn: cn=x\n-\n",
+    ],
+)  # fmt: skip
+def test_what_is_none(octets: bytes) -> None:
+    """It is refused with its line."""
+    with pytest.raises(LdifError, match=r"line \d+: "):
+        read(octets)

@@ -1,0 +1,65 @@
+"""Who loses their access in a directory loses their sessions, in a domain that says so."""
+
+import pytest
+
+from sallyport.domains.model import Mode
+from sallyport.login.rules.model import RuleFields
+from tests.areas import Areas
+from tests.directory.world import group, imported, person
+
+ANN = "uid=ann,ou=People,dc=x"
+DISABLED = "nsAccountLock: TRUE"
+
+
+async def revoked(areas: Areas) -> list[str]:
+    """Whose sessions are to be ended, by all their names."""
+    rows = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by id"))
+    return [str(row[0]) for row in rows]
+
+
+@pytest.fixture
+async def strict(areas: Areas) -> Areas:
+    """The domain ends sessions."""
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    return areas
+
+
+async def test_disabled_and_removed(strict: Areas) -> None:
+    """Once each, under all names; whoever stays loses nothing."""
+    await imported(strict, person("ann", "userPrincipalName: ann.s@corp") + person("ben"))
+    assert await revoked(strict) == []
+    for _ in range(2):
+        await imported(strict, person("ann", "userPrincipalName: ann.s@corp", DISABLED))
+    assert await revoked(strict) == ["ann", "ann.s@corp"]
+    await imported(strict, "dn: uid=ben,ou=People,dc=x\nchangetype: delete\n")
+    assert await revoked(strict) == ["ann", "ann.s@corp", "ben"]
+
+
+async def test_another_directory_has_them(strict: Areas) -> None:
+    """Somebody who is active in another directory of the domain keeps their sessions."""
+    await imported(strict, person("ann"))
+    await imported(strict, person("ann"), name="other")
+    await imported(strict, person("ann", DISABLED))
+    assert await revoked(strict) == []
+
+
+async def test_a_group_that_a_rule_names(strict: Areas) -> None:
+    """Who is taken out of it loses their sessions where the domain enforces; other groups do not matter."""
+    both = person("ann") + group("vpn", ANN) + group("other", ANN)
+    await imported(strict, both)
+    rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["VPN"]})
+    await strict.rules.add(strict.domain, rule)
+    await imported(strict, group("other"))
+    await imported(strict, group("vpn"))
+    assert await revoked(strict) == []
+    await imported(strict, both)
+    await strict.domains.set_mode([strict.domain], Mode.ENFORCE)
+    await imported(strict, group("other") + group("vpn"))
+    assert await revoked(strict) == ["ann"]
+
+
+async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
+    """Sessions last."""
+    await imported(areas, person("ann"))
+    await imported(areas, person("ann", DISABLED))
+    assert await revoked(areas) == []

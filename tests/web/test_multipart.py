@@ -1,0 +1,68 @@
+"""multipart/form-data (RFC 7578): parts, however the body is cut, and whatever is none."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import Invalid
+from sallyport.web.multipart import Begin, End, MultipartParser, boundary_of
+
+
+def body(*parts: tuple[str, bytes]) -> bytes:
+    """A form of these parts, each with its head's parameters."""
+    whole = b"".join(
+        f"--x\r\nContent-Disposition: form-data; {head}\r\nContent-Type: text/plain\r\n\r\n".encode() + octets + b"\r\n"
+        for head, octets in parts
+    )
+    return b"before\r\n" + whole + b"--x--\r\nafter"
+
+
+def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
+    """The parts of a body that comes in pieces. Invalid: it is none, or is cut off."""
+    parser, found, held = MultipartParser(b"x"), list[tuple[Begin, bytes]](), bytearray()
+    ends = sorted(min(cut, len(octets)) for cut in cuts)
+    begin: Begin | None = None
+    for start, end in zip((0, *ends), (*ends, len(octets)), strict=True):
+        for event in parser.feed(octets[start:end]):
+            if isinstance(event, Begin):
+                begin, held = event, bytearray()
+            elif isinstance(event, End):
+                assert begin is not None
+                found.append((begin, bytes(held)))
+            else:
+                held += event
+    if not parser.complete:
+        raise Invalid("cut off")
+    return found
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 600), max_size=9))
+def test_any_file_in_any_pieces(octets: bytes, cuts: list[int]) -> None:
+    """What was sent comes out, unless the boundary is in it, wherever the pieces end."""
+    octets = octets.replace(b"\r\n--x", b"")
+    whole = body(("name=a", b"1"), ('name="file"; filename="a \\"b\\".ldif"', octets))
+    assert read(whole, *cuts) == [(Begin("a", None), b"1"), (Begin("file", 'a "b".ldif'), octets)]
+
+
+@given(
+    st.lists(st.sampled_from([b"--x", b"--", b"\r\n", b"\r\n\r\n", b"content-disposition: form-data; name=a", b"q"]))
+)
+def test_any_octets(pieces: list[bytes]) -> None:
+    """They are read or refused."""
+    with suppress(Invalid):
+        assert isinstance(read(b"".join(pieces)), list)
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=", "a; boundary=" + "x" * 71])
+def test_no_boundary(kind: str) -> None:
+    """A content type without one, or with one that is too long, is refused."""
+    with pytest.raises(Invalid):
+        boundary_of(kind)
+
+
+def test_boundaries() -> None:
+    """In quotation marks or not, among other parameters."""
+    assert boundary_of('multipart/form-data; charset=utf-8; Boundary="a b"') == b"a b"
+    assert boundary_of("multipart/form-data;boundary=--abc") == b"--abc"
