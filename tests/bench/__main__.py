@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import accounting, agents, did, eap, endpoints, inventory, machine, mschap, proxy, radius, second_factor
+from . import (
+    accounting,
+    agents,
+    did,
+    directory,
+    eap,
+    endpoints,
+    inventory,
+    machine,
+    mschap,
+    proxy,
+    radius,
+    second_factor,
+)
 from .settings import BenchmarkError, Settings
 
 
@@ -37,6 +50,7 @@ BENCHMARKS = (
         "issue and verify beside bare Ed25519: aim 0.5 of it; lists of 1,000,000 credentials: a page under 20 ms",
         did.run,
     ),
+    Benchmark("directory", "100,000 people of OpenLDAP read and imported, beside ldapsearch", directory.run),
     Benchmark("proxy", "logins passed on, beside FreeRADIUS as a proxy and radsecproxy", proxy.run),
     Benchmark("second-factor", "logins that wait for their users, beside FreeRADIUS with rlm_rest", second_factor.run),
 )

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -35,6 +36,7 @@ UNAVAILABLE: Final = 52
 MOST_OCTETS: Final = 64 << 20
 """Of what a server answers to one request."""
 _CHUNK: Final = 65_536
+_AT_ONCE: Final = 20
 _MAX_TEXT: Final = 300
 _ANY: Final = re.compile("")
 _FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
@@ -125,7 +127,12 @@ class Connection:
                     base, bonsai.LDAPSearchScope.SUBTREE, pattern, [*attributes], page_size=size
                 )
             while True:
-                yield [_raw(each) for each in page]
+                entries: list[RawEntry] = []
+                for each in page:
+                    if len(entries) % _AT_ONCE == 0:  # for the sake of logins
+                        await trio.lowlevel.checkpoint()
+                    entries.append(_raw(each))
+                yield entries
                 self._keep_octets(attributes)
                 following = page.acquire_next_page()
                 if following is None:
@@ -206,7 +213,6 @@ async def _bind(
 ) -> tuple[bonsai.LDAPClient, TrioLDAPConnection, object]:
     """The client, the bound connection, what the control says. The bindings' errors; OSError: no local socket."""
     import bonsai
-    from bonsai.trio import TrioLDAPConnection
 
     # Names come from the directory, and go back to it: the bindings' own check of their form fails a whole search for
     # a legal one with a # inside (RFC 4514 section 2.4), and takes what is behind a ; for a name of its own.
@@ -214,7 +220,7 @@ async def _bind(
     with TemporaryDirectory(prefix="sallyport-") as directory, trio.CancelScope() as until_connected:
         path = f"{directory}/ldap"
         client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
-        client.set_async_connection_class(TrioLDAPConnection)
+        client.set_async_connection_class(_conversation())
         client.set_auto_page_acquire(False)  # a page is taken when it is wanted
         client.set_password_policy(asks_policy)
         if account is not None:
@@ -228,7 +234,29 @@ async def _bind(
         until_connected.shield = True
         opened = await client.connect(is_async=True)
     ldap, control = opened if asks_policy else (opened, None)
+    ldap.at_once = _AT_ONCE
     return client, ldap, control
+
+
+@cache
+def _conversation() -> type[TrioLDAPConnection]:
+    """The bindings' connection, which takes one message of an answer from libldap for each time that the socket is
+    waited for: with this one several, as far as they are there."""
+    from bonsai.trio import TrioLDAPConnection
+
+    class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
+        at_once = 1
+
+        async def _poll(self, msg_id: int, timeout: float | None = None) -> object:
+            while True:
+                await trio.lowlevel.wait_writable(self)
+                await trio.lowlevel.wait_readable(self)
+                for _ in range(self.at_once):
+                    result: object = super(TrioLDAPConnection, self).get_result(msg_id)
+                    if result is not None:
+                        return result
+
+    return Conversation
 
 
 async def _carry(

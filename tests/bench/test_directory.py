@@ -1,0 +1,25 @@
+"""The benchmark of directories measures what it says, with a few people."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.login.first.ldap.checkers import needs_bonsai
+from tests.peers.programs import needs
+
+from .directory import measure
+
+
+@pytest.mark.bench
+@pytest.mark.peer
+@needs("slapd", "slapadd", "ldapsearch")
+@needs_bonsai
+def test_a_few_people(tmp_path: Path) -> None:
+    """They are read by all, and imported."""
+    told = measure(tmp_path, entries=1000, rounds=1)
+    assert [line.split("|")[1].strip() for line in told.splitlines()[2:]] == [
+        "`ldapsearch`",
+        "Sallyport's reader, everything",
+        "Sallyport's reader, what has changed: nothing",
+        "Sallyport, into its store",
+    ]
