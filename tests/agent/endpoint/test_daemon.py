@@ -1,6 +1,5 @@
 """The loop: when it asks, acts and tells; a service that is away, says no, or answers rubbish; told to end."""
 
-import json
 import os
 import signal
 import socket
@@ -13,10 +12,12 @@ from sallyport.agent.backoff import BackOff
 from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, Stopped, enrolled
 from sallyport.agent.endpoint.enrolment import Identity
 from sallyport.agent.notify import Systemd
+from sallyport.base.agentwire.fields import MAX_REPORT
 from sallyport.base.agentwire.report import Poll
 from sallyport.base.agentwire.state import DesiredUser, Settings, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
+from sallyport.base.wire import dumps
 from tests.agent.endpoint.host import NOW, Agent, Host, Service, bare_host, needs_shadow
 
 pytestmark = needs_shadow
@@ -261,10 +262,19 @@ def test_enrolment_waits_for_the_service() -> None:
     assert enrolled(enrol, around, patient=True) is None
 
 
-def test_reports_are_json_of_a_bounded_size(world: World) -> None:
-    """However many users fail, a report fits into the service's limit."""
-    users = [DesiredUser(f"user{number}", home="/etc/x") for number in range(1000)]
+def test_reports_fit_into_what_the_service_takes(world: World) -> None:
+    """However many users fail, and however long the reasons are."""
+    long = tuple(f"{'g' * 28}{number:03}" for number in range(64))
+    users = [DesiredUser(f"user{number}", home="/etc/x", groups=long) for number in range(1000)]
     world.service.want(*users)
     world.daemon.turn()
     assert len(world.service.reports[0].actions) == 1001
-    assert len(json.dumps(str(world.service.reports[0]))) < 900_000
+    passwd = world.host.path("/etc/passwd")
+    passwd.write_text(passwd.read_text() + "".join(f"x{n}:x:0:0::/:/bin/sh\n" for n in range(200)))
+    many = "".join(f"{'%root, ' * 9}ALL ALL=(ALL) {'/bin/x, ' * 30}/bin/{n}\n" for n in range(64))
+    world.host.path("/etc/sudoers.d/many").write_text(many)
+    world.service.order(TriggerKind.DISCOVER)
+    world.daemon.turn()
+    assert len(dumps(world.service.reports[-1])) <= MAX_REPORT
+    assert len(dumps(world.service.statuses[-1])) <= MAX_REPORT
+    assert world.service.statuses[-1].privileged

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Accounts, read
@@ -22,9 +22,10 @@ from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.trueclock import TrueClock
 from sallyport.agent.endpoint.version import own_version
 from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
-from sallyport.base.agentwire.fields import MAX_FOUND, MAX_STATE
+from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT, MAX_STATE
 from sallyport.base.agentwire.report import (
     Action,
+    Discovery,
     Drift,
     DriftKind,
     Managed,
@@ -41,6 +42,9 @@ from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
 """From here on Kerberos and one-time passwords fail; it is reported."""
+
+
+TellingT = TypeVar("TellingT", Report, PrivilegeStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,17 @@ class Endpoint:
         found, drift = privileges(state, accounts, self._hands)
         self._remember(actions, outcomes, state, found)
         status = PrivilegeStatus(self.now(), state.version, found, drift)
-        report = Report(
+        return _bounded(self._report(state, accounts, actions, planned.drift, discovery)), _bounded(status)
+
+    def _report(
+        self,
+        state: State,
+        accounts: Accounts,
+        actions: list[Action],
+        drift: tuple[Drift, ...],
+        discovery: Discovery | None,
+    ) -> Report:
+        return Report(
             id=secrets.token_urlsafe(16),
             at=self.now(),
             version=state.version,
@@ -196,11 +210,10 @@ class Endpoint:
             clock_us=self._clock.ahead(self._memory.now.anchor),
             managed=self._managed(accounts),
             actions=tuple(actions[:MAX_FOUND]),
-            drift=(*planned.drift, *self._clock_drift())[:MAX_FOUND],
+            drift=(*drift, *self._clock_drift())[:MAX_FOUND],
             outcomes=self._memory.now.outcomes,
             discovery=discovery,
         )
-        return report, status
 
     def _done(self, steps: tuple[Step, ...]) -> Iterator[Action]:
         """Do the steps; those of an account that has failed before are left out."""
@@ -281,6 +294,17 @@ def _try(step: Step) -> str:
     except (HostError, ConfigError, OSError) as error:
         return str(error) or "failed"
     return ""
+
+
+def _bounded(message: TellingT) -> TellingT:
+    """A message as long as the service takes it: of what it lists, the beginnings."""
+    while len(dumps(message)) > MAX_REPORT:
+        message = replace(message, drift=message.drift[: len(message.drift) // 2])
+        if isinstance(message, Report):
+            message = replace(message, actions=message.actions[: len(message.actions) // 2])
+        else:
+            message = replace(message, privileged=message.privileged[: len(message.privileged) // 2])
+    return message
 
 
 def _system() -> str:
