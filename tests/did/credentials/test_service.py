@@ -8,7 +8,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Status
-from sallyport.did.credentials.service import claims_of
+from sallyport.did.credentials.service import LATEST, claims_of
 from sallyport.did.crypto import bitstring, jws, proofs, status, vc
 from sallyport.did.crypto.documents import ASSERTION
 from sallyport.did.crypto.encoding import read_object
@@ -81,7 +81,14 @@ def test_metadata_that_would_mean_something_else() -> None:
         {"epmUsername": "a", "holderDID": "did:a"},
         "p",
     )
-    for wrong in ({"id": "did:b"}, {"holderDID": "did:b"}, {"epmPassword": 7}, {"epmUsername": ["a"]}):
+    for wrong in (
+        {"id": "did:b"},
+        {"holderDID": "did:b"},
+        {"epmPassword": 7},
+        {"epmUsername": ["a"]},
+        {"epmUsername": "a\0"},
+        {"epmUsername": "a" * 256},
+    ):
         with pytest.raises(Invalid):
             claims_of(wrong, "did:a")  # type: ignore[arg-type]
 
@@ -123,8 +130,10 @@ async def test_who_and_what_must_be_there(areas: Areas) -> None:
     ):
         with pytest.raises(NotFound):
             await some.issue(**wrong)
-    with pytest.raises(Invalid):
-        await some.issue(expires_at=areas.clock())
+    for wrong_time in (areas.clock(), LATEST + 1):
+        with pytest.raises(Invalid):
+            await some.issue(expires_at=wrong_time)
+    await some.issue(expires_at=LATEST)
 
 
 async def test_a_revocation_acts(areas: Areas) -> None:

@@ -105,6 +105,23 @@ def test_references_that_multiply() -> None:
         check_subject(kept, {"a": 1})
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"additionalProperties": {"allOf": [{"type": "string"}] * 400}},
+        {"additionalProperties": {"anyOf": [*[{"type": "null"}] * 400, {}]}},
+        {"additionalProperties": {"enum": [*range(900), "x"]}},
+        {"patternProperties": {f"^{n}a*": {} for n in range(400)}},
+    ],
+    ids=["allOf", "anyOf", "enum", "patternProperties"],
+)
+def test_many_subschemas_for_many_values(schema: dict[str, JSON]) -> None:
+    """Their product is what counts: the run is stopped where it would take seconds."""
+    kept = check_schema(schema)
+    with pytest.raises(Invalid, match="too long"):
+        check_subject(kept, {f"k{n}": "x" for n in range(400)})
+
+
 def test_references_that_do_not_end() -> None:
     """A schema that refers to itself for the same value is stopped, and so is one that refers to nothing."""
     with pytest.raises(Invalid):

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import trio
 
-from sallyport.base.clock import Clock, iso_seconds, now_us
+from sallyport.base.clock import Clock, from_iso, iso_seconds, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
 from sallyport.did.credentials import repo
@@ -33,7 +33,10 @@ from sallyport.web.scope import Caller, Role
 NO_CREDENTIAL = "credential not found"
 NO_HOLDER = "holder not found"
 NO_SCHEMA = "schema not found"
+LATEST = from_iso("9999-12-31T23:59:59Z")
+"""What ISO 8601 can write with four digits of a year."""
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
+MAX_USERNAME = 255
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
 
 
@@ -75,7 +78,7 @@ class Credentials:
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
         """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
         are not what the schema asks for, or the expiry is over."""
-        if new.expires_at is not None and new.expires_at <= self._clock():
+        if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise Invalid("invalid expiry", (FieldError("expiry", "a time to come"),))
         schema = await self._store.read(lambda tx: schemas.get(tx, new.domain_id, new.schema_id))
         if schema is None:
@@ -256,8 +259,9 @@ def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSO
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):
         raise Invalid("invalid metadata", (FieldError(f"metadata.{PASSWORD}", "text"),))
-    if not isinstance(claims.get(USERNAME, ""), str):
-        raise Invalid("invalid metadata", (FieldError(f"metadata.{USERNAME}", "text"),))
+    username = claims.get(USERNAME, "")
+    if not isinstance(username, str) or not username.isprintable() or len(username) > MAX_USERNAME:
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{USERNAME}", "printable text of 255 characters"),))
     if "id" in claims or claims.get(HOLDER, holder_did) not in {holder_did, ""}:
         raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "the holderDid of the credential"),))
     return claims, password

@@ -22,7 +22,7 @@ DIALECTS: Final = {
 DEFAULT: Final = "https://json-schema.org/draft/2020-12/schema"
 MAX_OCTETS: Final = 64 << 10
 MAX_DEPTH: Final = 24
-MAX_VALUES: Final = 2000
+MAX_VALUES: Final = 1000
 MAX_SUBJECT_OCTETS: Final = 32 << 10
 MAX_SUBJECT_DEPTH: Final = 12
 MAX_SUBJECT_VALUES: Final = 500
@@ -74,7 +74,7 @@ def check_subject(schema: Mapping[str, JSON], subject: dict[str, JSON]) -> None:
         dialect,
         {
             "pattern": budget.pattern,
-            **{name: budget.counted(dialect.VALIDATORS[name]) for name in _COUNTED if name in dialect.VALIDATORS},
+            **{name: budget.counted(name, dialect.VALIDATORS[name]) for name in _COUNTED if name in dialect.VALIDATORS},
         },
     )
     try:
@@ -111,13 +111,13 @@ class _Budget:
         self._ways = BUDGET
         self._steps = MAX_STEPS
 
-    def counted(self, keyword: Keyword) -> Keyword:
+    def counted(self, name: str, keyword: Keyword) -> Keyword:
         """A keyword that leads into other schemas, each use of which is counted."""
 
         def count(
             validator: Validator, wanted: JSON, value: JSON, schema: dict[str, JSON]
         ) -> Iterator[ValidationError]:
-            self._steps -= 1 + (len(value) ** 2 // 100 if isinstance(value, list) and wanted is True else 0)
+            self._steps -= _steps(name, wanted, value)
             if self._steps < 0:
                 raise _Spent
             yield from keyword(validator, wanted, value, schema) or ()
@@ -135,6 +135,17 @@ class _Budget:
                 raise _Spent
             if not pattern.expression.search(value):
                 yield ValidationError("pattern", validator="pattern")
+
+
+def _steps(name: str, wanted: JSON, value: JSON) -> int:
+    """How much a keyword has to do: for each subschema or value that it names; twice over for what compares each with
+    each."""
+    parts = len(wanted) if isinstance(wanted, list | dict) else 1
+    if name == "patternProperties" and isinstance(value, dict):
+        return 1 + parts * len(value)
+    if name == "uniqueItems" and isinstance(value, list):
+        return 1 + len(value) ** 2 // 20
+    return 1 + parts
 
 
 def _look_at(schema: JSON, *, root: bool = False) -> None:
