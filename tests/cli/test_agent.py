@@ -74,7 +74,7 @@ def test_drift_and_settings(host: Host) -> None:
     drift = [{"kind": "privilege", "name": "eve", "detail": "group sudo"}]
     host.send("privilegeStatus", at=1, version=1, drift=drift)
     (row,) = host.rows("drift")
-    assert (row["kind"], row["name"], row["ended"]) == ("privilege", "eve", None)
+    assert (row["kind"], row["name"], row["ended"]) == ("privilege", "eve", "")
     host.send("privilegeStatus", at=2, version=1)
     assert host.rows("drift") == []
     assert [each["name"] for each in host.rows("drift", "--all", "--instance", "web")] == ["eve"]

@@ -2,7 +2,7 @@
 
 from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
 from sallyport.base.errors import Forbidden, Refused
-from sallyport.endpoints.agents.model import (
+from sallyport.endpoints.agents.agent_model import (
     AddMachine,
     MachineAdded,
     PollBody,
@@ -18,6 +18,12 @@ from sallyport.web.scope import AGENTS, ENROLMENTS, OPERATORS, Caller, Gate
 def operations(agents: Agents, gate: Gate) -> Operations:
     """The operations of this slice that agents ask for."""
     agent = Operations("Endpoint agents", gate)
+    _declare_asking(agent, agents)
+    _declare_telling(agent, agents)
+    return agent
+
+
+def _declare_asking(agent: Operations, agents: Agents) -> None:
 
     @agent.post("/api/v1/machine/add-machine", "/api/v1/instances/add-instance", roles=OPERATORS | ENROLMENTS | AGENTS)
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
@@ -38,6 +44,8 @@ def operations(agents: Agents, gate: Gate) -> Operations:
         agents.metrics.messages.cell("poll", "ok").count += 1
         return answer
 
+
+def _declare_telling(agent: Operations, agents: Agents) -> None:
     @agent.post(REPORT, roles=AGENTS)
     async def report(body: ReportBody, caller: Caller) -> Done:
         """What the agent did and found. The same report again does nothing."""
@@ -68,8 +76,6 @@ def operations(agents: Agents, gate: Gate) -> Operations:
         await agents.reports.take_privileges(instance_id, body.said)
         agents.metrics.messages.cell("privileges", "ok").count += 1
         return Done(message="privilege status kept")
-
-    return agent
 
 
 def _own(caller: Caller) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from sallyport.base.clock import iso
 from sallyport.endpoints.agents import model
 from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.repo import Agent
-from sallyport.endpoints.agents.reports_repo import StoredReport
+from sallyport.endpoints.agents.reports_repo import StoredDrift, StoredReport
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.bodies import Action
 from sallyport.store.search import Stretch
@@ -73,21 +73,7 @@ def _declare_findings(about: Operations, agents: Agents) -> None:
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
         )
-        entries = [
-            model.DriftEntry(
-                driftId=each.id,
-                instanceId=each.instance_id,
-                kind=each.kind,
-                name=each.subject,
-                detail=each.detail,
-                putBack=bool(each.put_back),
-                first=iso(each.first_at),
-                last=iso(each.last_at),
-                ended=_moment(each.ended_at),
-            )
-            for each in found
-        ]
-        return model.DriftList(drift=entries, totalCount=total)
+        return model.DriftList(drift=[drift_entry(each) for each in found], totalCount=total)
 
     @about.post("/api/v1/agent/listDiscovered", roles=READERS)
     async def list_discovered(body: model.ListDiscovered, caller: Caller) -> model.DiscoveredList:
@@ -170,6 +156,21 @@ def order_entry(order: Order) -> model.OrderEntry:
         outcome=order.outcome,
         ended=_moment(order.ended_at),
         error=order.error,
+    )
+
+
+def drift_entry(drift: StoredDrift) -> model.DriftEntry:
+    """What someone else changed, as the interface shows it."""
+    return model.DriftEntry(
+        driftId=drift.id,
+        instanceId=drift.instance_id,
+        kind=drift.kind,
+        name=drift.subject,
+        detail=drift.detail,
+        putBack=bool(drift.put_back),
+        first=iso(drift.first_at),
+        last=iso(drift.last_at),
+        ended=_moment(drift.ended_at),
     )
 
 

@@ -6,7 +6,7 @@ from sallyport.base.command import JSON, CommandLine, Form, pages
 from sallyport.endpoints import files
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
-DRIFT = ("instance", "kind", "name", "detail", "putBack", "first", "last", "ended")
+DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "ended")
 FOUND = {"account": ("name", "uid", "shell", "groups", "sudo", "managed", "found"), "group": ("name", "gid", "members")}
 SETTINGS = ("setting", "value")
 PASSWORDS = ("state", "since", "password")

@@ -9,7 +9,7 @@ from pydantic import Field
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, command
-from sallyport.endpoints.agents.api import agent_entry, order_entry, status_of
+from sallyport.endpoints.agents.api import agent_entry, drift_entry, order_entry, status_of
 from sallyport.endpoints.agents.model import SettingsFields, SettingsShown
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
 from sallyport.endpoints.agents.service import Agents
@@ -106,19 +106,7 @@ def _looking(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
         found, _ = await agents.reports.drift(
             domain_id, instance_id, lasting=not wanted.everything, limit=PAGE, offset=wanted.after
         )
-        return [
-            {
-                "instance": each.instance_id,
-                "kind": each.kind,
-                "name": each.subject,
-                "detail": each.detail,
-                "putBack": bool(each.put_back),
-                "first": iso(each.first_at),
-                "last": iso(each.last_at),
-                "ended": None if each.ended_at is None else iso(each.ended_at),
-            }
-            for each in found
-        ]
+        return [drift_entry(each).model_dump() for each in found]
 
     async def found(wanted: ListFound) -> JSON:
         domain_id = find_domain(wanted.domain)

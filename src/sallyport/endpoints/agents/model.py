@@ -1,98 +1,23 @@
 """The bodies of the operations: what admins ask, and what agents send."""
 
-import json
 import re
-from abc import ABC, abstractmethod
-from base64 import b64encode
-from collections.abc import Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.agentwire import state
-from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.command import JSON
-from sallyport.base.errors import FieldError, Invalid, WireError
 from sallyport.base.validation import unfit
 from sallyport.base.wire import decode
 from sallyport.endpoints.agents.desired import account_name
-from sallyport.endpoints.agents.machines import Machine, Registered
-from sallyport.endpoints.agents.presence import HEARTBEAT_S
 from sallyport.endpoints.bodies import AnyAction
-from sallyport.endpoints.instances.model import AddressText
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, ScopedIfGiven, Text, Whole
+from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 
 MessageT = TypeVar("MessageT")
 _SCOPE = ("orgId", "tenantId")
 _INDEX = re.compile(r"\[\d+\]")
-
-
-class AddMachine(ScopedIfGiven):
-    """Body of add-machine, in either shape. machineId: what tells the machine from others, whatever it is called."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"machineKey": "spk_...", "osId": 1, "publicIpAddress": "203.0.113.7", "privateIpAddress": "10.0.0.7"},
-                {"domainId": 1, "instanceName": "web-1", "osId": 1, "publicIp": "", "privateIp": "10.0.0.7"},
-            ]
-        }
-    )
-
-    domainId: Whole | None = Field(default=None, validation_alias=AliasChoices("domainId", "domain_id"))
-    machineKey: Text = ""
-    instanceName: Text = Field(default="", validation_alias=AliasChoices("instanceName", "instance_name"))
-    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"))
-    publicIp: AddressText = Field(default="", validation_alias=AliasChoices("publicIpAddress", "publicIp", "public_ip"))
-    privateIp: AddressText = Field(
-        default="", validation_alias=AliasChoices("privateIpAddress", "privateIp", "private_ip")
-    )
-    hostName: Text = ""
-    machineId: Text = ""
-    agentVersion: Text = ""
-
-    def claimed_domains(self) -> Sequence[int]:
-        return () if self.domainId is None else (self.domainId,)
-
-    def claimed_key(self) -> str | None:
-        return self.machineKey or None
-
-    @property
-    def machine(self) -> Machine:
-        """What is told of the machine."""
-        return Machine(
-            self.machineId,
-            self.instanceName,
-            self.osId,
-            self.publicIp,
-            self.privateIp,
-            self.hostName,
-            self.agentVersion,
-        )
-
-
-class MachineAdded(BaseModel):
-    """Answer of add-machine. stateKey: the Ed25519 key, in base64, by which an agent checks its states; empty for who
-    is no agent."""
-
-    instanceId: str
-    code: str = "200"
-    message: str
-    domainId: int
-    stateKey: str
-    heartbeatSeconds: int = HEARTBEAT_S
-
-    @classmethod
-    def of(cls, made: Registered) -> "MachineAdded":
-        """The answer for a machine."""
-        return cls(
-            instanceId=str(made.instance_id),
-            message="machine added" if made.is_new else "machine known",
-            domainId=made.domain_id,
-            stateKey=b64encode(made.state_key).decode(),
-        )
 
 
 class ListAgents(OfDomain, Paged):
@@ -366,64 +291,3 @@ class PasswordList(BaseModel):
     """Answer of getPassword: the most likely first."""
 
     passwords: list[PasswordEntry]
-
-
-# --- what agents send: base.agentwire's messages ------------------------------------------------------------------
-
-
-class Told(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A message of base.agentwire, which its own reader checks."""
-
-    said: SkipValidation[MessageT]
-
-    @classmethod
-    @abstractmethod
-    def reader(cls, value: object) -> MessageT:
-        """The message in a JSON value. WireError names the field, without the value."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            return value
-        try:
-            return {**{name: value.get(name) for name in _SCOPE}, "said": cls.reader(value)}
-        except WireError as error:
-            path, _, told = str(error).partition(": ")
-            name = _INDEX.sub("", path).rpartition(".")[2]
-            kind = "missing" if told == "missing" else "invalid"
-            raise Invalid(f"{kind} {name}", (FieldError(path, told),)) from None
-
-
-class PollBody(Told[Poll]):
-    """Body of desiredState: agentwire.Poll."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
-
-    @classmethod
-    def reader(cls, value: object) -> Poll:
-        return decode(Poll, value)
-
-
-class ReportBody(Told[Report]):
-    """Body of report: agentwire.Report."""
-
-    @classmethod
-    def reader(cls, value: object) -> Report:
-        return decode(Report, value)
-
-
-class PrivilegesBody(Told[PrivilegeStatus]):
-    """Body of privilegeStatus: agentwire.PrivilegeStatus."""
-
-    @classmethod
-    def reader(cls, value: object) -> PrivilegeStatus:
-        return decode(PrivilegeStatus, value)
-
-
-class RotationBody(Told[Rotation]):
-    """Body of rotation: agentwire.Rotation."""
-
-    @classmethod
-    def reader(cls, value: object) -> Rotation:
-        return rotation(json.dumps(value).encode())

@@ -14,11 +14,10 @@ import trio
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.errors import Conflict, StoreError
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.endpoints.trail import note
 from sallyport.store.model import Store, Tx
 from sallyport.web.parking import parked
@@ -64,9 +63,7 @@ class Orders:
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
         """`give` in a transaction; the order's id. NotFound, Conflict."""
-        agent, at = repo.get(tx, instance_id), self._clock()
-        if agent is None or agent.domain_id != domain_id:
-            raise NotFound(NOT_FOUND[INSTANCES])
+        agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = orders_repo.add(tx, instance_id, kind, accounts, at)
         if not order_id:
             raise Conflict(f"{orders_repo.MOST_OPEN} orders wait for this instance already")

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.errors import NotFound
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import Stretch
 
@@ -40,6 +42,14 @@ class Agent:
 def get(tx: Tx, instance_id: int) -> Agent | None:
     """The agent of an instance, or None."""
     return tx.one(Agent, f"{_SELECT} where a.instance_id = :i", i=instance_id)
+
+
+def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
+    """The agent of an instance, of any domain or of this one. NotFound."""
+    agent = get(tx, instance_id)
+    if agent is None or domain_id not in (None, agent.domain_id):
+        raise NotFound(NOT_FOUND[INSTANCES])
+    return agent
 
 
 def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:

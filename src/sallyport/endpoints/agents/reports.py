@@ -11,14 +11,12 @@ import trio
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, PrivilegeStatus, Report
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import NotFound
 from sallyport.base.wire import encode
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents import reports_repo as kept
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.reports_repo import ACCOUNT, GROUP, Discovered, StoredDrift, StoredReport
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
@@ -53,7 +51,7 @@ class Reports:
 
         def work(tx: Tx) -> bool:
             nonlocal domain_id
-            agent, at = _agent(tx, instance_id), self._clock()
+            agent, at = repo.found(tx, instance_id), self._clock()
             domain_id = agent.domain_id
             stored = StoredReport(0, instance_id, report.id, at, report.version, outcome, told)
             if not kept.add_report(tx, domain_id, stored):
@@ -77,7 +75,7 @@ class Reports:
         """Keep who may do what root may, as far as it is not as it should be. NotFound: there is no such agent."""
 
         def work(tx: Tx) -> None:
-            agent, at = _agent(tx, instance_id), self._clock()
+            agent, at = repo.found(tx, instance_id), self._clock()
             repo.mark(tx, instance_id, "privileges_at", at)
             self._drift(tx, agent, status.drift, _PRIVILEGES, at)
 
@@ -145,13 +143,6 @@ class Reports:
 def is_persons(uid: int) -> bool:
     """Whether an account of that number is a person's, not the system's."""
     return LOWEST_UID <= uid <= HIGHEST_UID
-
-
-def _agent(tx: Tx, instance_id: int) -> repo.Agent:
-    agent = repo.get(tx, instance_id)
-    if agent is None:
-        raise NotFound(NOT_FOUND[INSTANCES])
-    return agent
 
 
 def _found(discovery: Discovery | None, at: int) -> dict[tuple[str, str], Discovered]:

@@ -27,7 +27,6 @@ from sallyport.endpoints.agents import orders_repo, repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity
 from sallyport.endpoints.agents.orders import Orders
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
 from sallyport.store.audit import HIDDEN
@@ -83,10 +82,7 @@ class Rotations:
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
         def work(tx: Tx) -> None:
-            agent = repo.get(tx, instance_id)
-            if agent is None:
-                raise NotFound(NOT_FOUND[INSTANCES])
-            step(tx, agent, message)
+            step(tx, repo.found(tx, instance_id), message)
 
         await self._store.write(work)
         self._states.touch(instance_id)
@@ -150,9 +146,7 @@ class Rotations:
         the audit trail. reveal: else HIDDEN stands for each. NotFound: no such agent; SecretError."""
 
         def work(tx: Tx) -> list[Known]:
-            agent = repo.get(tx, instance_id)
-            if agent is None or agent.domain_id != domain_id:
-                raise NotFound(NOT_FOUND[INSTANCES])
+            agent = repo.found(tx, instance_id, domain_id)
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             target = f"account {user_name} on instance {instance_id} {agent.name}"
             note(tx, "agent.password.read", domain_id, target, shown, at=self._clock())

@@ -91,10 +91,7 @@ class Agents:
 
     async def must_be(self, domain_id: int, instance_id: int) -> Agent:
         """The agent of a domain's instance. NotFound."""
-        agent = await self._store.read(lambda tx: repo.get(tx, instance_id))
-        if agent is None or agent.domain_id != domain_id:
-            raise NotFound(NOT_FOUND[INSTANCES])
-        return agent
+        return await self._store.read(lambda tx: repo.found(tx, instance_id, domain_id))
 
     async def situation(self, domain_id: int, instance_id: int) -> Situation:
         """How it stands with a machine. NotFound."""

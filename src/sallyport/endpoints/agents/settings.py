@@ -11,7 +11,7 @@ from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.reports import is_persons
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND, USERS_OF_INSTANCE
+from sallyport.endpoints.membership import INSTANCES, USERS_OF_INSTANCE
 from sallyport.endpoints.model import NO_USER
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
@@ -66,9 +66,7 @@ class AgentSettings:
         """
 
         def work(tx: Tx) -> None:
-            agent = repo.get(tx, instance_id)
-            if agent is None or agent.domain_id != domain_id:
-                raise NotFound(NOT_FOUND[INSTANCES])
+            agent = repo.found(tx, instance_id, domain_id)
             step = self._take if action is Action.ADD else self._give_back
             for name in dict.fromkeys(names):
                 step(tx, agent, name)

@@ -10,11 +10,10 @@ import trio
 
 from sallyport.base.agentwire.envelope import UNCHANGED, content, envelope
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import NotFound, SallyportError
+from sallyport.base.errors import SallyportError
 from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.endpoints.agents import repo, signers, ways
 from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, fingerprint, hash_identity
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.parking import parked
@@ -141,7 +140,7 @@ class States:
 
     def _look(self, instance_id: int, known: int, tx: Tx) -> Issued | Sequence[Unhashed]:
         """The state, if nothing has to be written for it; else the passwords to hash first, none if it is not that."""
-        agent, at = _agent(tx, instance_id), self._clock()
+        agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = ways.of_instance(tx, instance_id), ways.begun(tx, instance_id)
         wanted = self._builder(tx, instance_id).build(ways.accesses(found, begun), at)
         if wanted.unhashed:
@@ -153,7 +152,7 @@ class States:
         return ()
 
     def _settle(self, instance_id: int, known: int, tx: Tx) -> None:
-        agent, at = _agent(tx, instance_id), self._clock()
+        agent, at = repo.found(tx, instance_id), self._clock()
         found = ways.of_instance(tx, instance_id)
         since = ways.begin(tx, instance_id, found, at)
         wanted = self._builder(tx, instance_id).build(ways.accesses(found, since), at)
@@ -238,13 +237,6 @@ def _hashed(unhashed: Unhashed) -> str:
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)
-
-
-def _agent(tx: Tx, instance_id: int) -> repo.Agent:
-    agent = repo.get(tx, instance_id)
-    if agent is None:
-        raise NotFound(NOT_FOUND[INSTANCES])
-    return agent
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
