@@ -23,7 +23,7 @@ def send(world: World, operation: Operation, token: str | None, **request: Any) 
 
 def refused(tenant: Tenant, operation: Operation, *, token: str | None = None, **fields: Any) -> tuple[int, str]:
     """An operation that must be refused: status and text of its error body, which holds nothing else."""
-    return tenant.refused(operation.path, token=token, method=operation.method, **fields)
+    return problem(send(tenant.world, operation, token or tenant.token, json=tenant.scoped(**fields)))
 
 
 def test_every_operation_is_tested_here(world: World) -> None:

@@ -251,6 +251,8 @@ def test_acknowledging(holder: Holder) -> None:
     ignored = tenant.ask("/api/v1/credential/GetIgnoredCredential", walletId=holder.wallet)
     assert [each["id"] for each in ignored["credentials"]] == [credential]
     assert tenant.ask(ACKNOWLEDGE, token=holder.token, **body, accept=True)["message"] == "credential accepted"
+    accepted = tenant.ask("/api/v1/credential/GetAcceptedCredential", walletId=holder.wallet)
+    assert [each["id"] for each in accepted["credentials"]] == [credential]
     assert tenant.refused(ACKNOWLEDGE, **body) == (400, "missing accept")
 
 
