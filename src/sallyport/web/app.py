@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
 from sallyport.web import docs, problem
+from sallyport.web.examples import EXAMPLES
 from sallyport.web.observe import Observe, Observed, PlainRoute
 from sallyport.web.operation import BEARER_PREFIX, Operation, Operations
 from sallyport.web.upload import FILE, KIND
@@ -114,8 +115,14 @@ def _add(app: FastAPI, operation: Operation) -> None:
             description=operation.description,
             responses={code: {"model": problem.model_for(path), "description": told} for code, told in errors.items()},
             dependencies=_security(path),
-            openapi_extra=_form(operation) if operation.has_file else None,
+            openapi_extra=_form(operation) if operation.has_file else _example(operation.method, path),
         )
+
+
+def _example(method: str, path: str) -> dict[str, object] | None:
+    """A body that works, where there is one."""
+    body = EXAMPLES.get((method, path))
+    return None if body is None else {"requestBody": {"content": {"application/json": {"example": body}}}}
 
 
 def _form(operation: Operation) -> dict[str, object]:

@@ -3,6 +3,7 @@
 FastAPI's own page loads its scripts from another host, which many of the networks that this runs in do not reach.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TypeAlias, cast
@@ -15,6 +16,7 @@ h2{border-bottom:1px solid #d5dae0;margin-top:2.5rem}h3{margin:1.5rem 0 .25rem}c
 table{border-collapse:collapse;margin:.5rem 0 1rem;width:100%}td,th{border:1px solid #d5dae0;padding:.25rem .5rem;
 text-align:left;vertical-align:top}th{background:#f3f5f7}.method{background:#1c2126;color:#fff;border-radius:3px;
 padding:.1rem .4rem;font:12px ui-monospace,monospace}nav a{margin-right:1rem}
+pre{white-space:pre-wrap}
 @media(prefers-color-scheme:dark){body{background:#14181c;color:#e4e8ec}a{color:#8ab4f8}th{background:#22282e}
 td,th,h2{border-color:#3a424a}.method{background:#e4e8ec;color:#14181c}}
 """
@@ -62,9 +64,21 @@ def _operation(method: str, path: str, operation: Json) -> str:
     security = f"<p>Authorization: {escape(headers)}</p>" if headers else ""
     return (
         f'<h3><span class="method">{escape(method.upper())}</span> <code>{escape(path)}</code></h3>'
-        f"<p>{escape(str(operation.get('description', '')))}</p>{security}"
+        f"<p>{escape(str(operation.get('description', '')))}</p>{security}{_example(method, path, request)}"
         f"<table><tr><th>part</th><th></th><th>body</th></tr>{table}</table>"
     )
+
+
+def _example(method: str, path: str, request: Json) -> str:
+    """The call as somebody would type it, where there is a body that works."""
+    body = _object(request, "application/json").get("example")
+    if body is None:
+        return ""
+    call = (
+        f'curl -s -X {method.upper()} http://127.0.0.1:8080{path} -H "X-Authorization: $TOKEN" '
+        f"-H 'Content-Type: application/json' -d '{json.dumps(body)}'"
+    )
+    return f"<pre><code>{escape(call)}</code></pre>"
 
 
 def _content(content: Json) -> str:
