@@ -33,7 +33,7 @@ from sallyport.web.scope import Caller, Role
 NO_CREDENTIAL = "credential not found"
 NO_HOLDER = "holder not found"
 NO_SCHEMA = "schema not found"
-LATEST = from_iso("9999-12-31T23:59:59Z")
+LATEST = from_iso("9999-12-31T23:59:59.999999Z")
 """What ISO 8601 can write with four digits of a year."""
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
 MAX_USERNAME = 255
