@@ -30,6 +30,7 @@ PROVIDERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "webhook": ({"url": "https://hook.example.com/x", "secret": HIDDEN}, {"secret": None}),
     "radius": ({"host": "192.0.2.7", "port": 1645, "secret": HIDDEN}, {"secret": None}),
+    "wallet": ({"issuerDid": "did:web:id.example.com", "schemaId": 7}, {}),
 }  # fmt: skip
 """What is set, and which of it is never returned."""
 EACH = pytest.mark.parametrize("name", PROVIDERS)
@@ -69,9 +70,9 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
 
 @EACH
 def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
-    """Each field that a provider needs, and nothing is kept; realm, adminToken and port may be absent."""
+    """Each field that a provider needs, and nothing is kept; realm, adminToken, port and schemaId may be absent."""
     fields, _ = PROVIDERS[name]
-    for missing in set(fields) - {"realm", "adminToken", "port"}:
+    for missing in set(fields) - {"realm", "adminToken", "port", "schemaId"}:
         without = {key: value for key, value in fields.items() if key != missing}
         assert refused(tenant, provider=name, **without) == (400, f"missing {missing}")
         wrongs: list[object] = ["", None, [1], {}, "\0", "x" * 10_000]
@@ -95,6 +96,10 @@ def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
         ("radius", "port", 0),
         ("radius", "port", "65536"),
         ("radius", "host", "a b"),
+        ("wallet", "issuerDid", "no DID"),
+        ("wallet", "issuerDid", "did:key:z\n"),
+        ("wallet", "schemaId", 0),
+        ("wallet", "schemaId", "x"),
     ],
 )
 def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.did.wallets.model import NewWallet
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.service import NewClient
 from sallyport.store.copies import SqliteCopies
@@ -21,6 +22,7 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
     "privacyidea": {"url": "https://pi.example.com", "adminToken": SECRET},
     "webhook": {"url": "https://hook.example.com/x", "secret": SECRET},
     "radius": {"host": "192.0.2.7", "secret": SECRET},
+    "wallet": {"issuerDid": "did:web:id.example.com"},
 }
 
 
@@ -64,6 +66,14 @@ async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) 
     await areas.providers.delete(areas.domain)
     assert len(await since.rows()) == 5
     assert await nowhere(areas, SECRET, OTHER)
+
+
+async def test_wallets(areas: Areas) -> None:
+    """Neither the walletKey nor the token, of a registration and of a reset."""
+    wallets = areas.holding.wallets
+    made = await wallets.register(areas.tenant, NewWallet(areas.domain, "ann", "ann@corp.example", ""))
+    again = await wallets.reset(areas.tenant, areas.domain, made.wallet_id)
+    assert await nowhere(areas, made.wallet_key, made.token, again.wallet_key, again.token)
 
 
 async def test_tokens(areas: Areas, since: Since, tmp_path: Path) -> None:
