@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 import trio
+import trio.testing
 
 from sallyport.base.clock import now_us
 from sallyport.directory.entry import Group, Problem
@@ -91,6 +92,23 @@ async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
                 async for _ in batches:
                     raise ZeroDivisionError
     assert not nursery.child_tasks
+
+
+@needs_bonsai
+async def test_a_reading_may_be_cancelled() -> None:
+    """In the middle, and while it waits for a server that says nothing; the server is hung up on."""
+    async with directory(ANYBODY) as server:
+        with trio.fail_after(30):
+            with trio.CancelScope() as scope:
+                async with LdapReader(Egress(None), now_us).read(source_of(server)) as batches:
+                    async for _ in batches:
+                        scope.cancel()
+            assert scope.cancelled_caught
+            server.manner = Manner.SILENT
+            with trio.move_on_after(0.2) as scope:
+                await read(source_of(server))
+            assert scope.cancelled_caught
+            await trio.testing.wait_all_tasks_blocked()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Final
 from zoneinfo import available_timezones
 
@@ -31,8 +32,13 @@ def _times(values: list[str]) -> list[str]:
     return values
 
 
+@cache
+def _zones() -> set[str]:
+    return available_timezones()  # which looks through the files of all
+
+
 def _zone(value: str) -> str:
-    if value.strip() not in available_timezones():
+    if value.strip() not in _zones():
         raise unfit("a time zone such as Europe/Berlin")
     return value.strip()
 
