@@ -113,6 +113,7 @@ def test_what_is_no_entry(tenant: Tenant) -> None:
         {**ANN, "status": "hunter2"},
         {**ANN, "attributes": {"mail": "hunter2"}},
         {**ANN, "attributes": {"mail": ["x" * 1025]}},
+        {**ANN, "attributes": {"mail": ["a\0"]}},
         {**OPS, "members": [{}]},
         "hunter2",
     ):

@@ -37,6 +37,12 @@ def _dn(value: str) -> str:
     return value
 
 
+def _without_nul(value: str) -> str:
+    if "\0" in value:
+        raise unfit("text without NUL")
+    return value
+
+
 def _dn_or_none(value: str) -> str:
     return _dn(value) if value else ""
 
@@ -47,7 +53,7 @@ Reference = Annotated[str, Field(max_length=LONGEST_DN)]
 """A member or a group as the directory names it; what is no name is left out."""
 ExternalId = Annotated[PlainText, Field(min_length=1, max_length=LONGEST_DN + 3)]
 Login = Annotated[PlainText, Field(min_length=1, max_length=LONGEST_NAME)]
-Value = Annotated[str, Field(max_length=LONGEST_VALUE)]
+Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
 AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
