@@ -144,8 +144,8 @@ class KeyRotated(BaseModel):
     verificationMethod: str
 
 
-class DidEntry(BaseModel):
-    """A DID in the list."""
+class _Described(BaseModel):
+    """A DID as lists describe it. issuerId: its own, or of the issuer that a holder belongs to; 0: none."""
 
     id: int
     DIDType: Kind
@@ -158,23 +158,17 @@ class DidEntry(BaseModel):
     method: str
     issuerId: int
     walletUserId: int
+
+
+class DidEntry(_Described):
+    """A DID in the list."""
+
     lastYpdatedAt: str
 
 
-class FoundDid(BaseModel):
+class FoundDid(_Described):
     """A DID that SearchDID finds."""
 
-    id: int
-    DIDType: Kind
-    didType: Kind
-    domainId: int
-    did: str
-    issuerName: str
-    credentialIssued: int
-    desc: str
-    method: str
-    issuerId: int
-    walletUserId: int
     lastUpdatedAt: str
 
 
