@@ -1,5 +1,6 @@
 """/api/v1/directory/setSchedule, listSchedules and sync."""
 
+import json
 from typing import Any
 
 import pytest
@@ -92,3 +93,17 @@ def test_a_reading_now(tenant: Tenant) -> None:
         403,
         "domain not in tenant",
     )
+
+
+def test_by_the_command_line(tenant: Tenant) -> None:
+    """`sallyport directory schedule` sets, shows and ends it; what does not go together is wrong usage."""
+    save(tenant)
+    service, domain = tenant.world.service, ("--domain", str(tenant.domain))
+    service.ok("directory", "schedule", "hq", *domain, "--at", "02:30", "--at", "13:00", "--zone", "Europe/Berlin")
+    (row,) = json.loads(service.ok("directory", "schedule", *domain, "--json"))
+    (shown,) = tenant.ask(LIST, domainId=tenant.domain)["schedules"]
+    assert (row["times"], row["zone"], row["next"]) == ("02:30, 13:00", "Europe/Berlin", shown["nextRun"])
+    assert service.cli("directory", "schedule", *domain, "--every", "60").returncode == 2
+    assert service.cli("directory", "schedule", "hq", *domain, "--every", "60", "--at", "08:00").returncode == 1
+    service.ok("directory", "schedule", "hq", *domain, "--off")
+    assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []
