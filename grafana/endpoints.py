@@ -32,7 +32,8 @@ ENDPOINTS: Final = Board(
             "By what they are: refused ones are of agents of another version, or of somebody who is none.",
             (
                 Query(
-                    "sum by (kind, outcome) (rate(sallyport_agent_messages_total{$here}[$__rate_interval])) or vector(0)",
+                    "sum by (kind, outcome) (rate(sallyport_agent_messages_total{$here}[$__rate_interval])) "
+                    "or vector(0)",
                     "{{kind}} {{outcome}}",
                 ),
             ),
