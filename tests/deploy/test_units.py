@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "src" / "sallyport" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 EXPOSURE = 3.0
 """What `systemd-analyze security` may find at most, of 10; a unit without hardening has 9.2."""
@@ -78,4 +79,4 @@ def test_what_the_container_copies_is_there() -> None:
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     for names in re.findall(r"(?m)^COPY (?!--from)(.+) /build/\S*$", text):
         for name in names.split():
-            assert (DEPLOY.parent / name).exists(), name
+            assert (ROOT / name).exists(), name
