@@ -220,3 +220,11 @@ def void_codes(tx: Tx, step: int) -> None:
     and no enrolment waits."""
     tx.execute("delete from totp_enrolments")
     tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)
+
+
+def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
+    """The names of the active groups of a user; none where the domain has no user of that name."""
+    user_id = tx.value(
+        int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key
+    )
+    return frozenset() if user_id is None else frozenset(name for name, _ in _groups(tx, user_id))

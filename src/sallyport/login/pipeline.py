@@ -24,6 +24,7 @@ from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
 from sallyport.login.identity import kind, method_of, principal, who
 from sallyport.login.lockout.service import Lockouts
+from sallyport.login.membership import both
 from sallyport.login.model import NOTHING, Decision, Login, Method, Reason, Verdict
 from sallyport.login.rules.match import Facts
 from sallyport.login.rules.model import UNMATCHED, Action
@@ -371,20 +372,13 @@ def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
 
-def _both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """What the first factor and the directories say, without a new set where only one says anything."""
-    if not found or imported is None:
-        return imported
-    return found | imported if imported else found
-
-
 def _facts(login: Login) -> Facts:
     device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
         kind=kind(login),
-        groups=_both(login.found.groups, imported.groups),
-        ous=_both(login.found.ous, imported.ous),
+        groups=both(login.found.groups, imported.groups),
+        ous=both(login.found.ous, imported.ous),
         client=login.client.name,
         source=login.source[0],
         nas=device.client_ip,

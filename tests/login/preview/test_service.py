@@ -6,6 +6,8 @@ import pytest
 
 from sallyport.domains.impact import Effect
 from sallyport.domains.model import Domain
+from sallyport.endpoints.bodies import Action as AssignmentAction
+from sallyport.endpoints.groups.model import NewGroup
 from sallyport.login.model import Reason
 from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.repo import PASSED
@@ -13,6 +15,7 @@ from sallyport.login.preview.service import NO_CHALLENGES, Preview
 from sallyport.login.second.forecast import Standing
 from sallyport.mfa.circuit import Guarded
 from tests.areas import Areas
+from tests.directory.world import group, imported, person
 from tests.login.preview.conftest import DAY, HOUR, Book, Scripted
 from tests.login.test_decision import FIRST
 
@@ -220,6 +223,23 @@ async def test_what_rules_look_at(book: Book) -> None:
         "dan": ("reject", "no provider", 1),
         "ann": ("accept", "", 1),
     }
+
+
+async def test_groups_and_units(book: Book) -> None:
+    """A rule on a group holds for who is in it now: as an endpoint user, or by a directory that was imported."""
+    areas = book.areas
+    await book.users("ann", "bob", "cy")
+    ann = await areas.users.load(areas.domain, "ann")
+    assert ann is not None
+    group_id = await areas.groups.add(areas.domain, NewGroup("Guests"))
+    await areas.groups.assign_users(areas.domain, group_id, [ann.id], AssignmentAction.ADD)
+    await imported(areas, person("bob", ou="Visitors") + group("other"))
+    await book.rule(action="block", groups=["guests"])
+    await book.rule(action="block", ous=["visitors"])
+    await book.events(["ann", "bob", "cy"])
+    assert {name: reason for name, (_, reason, _) in (await book.told()).items()} == {
+        "ann": "blocked by rule", "bob": "blocked by rule", "cy": "no provider",
+    }  # fmt: skip
 
 
 async def test_slices_change_nothing(areas: Areas, book: Book) -> None:

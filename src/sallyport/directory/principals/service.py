@@ -50,11 +50,10 @@ class Principals:
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
         """The same from the store, kept until something changes. realms: of the domain, by which the name may be
         written in full in a directory. StoreError."""
-        key, changes = fold(name), self._changes
-        keys = [key, *(f"{key}@{fold(realm)}" for realm in realms)]
-        found = await self._store.read(lambda tx: _membership(tx, domain_id, keys))
+        changes = self._changes
+        found = await self._store.read(lambda tx: membership(tx, domain_id, name, realms))
         if changes == self._changes:
-            self._keep(domain_id, key, found)
+            self._keep(domain_id, fold(name), found)
         return found
 
     def _keep(self, domain_id: int, key: str, found: Membership) -> None:
@@ -82,8 +81,10 @@ class Principals:
         self._held = 0
 
 
-def _membership(tx: Tx, domain_id: int, keys: list[str]) -> Membership:
-    found = repo.principals(tx, domain_id, keys)
+def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+    """`Principals.find` in a transaction."""
+    key = fold(name)
+    found = repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
     if not found:
         return NOBODY
     if len(found) > 1:

@@ -52,10 +52,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What rules look at beside user, device and time: only by that are logins told apart."""
+    """What rules look at beside user, device and time: only by that are logins told apart. groups: of users, or OUs."""
 
     stations: bool
     service_types: bool
+    groups: bool = False
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:

@@ -6,12 +6,14 @@ from typing import Final
 import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.directory.principals.service import NOBODY, Membership
 from sallyport.domains.impact import DEFAULT_DAYS, Counts, DeviceImpact, Effect, Impact, UserImpact
 from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN
 from sallyport.login.decision import decide
+from sallyport.login.membership import kept
 from sallyport.login.model import Decision, Reason, Verdict
 from sallyport.login.preview import repo
 from sallyport.login.preview.enrolled import SecondFactors
@@ -46,13 +48,15 @@ class _User:
 
 
 class _Traffic:
-    """What was recorded. devices: by the ids of events; actions: by the ids of the inventory."""
+    """What was recorded. devices: by the ids of events; actions: by the ids of the inventory; members: by name, where
+    rules look at groups."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
         self.devices: dict[int, Seen | None] = {}
         self.actions: dict[int, set[Action]] = {}
         self.seen: dict[int, Seen] = {}
+        self.members: dict[str, Membership] = {}
         self.logins = 0
 
 
@@ -119,6 +123,7 @@ class Preview:
         looked = Looked(
             stations=any(rule.definition.stations for rule in enabled),
             service_types=any(rule.definition.serviceTypes for rule in enabled),
+            groups=any(rule.definition.groups or rule.definition.ous for rule in enabled),
         )
         total, first = await self._store.search(lambda tx: repo.extent(tx, domain.id))
         begin = max(since, first)
@@ -133,28 +138,35 @@ class Preview:
                 group, action = found.pop(), UNMATCHED
                 device = traffic.devices[group.device_id]
                 if rules is not None:
-                    rule = rules.match(self._facts(domain, group, device, moments[group.period]))
+                    rule = rules.match(
+                        self._facts(
+                            domain, group, device, traffic.members.get(group.user_name, NOBODY), moments[group.period]
+                        )
+                    )
                     action = UNMATCHED if rule is None else rule.action
                 _note(domain, traffic, group, device, action, gives_up=_gives_up(second, device))
                 await breathe()
         return traffic
 
     async def _groups(self, domain: Domain, spans: Sequence[Span], looked: Looked, traffic: _Traffic) -> list[Group]:
-        def work(tx: Tx) -> tuple[list[Group], dict[int, Seen | None]]:
+        def work(tx: Tx) -> tuple[list[Group], dict[int, Seen | None], dict[str, Membership]]:
             found = repo.groups(tx, domain.id, spans, looked)
-            return found, repo.devices(tx, domain.id, found, traffic.devices)
+            names = {group.user_name for group in found} - traffic.members.keys() if looked.groups else ()
+            members = {name: kept(tx, domain, name) for name in names}
+            return found, repo.devices(tx, domain.id, found, traffic.devices), members
 
-        found, devices = await self._store.search(work)
+        found, devices, members = await self._store.search(work)
         traffic.devices.update(devices)
+        traffic.members.update(members)
         return found
 
-    def _facts(self, domain: Domain, group: Group, device: Seen | None, at: int) -> Facts:
+    def _facts(self, domain: Domain, group: Group, device: Seen | None, member: Membership, at: int) -> Facts:
         """What the live path would tell the rules of this login (pipeline)."""
         return Facts(
             user=group.user_name,
             kind=kind_of(group.user_name),
-            groups=frozenset(),
-            ous=frozenset(),
+            groups=member.groups,
+            ous=member.ous,
             client=self._client_name(domain, group.ip_address),
             source=group.ip_address,
             nas=group.client_ip,
