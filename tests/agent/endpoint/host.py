@@ -217,8 +217,8 @@ class Host:
 class Agent:
     """The agent of a host as it comes up: everything is read from disk."""
 
-    def __init__(self, host: Host, service: Service) -> None:
-        tools = FaultyTools(host.prefix)
+    def __init__(self, host: Host, service: Service, tools: FaultyTools | None = None) -> None:
+        tools = tools or FaultyTools(host.prefix)
         tools.fault = host.fault
         service.fault = host.fault
         memory = MemoryFile(host.state_dir / "memory.json", host.write)

@@ -8,8 +8,19 @@ import pytest
 from sallyport.agent.endpoint.hashing import hash_password, matches
 from sallyport.base.agentwire.report import DriftKind, Phase, Rotation
 from sallyport.base.agentwire.state import DesiredUser, Policy, Quality, TriggerKind
-from sallyport.base.errors import ServiceAway, ServiceRefused
-from tests.agent.endpoint.host import HASH, OTHER_HASH, Agent, Crash, Host, Service, bare_host, errors, needs_shadow
+from sallyport.base.errors import HostError, ServiceAway, ServiceRefused
+from tests.agent.endpoint.host import (
+    HASH,
+    OTHER_HASH,
+    Agent,
+    Crash,
+    FaultyTools,
+    Host,
+    Service,
+    bare_host,
+    errors,
+    needs_shadow,
+)
 
 ANN = DesiredUser("ann", password_hash=HASH)
 
@@ -241,3 +252,38 @@ def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
     assert "ben" in host.users()
     assert in_force(host) == HASH
     assert report.outcomes == ()
+
+
+class Slow(FaultyTools):
+    """chpasswd(8) that does its work for ann, and is taken for dead."""
+
+    def set_password(self, name: str, password_hash: str) -> None:
+        super().set_password(name, password_hash)
+        if name == "ann":
+            raise HostError("chpasswd: took too long")
+
+
+@needs_shadow
+def test_a_change_that_failed_is_not_forgotten_for_the_next(host: Host, service: Service) -> None:
+    """Of an order for two, the second waits until it is clear which password of the first is in force."""
+    service.want(ANN, DesiredUser("cara", password_hash=HASH))
+    Agent(host, service).pass_()
+    service.order(TriggerKind.ROTATE, "ann", "cara")
+    agent = Agent(host, service, tools=Slow(host.prefix))
+    report = agent.pass_()
+    assert report.outcomes == ()
+    assert agent.rotator.unended == "ann"
+    assert [each.user for each in service.candidates.values()] == ["ann"]
+    agent = Agent(host, service)
+    assert [each.error for each in agent.pass_().outcomes] == [""]
+    assert in_force(host) == service.current["ann"][1]
+    assert host.users()["cara"].password == service.current["cara"][1]
+    assert not service.candidates
+
+
+@needs_shadow
+def test_an_order_that_names_nobody(host: Host, service: Service) -> None:
+    """Is not said to be done."""
+    service.want(ANN)
+    service.order(TriggerKind.ROTATE)
+    assert [each.error for each in Agent(host, service).pass_().outcomes] == ["it names nobody"]

@@ -6,9 +6,20 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sallyport.base.agentwire.envelope import UNCHANGED, Position, believe, content, envelope, follow, open_envelope
+from sallyport.base.agentwire.envelope import (
+    UNCHANGED,
+    Position,
+    Signed,
+    believe,
+    content,
+    envelope,
+    follow,
+    open_envelope,
+    signed_octets,
+)
 from sallyport.base.agentwire.state import DesiredUser, State, Trigger, TriggerKind
 from sallyport.base.errors import WireError
+from sallyport.base.wire import dumps, loads
 
 KEY = Ed25519PrivateKey.generate()
 ANN = DesiredUser("ann", groups=("staff",), privileged=True, expires=1_700_000_000_000_000)
@@ -85,3 +96,12 @@ def test_names_stand_once() -> None:
     """Two users of one name are no state."""
     with pytest.raises(WireError, match="users: one of them twice"):
         received(sent(replace(WANTED, users=(ANN, ANN))))
+
+
+def test_an_order_that_the_agent_does_not_know() -> None:
+    """Is passed over; who should be on the host is known all the same, and the other orders stand."""
+    payload = loads(dumps(WANTED), most=10_000)
+    assert isinstance(payload, dict)
+    odd: list[object] = [{"id": 2, "kind": "rotate", "users": ["Alice Smith"]}, {"id": 3, "kind": "dance"}, None, 7]
+    octets = dumps({**payload, "triggers": (*odd, *payload["triggers"])})
+    assert believe(Signed(octets, KEY.sign(signed_octets(octets))), verify) == WANTED

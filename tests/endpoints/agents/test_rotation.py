@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.base.agentwire.report import Outcome, Phase
 from sallyport.base.agentwire.state import TriggerKind
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.sha512crypt import matches
 from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_CANDIDATES
 from sallyport.endpoints.users.model import Said
@@ -56,15 +56,27 @@ async def test_an_abandoned_password(areas: Areas, host: Host) -> None:
 
 
 async def test_candidates_that_nobody_ends(areas: Areas, host: Host) -> None:
-    """Are all shown until a later one is confirmed, and there is a limit to them."""
-    for number in range(MOST_CANDIDATES):
+    """Are all shown until a later one is confirmed; too many keep no other from being made, and the one in force is
+    known throughout."""
+    await rotated(host, "in force", "rotation-0")
+    for number in range(1, MOST_CANDIDATES + 2 * KEPT_FORMER):
         await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
-    with pytest.raises(Conflict, match="wait to be confirmed"):
-        await host.rotate(Phase.ESCROW, "one more", number="rotation-x")
-    assert len(await known(areas, host)) == MOST_CANDIDATES
-    await host.rotate(Phase.CONFIRM, "", number="rotation-7")
+        assert (await known(areas, host))[0] == ("in force", "current")
     states = [state for _, state in await known(areas, host)]
-    assert states == ["current"] + ["candidate"] * (MOST_CANDIDATES - 8)
+    assert states == ["current"] + ["candidate"] * MOST_CANDIDATES + ["former"] * KEPT_FORMER
+    await host.rotate(Phase.CONFIRM, "", number="rotation-17")
+    states = [state for _, state in await known(areas, host)]
+    assert states == ["current"] + ["candidate"] * 12 + ["former"]
+
+
+async def test_a_candidate_that_made_room(areas: Areas, host: Host) -> None:
+    """May still be confirmed, as the one in force; one before a newer that was confirmed may not."""
+    for number in range(MOST_CANDIDATES + 2):
+        await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
+    await host.rotate(Phase.CONFIRM, "", number="rotation-1")
+    assert (await known(areas, host))[0] == ("p1", "current")
+    with pytest.raises(NotFound):
+        await host.rotate(Phase.CONFIRM, "", number="rotation-0")
 
 
 async def test_former_passwords(areas: Areas, host: Host) -> None:
@@ -97,6 +109,29 @@ async def test_nothing_is_readable_in_the_store(areas: Areas, host: Host) -> Non
     rows = await areas.store.read(lambda tx: tx.rows("select * from agent_passwords"))
     assert "a very long password" not in str(rows)
     assert "$6$" not in str(rows)
+
+
+async def test_an_order_to_rotate_everybody(areas: Areas, host: Host, clock: SetClock) -> None:
+    """Names all whom a password lets in now; where that is nobody, it has failed, and stands in no state."""
+    (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE)
+    assert (order.outcome, order.error) == ("failed", "nobody there has a password")
+    assert (await host.fetch()).triggers == ()
+    for name in ("ann", "bob"):
+        await user(areas, name, password=b"first")
+        await host.assign(name)
+    await user(areas, "keys-only")
+    await host.assign("keys-only")
+    (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE)
+    assert order.accounts == ("ann", "bob")
+    assert [each.users for each in (await host.fetch()).triggers] == [("ann", "bob")]
+
+
+async def test_an_order_for_a_name_that_no_host_has(areas: Areas, host: Host) -> None:
+    """Is refused whoever gives it: an agent could not read it."""
+    for name in ("Alice Smith", "Ann", "", "x" * 33):
+        with pytest.raises(Invalid, match="invalid userNames"):
+            await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, ["ann", name])
+    assert await areas.agents.orders.newest(host.id, 1) == []
 
 
 async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:

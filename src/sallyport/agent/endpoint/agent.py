@@ -243,11 +243,12 @@ class Endpoint:
         return (trigger for trigger in state.triggers if trigger.id not in ended)
 
     def _triggers(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
-        """Rotate whom the triggers name. One that the service's absence stops is left for the next pass."""
+        """Rotate whom the triggers name. Where a rotation has not ended, the rest is left for the next pass: the
+        journal has room for one, which must not be forgotten."""
         for trigger in list(self._open(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue
-            errors = []
+            errors = [] if trigger.users else ["it names nobody"]
             for user in trigger.users:
                 try:
                     self._rotator.rotate(user, trigger.id, state.policies)
@@ -257,6 +258,8 @@ class Endpoint:
                 except (HostError, ServiceRefused, ConfigError) as error:
                     errors.append(f"{user}: {error}")
                     actions.append(Action(KIND, user, "", printable(str(error), 500)))
+                    if self._rotator.unended:
+                        return
                 else:
                     actions.append(Action(KIND, user, "a new password is in force"))
             yield Outcome(trigger.id, printable("; ".join(errors), 500))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 from sallyport.base.agentwire.fields import MAX_STATE
-from sallyport.base.agentwire.state import State
+from sallyport.base.agentwire.state import State, Trigger
 from sallyport.base.errors import WireError
 from sallyport.base.wire import Text, decode, dumps, loads
 
@@ -66,7 +66,7 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
     """The state in an envelope. verify: whether a signature is right for octets. WireError: it is not, or no state."""
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
-    state = decode(State, loads(signed.payload, most=MAX_STATE))
+    state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))
     _once((user.name for user in state.users), "users")
     _once((group.name for group in state.groups), "groups")
     _once((trigger.id for trigger in state.triggers), "triggers")
@@ -86,6 +86,22 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
     if state.version == position.version and digest != position.content:
         raise WireError("version: the same as the one at hand, which says something else")
     return Position(state.version, digest)
+
+
+def _with_readable_triggers(value: object) -> object:
+    """A state without the orders that this agent does not know: none of them keeps accounts from being as they should
+    be, least of all from being locked. They stay without an outcome, and the service gives them up."""
+    if isinstance(value, dict) and isinstance(triggers := value.get("triggers"), list):
+        return {**value, "triggers": [each for each in triggers if _is_trigger(each)]}
+    return value
+
+
+def _is_trigger(value: object) -> bool:
+    try:
+        decode(Trigger, value)
+    except WireError:
+        return False
+    return True
 
 
 def _once(names: Iterable[object], path: str) -> None:

@@ -57,6 +57,14 @@ class Wanted:
     unhashed: tuple[Unhashed, ...] = ()
     turns_at: int | None = None
 
+    def keeping(self, at: int) -> list[str]:
+        """The accounts that a password opens at a time: whose it is to rotate them."""
+        return [
+            user.name
+            for user in self.state.users
+            if user.password_hash not in {"", NO_PASSWORD} and (user.expires is None or user.expires > at)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class _Person:

@@ -14,8 +14,9 @@ import trio
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, StoreError
+from sallyport.base.errors import Conflict, FieldError, Invalid, StoreError
 from sallyport.endpoints.agents import orders_repo, repo
+from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.trail import note
@@ -49,12 +50,16 @@ class Orders:
     ) -> list[Order]:
         """Tell the agents of machines to do something now, all or none; the orders, in that order.
 
-        accounts: whom to rotate; none: everybody whose password the agent keeps. wait_s: how long to wait for the
-        outcomes, at most MOST_WAIT_S; the orders go on after it. NotFound: no such agent. Conflict: too many wait.
+        accounts: whom to rotate; none: everybody there who has a password, which fails where nobody has. wait_s: how
+        long to wait for the outcomes, at most MOST_WAIT_S; the orders go on after it. NotFound: no such agent. Invalid:
+        no host has such an account. Conflict: too many wait.
         """
+        named = dict.fromkeys(instance_ids, accounts)
+        if kind is TriggerKind.ROTATE and not accounts:
+            named = await self._keeping(domain_id, instance_ids)
 
         def work(tx: Tx) -> list[int]:
-            return [self.give_in(tx, domain_id, each, kind, accounts) for each in dict.fromkeys(instance_ids)]
+            return [self.give_in(tx, domain_id, each, kind, named[each]) for each in named]
 
         ids = await self._store.write(work)
         for each in instance_ids:
@@ -62,7 +67,9 @@ class Orders:
         return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
-        """`give` in a transaction; the order's id. NotFound, Conflict."""
+        """`give` in a transaction; the order's id. To rotate nobody fails at once. NotFound, Invalid, Conflict."""
+        if not all(name and account_name(name) == name for name in accounts):
+            raise Invalid("invalid userNames", (FieldError("userNames", "not a name that an account has on a host"),))
         agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = orders_repo.add(tx, instance_id, kind, accounts, at)
         if not order_id:
@@ -71,7 +78,14 @@ class Orders:
         if accounts:
             told["users"] = list[JSON](accounts)
         note(tx, "agent.order", domain_id, f"instance {instance_id} {agent.name}", told, at=at)
+        if kind is TriggerKind.ROTATE and not accounts:
+            orders_repo.end(tx, instance_id, order_id, "nobody there has a password", at)
         return order_id
+
+    async def _keeping(self, domain_id: int, instance_ids: Sequence[int]) -> dict[int, Sequence[str]]:
+        """The accounts of machines that have passwords. NotFound: no such agent."""
+        await self._store.read(lambda tx: [repo.found(tx, each, domain_id) for each in instance_ids])
+        return {each: (await self._states.current(each)).wanted.keeping(self._clock()) for each in instance_ids}
 
     async def newest(self, instance_id: int, limit: int) -> list[Order]:
         """The newest orders of a machine, the newest first."""

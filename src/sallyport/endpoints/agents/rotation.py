@@ -16,7 +16,6 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.report import Phase, Rotation
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
@@ -34,7 +33,7 @@ from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_CANDIDATES: Final = 20
-"""Of an account. Whoever has more of them open should say what became of them."""
+"""Of an account. Of more than these the oldest is taken for a former one, which may still be confirmed."""
 KEPT_FORMER: Final = 5
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
@@ -78,7 +77,7 @@ class Rotations:
 
     async def take(self, instance_id: int, message: Rotation) -> None:
         """A message of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
-        Conflict: abandon of one in force, another password under the same id, too many candidates."""
+        Conflict: abandon of one in force, another password under the same id."""
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
         def work(tx: Tx) -> None:
@@ -94,8 +93,9 @@ class Rotations:
                 raise Conflict("this rotation has another password")
             return
         open_ones = _of_account(tx, agent.instance_id, message.user, "candidate")
-        if len(open_ones) >= MOST_CANDIDATES:
-            raise Conflict(f"{MOST_CANDIDATES} passwords of this account wait to be confirmed or abandoned")
+        for old in open_ones[: max(0, len(open_ones) + 1 - MOST_CANDIDATES)]:
+            tx.execute("update agent_passwords set state = 'former' where id = :id", id=old.id)
+            self._forget_former(tx, agent.instance_id, message.user)
         row_id = tx.value(
             int,
             "insert into agent_passwords (instance_id, account, rotation, password, hash, state, stored_at) "
@@ -117,25 +117,28 @@ class Rotations:
         known = _get(tx, agent.instance_id, message.id)
         if known is None or known.account != message.user:
             raise NotFound("rotation not found")
-        if known.state != "candidate":
+        if known.ended_at is not None:
             return
         at, where = self._clock(), "instance_id = :i and account = :account"
         same: dict[str, Value] = {"i": agent.instance_id, "account": message.user}
         tx.execute(f"update agent_passwords set state = 'former' where {where} and state = 'current'", **same)  # noqa: S608
         tx.execute("update agent_passwords set state = 'current', ended_at = :at where id = :id", at=at, id=known.id)
-        sql = f"delete from agent_passwords where {where} and state = 'candidate' and id < :id"  # noqa: S608
+        sql = f"delete from agent_passwords where {where} and ended_at is null and id < :id"  # noqa: S608
         tx.execute(sql, id=known.id, **same)
-        for old in _of_account(tx, agent.instance_id, message.user, "former")[:-KEPT_FORMER]:
-            tx.execute("delete from agent_passwords where id = :id", id=old.id)
+        self._forget_former(tx, agent.instance_id, message.user)
         told: dict[str, JSON] = {"password": HIDDEN}
         target = f"account {message.user} on instance {agent.instance_id} {agent.name}"
         note(tx, "agent.password.rotate", agent.domain_id, target, told, at=at)
+
+    def _forget_former(self, tx: Tx, instance_id: int, account: str) -> None:
+        for old in _of_account(tx, instance_id, account, "former")[:-KEPT_FORMER]:
+            tx.execute("delete from agent_passwords where id = :id", id=old.id)
 
     def _abandon(self, tx: Tx, agent: repo.Agent, message: Rotation) -> None:
         known = _get(tx, agent.instance_id, message.id)
         if known is None:
             return
-        if known.state != "candidate" or known.account != message.user:
+        if known.ended_at is not None or known.account != message.user:
             raise Conflict("this rotation is in force, or another account's")
         tx.execute("delete from agent_passwords where id = :id", id=known.id)
 
@@ -190,7 +193,7 @@ class Rotations:
                 issued = await self._states.current(instance_id)
             except NotFound:
                 continue
-            keeping = [user.name for user in issued.wanted.state.users if user.password_hash not in ("", NO_PASSWORD)]
+            keeping = issued.wanted.keeping(self._clock())
             await self._store.write(partial(self._order_due, issued.domain_id, instance_id, days, keeping))
             self._states.touch(instance_id)
 
