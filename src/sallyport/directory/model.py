@@ -166,9 +166,10 @@ class ImportLdif(OfDomain):
 
 
 class ImportUsers(ScopedIfGiven):
-    """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes. useTls: LDAPS on its
-    ports, else StartTLS; the default is true, but for this machine itself. directoryName: which directory of the domain
-    it is; else the one whose appUrl has that host, else one of the host's name."""
+    """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes; what is stored of a
+    directory is not used. useTls: LDAPS on its ports, else StartTLS; the default is true, but for this machine itself.
+    directoryName: which directory of the domain it is; else the one whose appUrl has that host, else one of the host's
+    name."""
 
     ldapHost: HostName
     ldapPort: Annotated[Whole, Field(ge=1, le=65_535), BeforeValidator(_port)] = 389

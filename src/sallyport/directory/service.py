@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from sallyport.base.clock import Clock
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
 from sallyport.directory import repo
 from sallyport.directory.entries import people
 from sallyport.directory.entries import repo as entries
@@ -33,6 +33,8 @@ SHOWN_JOBS: Final = 20
 MOST_DIRECTORIES: Final = 100
 NO_DIRECTORY: Final = "directory not found"
 NO_GROUP: Final = "group not found"
+_DESTINATION: Final = ("bindDN", "startTls", "caCertificate", "clientId")
+_NEEDED_AGAIN: Final = "given with each change of kind, accountName, appUrl, bindDN, startTls, caCertificate, clientId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, said: Sequence[tuple[int, Said]]) -> None:
-        """Set what is said of directories of domains, all or none; one that is not there is made. Invalid."""
+        """Set what is said of directories of domains, all or none; one that is not there is made. Invalid: also where a
+        stored secret would be sent elsewhere."""
 
         def work(tx: Tx) -> None:
             for domain_id, each in said:
@@ -138,6 +141,8 @@ class Directories:
         }
         given = {"account_name": said.account_name, "app_url": said.app_url}
         columns |= {name: value for name, value in given.items() if value is not None}
+        if directory.secret is not None and not said.secret and _goes_elsewhere(directory, columns, settings):
+            raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
         if said.secret:
             columns["secret"] = self._vault.seal(said.secret, repo.identity(directory.id))
         moved = columns.get("app_url", directory.app_url) != directory.app_url
@@ -346,6 +351,16 @@ class Directories:
             target=f"{target}, group {of.id} {of.name}" if isinstance(of, Group) else target,
             changes=changes,
         )
+
+
+def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:
+    """Whether a directory's secret would be sent to another, as another, or shown to who has another certificate: who
+    may set a directory must not get to see the secret that somebody else has given."""
+    known = {"kind": directory.kind, "account_name": directory.account_name, "app_url": directory.app_url}
+    before: dict[str, str] = json.loads(directory.settings)
+    return any(columns.get(name, value) != value for name, value in known.items()) or any(
+        settings.get(name, "") != before.get(name, "") for name in _DESTINATION
+    )
 
 
 def _told(directory: Directory) -> dict[str, JSON]:

@@ -242,19 +242,20 @@ class Jobs:
         return len(octets)
 
     async def _source(self, job: Job, directory: directories.Directory) -> Source:
-        """What is read, and with which secret. SecretError."""
+        """What is read, and with which secret: the directory's goes nowhere but where the directory is. SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}
         sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))
         secret = None
         if sealed is not None:
             secret = Secret(self._vault.open(sealed, _identity(job.id)))
-        elif directory.secret is not None:
+        elif directory.secret is not None and not job.source:
             secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
         app_url = own.pop("appUrl", directory.app_url)
         mapped = await self._store.read(lambda tx: _mapped(tx, directory))
         settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
-        return Source(job.domain_id, directory.kind, app_url, directory.account_name, settings, secret)
+        account = "" if job.source else directory.account_name
+        return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
 
     async def _prepare(self, job: Job) -> None:
         """Have a child process read the job's file through. Invalid: there is an error in it."""

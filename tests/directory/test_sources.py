@@ -1,0 +1,133 @@
+"""What is read, and with which secret: readings by a reader that notes what it was given."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.area import DirectoryArea
+from sallyport.directory.entry import Batch, Person, Status
+from sallyport.directory.imports.model import Job, Source
+from sallyport.directory.model import DirectoryKind, ImportUsers
+from sallyport.directory.service import Said
+from sallyport.metrics import DirectoryMetrics
+from tests.areas import Areas
+from tests.directory.world import at_work, over
+
+SAID = Said(
+    "hq", app_url="ldaps://dc1.corp.example, ldaps://dc2.corp.example", settings={"bindDN": "cn=a"}, secret=b"hunter2"
+)
+
+
+class Reader:
+    """Shows the people it has, all of them at each reading. sources: what it was asked to read."""
+
+    def __init__(self) -> None:
+        self.people: list[str] = []
+        self.sources = list[Source]()
+
+    @asynccontextmanager
+    async def read(self, source: Source, cursor: str, full: bool) -> AsyncGenerator[AsyncIterator[Batch], None]:
+        """Satisfies imports.model.Read."""
+        self.sources.append(source)
+
+        async def batches() -> AsyncIterator[Batch]:
+            people = [_person(name) for name in self.people]
+            yield Batch(people, complete=full, cursor="c")
+
+        yield batches()
+
+    @property
+    def secrets(self) -> list[str | None]:
+        """What each reading was given to bind with."""
+        return [None if each.secret is None else each.secret.reveal().decode() for each in self.sources]
+
+
+def _person(name: str) -> Person:
+    dn = f"uid={name},dc=x"
+    return Person(f"dn:{dn}", dn, name, (), Status.ACTIVE, (), {})
+
+
+@pytest.fixture
+def reader(areas: Areas) -> Reader:
+    """The reader of the domain's LDAP directories, in place of the one that goes to the network."""
+    reader = Reader()
+    areas.directory = DirectoryArea(
+        areas.store,
+        areas.vault,
+        areas.store.path.parent,
+        areas.revocations,
+        {"ldap": reader.read},
+        areas.clock,
+        DirectoryMetrics(CollectorRegistry()),
+    )
+    return reader
+
+
+async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: Any) -> Job:
+    """An importUsers of the domain, once it is over."""
+    asked = ImportUsers.model_validate({"ldapHost": "dc1.corp.example", "baseDN": "dc=x", "domainID": 1, **fields})
+    wanted = [(areas.domain, asked.directoryName, asked.source(), secret)]
+    async with at_work(areas):
+        return await over(areas, (await areas.directory.directories.import_users(wanted))[0])
+
+
+async def synced(areas: Areas, *, full: bool = False) -> Job:
+    """A reading of `hq` as it is set, once it is over."""
+    async with at_work(areas):
+        return await over(areas, await areas.directory.directories.sync(areas.domain, "hq", full=full))
+
+
+async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader) -> None:
+    """Whoever asks for an import of another host, by name or by host, reads it with the secret of the request or
+    none."""
+    reader.people = ["ann"]
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    assert (await synced(areas)).state == "DONE"
+    await import_users(areas, ldapHost="evil.example", directoryName="hq")
+    await import_users(areas)
+    await import_users(areas, secret=b"own")
+    await synced(areas)
+    assert reader.secrets == ["hunter2", None, None, "own", "hunter2"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Said("hq", app_url="ldaps://evil.example"),
+        Said("hq", app_url=""),
+        Said("hq", kind=DirectoryKind.OKTA),
+        Said("hq", account_name="cn=b"),
+        Said("hq", settings={"caCertificate": "another"}),
+        Said("hq", settings={"startTls": "true"}),
+        Said("hq", settings={"bindDN": "cn=b"}),
+        Said("hq", settings={"bindDN": ""}),
+        Said("hq", settings={"clientId": "b"}),
+    ],
+)
+async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Said) -> None:
+    """What says where it goes is changed by who knows it; nothing else is changed then, and the refusal names the
+    field."""
+    directories = areas.directory.directories
+    await directories.save([(areas.domain, SAID)])
+    before = await directories.named(areas.domain, "hq")
+    with pytest.raises(Invalid) as refused:
+        await directories.save([(areas.domain, Said("new")), (areas.domain, changed)])
+    assert [each.field for each in refused.value.fields] == ["bindPassword"]
+    assert await directories.of_domain(areas.domain) == [before]
+    await directories.save([(areas.domain, replace(changed, secret=b"another"))])
+    assert (await directories.named(areas.domain, "hq")).secret != before.secret
+
+
+async def test_a_secret_stays_with_what_does_not_move_it(areas: Areas, reader: Reader) -> None:
+    """The same said again, and another part of the same directory, need no secret."""
+    directories = areas.directory.directories
+    await directories.save([(areas.domain, SAID)])
+    same = {"bindDN": "cn=a", "startTls": "", "caCertificate": None, "baseDN": "dc=y", "filter": "(uid=*)"}
+    await directories.save([(areas.domain, replace(SAID, secret=None, settings=same))])
+    assert (await synced(areas)).state == "DONE"
+    assert reader.secrets == ["hunter2"] and reader.sources[0].settings["baseDN"] == "dc=y"
