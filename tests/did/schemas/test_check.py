@@ -19,6 +19,13 @@ def nested(levels: int) -> dict[str, JSON]:
     return found
 
 
+def negated(levels: int, inner: dict[str, JSON]) -> dict[str, JSON]:
+    """A schema in so many `not`."""
+    for _ in range(levels):
+        inner = {"not": inner}
+    return inner
+
+
 @pytest.mark.parametrize("dialect", [DRAFT_07, DRAFT_07.rstrip("#"), DRAFT_2020, None])
 def test_drafts_that_are_run(dialect: str | None) -> None:
     """Drafts 07 and 2020-12 are kept, and one that names none is 2020-12."""
@@ -53,10 +60,23 @@ def test_drafts_that_are_run(dialect: str | None) -> None:
         {"pattern": "("},
         {"patternProperties": {"^(a|a)*$": {}}},
         {"patternProperties": {"a*b*": {}}},
+        {"$ref": "#/type", "type": "object"},
+        {"$ref": "#/allOf/x", "allOf": [{}]},
+        {"$ref": "#/allOf/7", "allOf": [{}]},
+        {"$ref": "#/x-f", "x-f": 7},
+        {"$ref": "#/x-f", "x-f": {"type": "no such type"}},
+        {"$ref": "#/$defs/nothing"},
+        {"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}},
+        {"allOf": [{"$ref": "#" + "/not" * n} for n in range(1, 13)], **negated(12, {"enum": [{}] * 100})},
+        {"$schema": DRAFT_07, "properties": {"a": {"$ref": "#/required"}}, "required": ["a"]},
+        {"unevaluatedProperties": True, "$ref": "#/$defs/a", "$defs": {"a": {}}},
+        {"properties": {"b": {"unevaluatedItems": False}}, "$dynamicRef": "#/$defs/a", "$defs": {"a": {}}},
+        {"unevaluatedProperties": False, "dependentSchemas": {"a": {}}},
     ],
 )
 def test_schemas_that_are_not_kept(schema: JSON) -> None:
-    """Other drafts, broken ones, references elsewhere, large and deep ones, and patterns that blow up."""
+    """Other drafts, broken ones, references elsewhere or to what is no schema, large and deep ones, patterns that blow
+    up, and what follows references uncounted."""
     with pytest.raises(Invalid) as refused:
         check_schema(schema)
     assert refused.value.fields[0].field == "schema"
@@ -123,11 +143,26 @@ def test_many_subschemas_for_many_values(schema: dict[str, JSON]) -> None:
 
 
 def test_references_that_do_not_end() -> None:
-    """A schema that refers to itself for the same value is stopped, and so is one that refers to nothing."""
+    """A schema that refers to itself for the same value is stopped."""
     with pytest.raises(Invalid):
         check_subject(check_schema({"$ref": "#"}), {"a": 1})
-    with pytest.raises(Invalid):
-        check_subject(check_schema({"$ref": "#/$defs/nothing"}), {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"$ref": "#/$defs/no"}, {"$ref": "#/type"}, {"$ref": "#/allOf/x", "allOf": [{}]}, {"type": "no such type"}],
+)
+def test_a_schema_that_cannot_be_run(broken: dict[str, JSON]) -> None:
+    """One that was kept all the same is the caller's to hear of, and no fault of the service."""
+    with pytest.raises(Invalid, match="no schema"):
+        check_subject({"$schema": DRAFT_2020, "type": "object", **broken}, {"a": 1})
+
+
+@pytest.mark.parametrize("keyword", ["unevaluatedItems", "unevaluatedProperties"])
+def test_unevaluated_alone(keyword: str) -> None:
+    """Without references these are run."""
+    kept = check_schema({"properties": {"a": {"type": "array"}}, keyword: False})
+    check_subject(kept, {"a": [1]})
 
 
 def test_a_reference_into_itself() -> None:

@@ -5,9 +5,10 @@ from itertools import islice
 from typing import Final
 
 from jsonschema import Draft7Validator, Draft202012Validator, SchemaError, ValidationError
+from jsonschema.exceptions import UnknownType
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
-from referencing import Registry
+from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 
 from sallyport.base.command import JSON
@@ -30,8 +31,12 @@ MAX_TOLD: Final = 20
 BUDGET: Final = 2_000_000
 """Ways to match that the patterns of one run may try."""
 MAX_STEPS: Final = 20_000
-"""References that one run may follow, and subschemas that it may enter."""
+"""References that one run may follow, and subschemas that it may enter. References are JSON pointers: for an anchor
+the library reads the whole schema again each time."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_BROKEN: Final = (Unresolvable, UnknownType, ValueError, TypeError, AttributeError)
+"""What comes of a reference to a place that is no schema."""
 _COUNTED: Final = (
     "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "items", "prefixItems", "contains", "properties",
     "patternProperties", "additionalProperties", "propertyNames", "dependentSchemas", "dependencies",
@@ -62,6 +67,7 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
         place = "/".join(map(str, error.absolute_path))[:200]
         raise _unfit(f"it breaks the rules of its draft at /{place}") from None
     _look_at(kept, root=True)
+    _check_references(kept, validator)
     return kept
 
 
@@ -83,8 +89,8 @@ def check_subject(schema: Mapping[str, JSON], subject: dict[str, JSON]) -> None:
         raise Invalid(
             "metadata takes too long to compare with the schema", (FieldError("metadata", "is too much"),)
         ) from None
-    except Unresolvable:
-        raise Invalid("the schema refers to something that it does not have") from None
+    except _BROKEN:
+        raise Invalid("the schema refers to something that is no schema") from None
     if errors:
         fields = tuple(FieldError(_place(each), f"breaks `{each.validator}` of the schema") for each in errors)
         raise Invalid("metadata is not what the schema asks for", fields)
@@ -156,8 +162,8 @@ def _look_at(schema: JSON, *, root: bool = False) -> None:
         return
     for name in _REFERENCES:
         reference = schema.get(name)
-        if isinstance(reference, str) and not reference.startswith("#"):
-            raise _unfit("it refers to another schema")
+        if isinstance(reference, str) and reference != "#" and not reference.startswith("#/"):
+            raise _unfit("it refers to something else than `#` or a JSON pointer `#/...`")
     if not root and isinstance(schema.get("$id"), str):
         raise _unfit("a part of it has an $id of its own")
     patterns = schema.get("patternProperties")
@@ -169,6 +175,34 @@ def _look_at(schema: JSON, *, root: bool = False) -> None:
                 raise ValueError("a pattern of names has too many ways to match")
     except ValueError as error:
         raise _unfit(str(error)) from None
+
+
+def _check_references(kept: dict[str, JSON], dialect: type[Validator]) -> None:
+    """Each reference leads to a schema. None stands beside `unevaluated...`: jsonschema follows references and
+    dependentSchemas for these on its own, where nothing counts them."""
+    parts = list(_parts(kept))
+    references = {each for part in parts for name in _REFERENCES if isinstance(each := part.get(name), str)}
+    names = {name for part in parts for name in part}
+    if names & _UNEVALUATED and (references or "dependentSchemas" in names):
+        raise _unfit("unevaluatedItems or unevaluatedProperties together with references or dependentSchemas")
+    try:
+        resolver = Registry().resolver_with_root(Resource.from_contents(kept))
+        found = [resolver.lookup(each).contents for each in references]
+        targets = {id(each): each for each in found if each is not kept}.values()
+        if sum(1 for each in targets for _ in _parts(each)) > MAX_VALUES:
+            raise _unfit("it refers to too many parts of parts of itself")
+        for each in targets:
+            dialect.check_schema(each)
+    except (*_BROKEN, SchemaError):
+        raise _unfit("it refers to something that is no schema") from None
+
+
+def _parts(value: JSON) -> Iterator[dict[str, JSON]]:
+    """Every object in a schema, wherever it stands."""
+    if isinstance(value, dict):
+        yield value
+    for each in _inner(value):
+        yield from _parts(each)
 
 
 def _inner(value: JSON) -> Iterable[JSON]:
