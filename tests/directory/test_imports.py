@@ -180,3 +180,23 @@ async def test_changes_of_a_group(areas: Areas) -> None:
     job = await imported(areas, change)
     assert counts(job) == (2, 0, 1, 0, 0, 1) and job.errors == '[["cn=none,dc=x", "there is no such entry"]]'
     assert (await groups_of(areas, "ann"), await groups_of(areas, "ben")) == (frozenset(), {"ops"})
+
+
+async def test_a_name_that_is_taken(areas: Areas) -> None:
+    """A renaming onto it, of a person, a group or onto another kind of entry, is an error of that entry alone, at the
+    second time too."""
+    unit = "dn: ou=rest,dc=x\nobjectClass: organizationalUnit\nou: rest\n\n"
+    everybody = person("ann") + person("ben") + group("ops") + group("vpn") + unit
+
+    def renamed(dn: str, name: str, superior: str = "dc=x") -> str:
+        return f"dn: {dn}\nchangetype: modrdn\nnewrdn: {name}\ndeleteoldrdn: 1\nnewsuperior: {superior}\n\n"
+
+    taken = renamed(DN.format("ann"), "uid=ben", "ou=People,dc=x") + renamed("cn=ops,dc=x", "CN=VPN")
+    taken += renamed("cn=ops,dc=x", "ou=rest") + renamed(DN.format("ann"), "cn=vpn")
+    for _ in range(2):
+        job = await imported(areas, everybody + taken + renamed(DN.format("ben"), "UID=Ben", "ou=People,dc=x"))
+        assert job.failed == 4 and job.errors.count("an entry of that name is there") == 4
+        assert [name.lower() for name in await names(areas)] == ["ann", "ben"] and set(await members(areas)) == {
+            "ops",
+            "vpn",
+        }

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from sallyport.base.errors import Invalid
+from sallyport.base.errors import Contradiction, Invalid, StoreError
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.entry import Batch, Person, Status
 from sallyport.directory.imports.model import Job, Source
+from sallyport.directory.imports.service import AT_ONCE
 from sallyport.directory.model import DirectoryKind, ImportUsers
 from sallyport.directory.service import Said
 from sallyport.metrics import DirectoryMetrics
 from tests.areas import Areas
-from tests.directory.world import at_work, over
+from tests.directory.world import at_work, over, person, queue
 
 SAID = Said(
     "hq", app_url="ldaps://dc1.corp.example, ldaps://dc2.corp.example", settings={"bindDN": "cn=a"}, secret=b"hunter2"
@@ -24,16 +25,19 @@ SAID = Said(
 
 
 class Reader:
-    """Shows the people it has, all of them at each reading. sources: what it was asked to read."""
+    """Shows the people it has, all of them at each reading, or raises its error. sources: what it was asked to read."""
 
     def __init__(self) -> None:
         self.people: list[str] = []
+        self.error: Exception | None = None
         self.sources = list[Source]()
 
     @asynccontextmanager
     async def read(self, source: Source, cursor: str, full: bool) -> AsyncGenerator[AsyncIterator[Batch], None]:
         """Satisfies imports.model.Read."""
         self.sources.append(source)
+        if self.error is not None:
+            raise self.error
 
         async def batches() -> AsyncIterator[Batch]:
             people = [_person(name) for name in self.people]
@@ -131,3 +135,25 @@ async def test_a_secret_stays_with_what_does_not_move_it(areas: Areas, reader: R
     await directories.save([(areas.domain, replace(SAID, secret=None, settings=same))])
     assert (await synced(areas)).state == "DONE"
     assert reader.secrets == ["hunter2"] and reader.sources[0].settings["baseDN"] == "dc=y"
+
+
+async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Reader) -> None:
+    """However many domains' imports the store does not take, another domain's is done; they are not over."""
+    reader.error, waiting = StoreError("not now"), list[int]()
+    directories = areas.directory.directories
+    for number in range(AT_ONCE):
+        domain = await areas.domains.add(areas.tenant, f"branch{number}")
+        await directories.save([(domain, SAID)])
+        waiting.append(await directories.sync(domain, "hq"))
+    async with at_work(areas):
+        job = await over(areas, await queue(areas, person("ann")))
+    assert (job.state, job.added) == ("DONE", 1)
+    assert {(await areas.directory.jobs.get(job_id)).ended_at for job_id in waiting} == {None}
+
+
+async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader: Reader) -> None:
+    """An import that the store's own rules do not allow is over, with a number that the log explains."""
+    reader.error = Contradiction("UNIQUE constraint failed")
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    job = await synced(areas)
+    assert job.state == "FAILED" and job.message.startswith("internal error") and len(reader.sources) == 1

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.base.errors import NotFound, StoreError
+from sallyport.base.errors import Contradiction, NotFound, StoreError
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx
 from tests.store.conftest import Database, names, put
@@ -255,9 +255,9 @@ async def test_what_the_engine_refuses_is_a_store_error(store: Store, sql: str) 
 
 
 async def test_a_reference_must_exist(store: Store) -> None:
-    """Foreign keys are checked."""
+    """Foreign keys are checked, and who wrote it is told that the same again would not do either."""
     token = "insert into access_tokens (tenant_id, name, role, hash, created_at) values (:tenant, 'n', 'admin', 'h', 0)"
-    with pytest.raises(StoreError):
+    with pytest.raises(Contradiction):
         await store.write(lambda tx: tx.execute(token, tenant=77))
 
 

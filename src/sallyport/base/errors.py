@@ -9,6 +9,7 @@
     │   └── Locked             another process owns the data directory
     ├── StoreError             the store did not do it; nobody is answered
     │   ├── StoreFull          no space is left on the disk of the store
+    │   ├── Contradiction      what was to be written contradicts what is there: the same again would fail again
     │   └── SchemaError        the database is newer than the program, or no database
     ├── WireError              a message between service and agent that is none; the message names the field
     ├── ServiceAway            an agent did not reach the service, or what answered is none; later again
@@ -71,6 +72,10 @@ class StoreError(SallyportError):
 
 class StoreFull(StoreError):
     """No space is left where the store writes."""
+
+
+class Contradiction(StoreError):
+    """What was to be written breaks a constraint of the schema, and will each time: a fault of the program."""
 
 
 class SchemaError(StoreError):

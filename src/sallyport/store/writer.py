@@ -23,7 +23,7 @@ from typing import TypeVar, cast
 import structlog
 import trio
 
-from sallyport.base.errors import StoreError, StoreFull
+from sallyport.base.errors import Contradiction, StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, primary_code
 from sallyport.store.directory import Reserve
@@ -339,7 +339,8 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool
         if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
             raise  # the engine rolled everything back, or would on the next statement
         connection.execute(undo)
-        item.error = StoreError(str(error)) if isinstance(error, sqlite3.Error) else error
+        told = Contradiction if isinstance(error, sqlite3.IntegrityError) else StoreError
+        item.error = told(str(error)) if isinstance(error, sqlite3.Error) else error
         return False
     return True
 

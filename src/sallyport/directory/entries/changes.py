@@ -40,7 +40,10 @@ class Change:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts:
-    """Change an entry. Invalid: there is none of that name, or it is none after the change."""
+    """Change an entry. Invalid: there is none of that name, or it is none after the change, or its new name is
+    another's."""
+    if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
+        raise Invalid("an entry of that name is there")
     person = people.find(tx, run, "", wanted.dn_key)
     if person is not None:
         new = _person(tx, run, person, wanted, at)
@@ -58,6 +61,11 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     if wanted.dn_key != wanted.new_dn_key:
         raise Invalid("a unit is not renamed by itself: what is in it has to be imported with its new name")
     return groups.unchanged(tx, run, unit, is_group=False)
+
+
+def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
+    finders = (people.find, groups.find_group, groups.find_unit)
+    return any(find(tx, run, "", dn_key) is not None for find in finders)
 
 
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:

@@ -20,7 +20,7 @@ import trio
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, Invalid, NotFound, SallyportError, StoreError
+from sallyport.base.errors import Conflict, Contradiction, Invalid, NotFound, SallyportError, StoreError
 from sallyport.base.ids import new_error_id
 from sallyport.base.secret import Secret
 from sallyport.directory import repo as directories
@@ -152,25 +152,43 @@ class Jobs:
                     await self._wake.wait()
 
     async def _do(self, job: Job) -> None:
-        """One job, until it is over, or the service stops."""
+        """One job, until it is over, waits for the store, or the service stops."""
+        waits = False
         try:
-            with self._running[job.id]:
-                try:
-                    with acting_as(Actor("service", f"import {job.id}")):
-                        await self._perform(job)
-                except StoreError as error:
-                    log.warning("an import waits for the store", job=job.id, error=str(error))
-                    await trio.sleep(AGAIN_S)
-                except (SallyportError, OSError) as error:
-                    await self._fail(job, str(error))
-                except Exception:
-                    error_id = new_error_id()
-                    log.exception("an import failed", job=job.id, error_id=error_id)
-                    await self._fail(job, f"internal error {error_id}, see the log of the service")
+            try:
+                with self._running[job.id]:
+                    waits = await self._attempt(job)
+            finally:
+                del self._running[job.id]
+            if waits:  # without keeping other domains' jobs from their turn
+                self.wake()
+                await trio.sleep(AGAIN_S)
         finally:
-            del self._running[job.id], self._domains[job.domain_id]
+            del self._domains[job.domain_id]
         self.wake()
         await self._put_away(job.id)
+
+    async def _attempt(self, job: Job) -> bool:
+        """Do a job; whether it is to be done again when the store takes it."""
+        try:
+            with acting_as(Actor("service", f"import {job.id}")):
+                await self._perform(job)
+        except StoreError as error:
+            if not isinstance(error, Contradiction):
+                log.warning("an import waits for the store", job=job.id, error=str(error))
+                return True
+            await self._fail_by_fault(job)
+        except (SallyportError, OSError) as error:
+            await self._fail(job, str(error))
+        except Exception:
+            await self._fail_by_fault(job)
+        return False
+
+    async def _fail_by_fault(self, job: Job) -> None:
+        """End a job by an error of the program that is being handled."""
+        error_id = new_error_id()
+        log.exception("an import failed", job=job.id, error_id=error_id)
+        await self._fail(job, f"internal error {error_id}, see the log of the service")
 
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("an import failed", job=job.id, domain=job.domain_id, error=message)
