@@ -31,6 +31,7 @@ from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
+from sallyport.endpoints.agents.desired import vacate as vacate_accounts
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
@@ -197,6 +198,7 @@ class Areas:
             clock,
             changed=self._user_changed,
             deleted=self.holding.users.user_deleted,
+            vacated=vacate_accounts,
             revocations=self.revocations,
         )
         self.instances = Instances(store, clock, deleted=forget_instance)

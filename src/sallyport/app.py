@@ -40,6 +40,7 @@ from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
 from sallyport.endpoints import repo as endpoints_repo
 from sallyport.endpoints.agents import commands as agent_commands
+from sallyport.endpoints.agents.desired import vacate as vacate_accounts
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups import commands as group_commands
 from sallyport.endpoints.groups.repo import forget_policy
@@ -249,6 +250,7 @@ class App:
             vault,
             changed=self._user_changed,
             deleted=self.holding.users.user_deleted,
+            vacated=vacate_accounts,
             revocations=self.revocations,
         )
         self.instances = Instances(self.store, deleted=_instance_deleted)

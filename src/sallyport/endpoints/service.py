@@ -31,7 +31,8 @@ class Missing(Enum):
 
 class EndpointUsers:
     """The users of all domains. changed: told of each user (domain, name) that changes here. deleted: told of each that
-    is deleted, by its id, in that transaction. revocations: told of each who loses their access."""
+    is deleted, by its id, in that transaction. vacated: told of each whose name is another's to take from now on, by
+    the id, before it is, in that transaction. revocations: told of each who loses their access."""
 
     def __init__(
         self,
@@ -42,11 +43,13 @@ class EndpointUsers:
         max_cached: int = MAX_CACHED,
         changed: Callable[[int, str], None] = lambda _domain_id, _name: None,
         deleted: Callable[[Tx, int], None] = lambda _tx, _user_id: None,
+        vacated: Callable[[Tx, int], None] = lambda _tx, _user_id: None,
         revocations: Revocations | None = None,
     ) -> None:
         self.revocations = revocations or NoRevocations()
         self._changed = changed
         self._deleted = deleted
+        self.vacated = vacated
         self._store = store
         self._vault = vault
         self._clock = clock
@@ -118,6 +121,7 @@ class EndpointUsers:
     def delete_in(self, tx: Tx, account: Account) -> None:
         """`remove` in a transaction, after which who removed must `drop` the user."""
         self._deleted(tx, account.id)
+        self.vacated(tx, account.id)
         accounts.delete(tx, account)
         self.revocations.revoke(tx, account.domain_id, [account.name], "the user was deleted")
         note(tx, "user.delete", account.domain_id, f"user {account.id} {account.name}", at=self._clock())

@@ -1,6 +1,7 @@
 """What agents tell: kept once, within bounds, and of what was discovered nothing is left that is gone."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.orders_repo import KEPT, MOST_OPEN
 from sallyport.endpoints.agents.reports_repo import MOST_OF_KIND
 from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import UserQuery
 from tests.areas import Areas, SetClock
 from tests.endpoints import trail
@@ -95,6 +97,49 @@ async def test_who_is_discovered(areas: Areas, host: Host) -> None:
     assert await people(areas) == {"ann": "Local", "eve": "discovered"}
     await other.report("report-0002", discovery=discovery())
     assert await people(areas) == {"ann": "Local"}
+
+
+async def test_rights_on_one_machine_are_none_elsewhere(areas: Areas, host: Host) -> None:
+    """Who may do what root may on the machine that tells of him is not privileged for that, nor when an admin adds
+    a user of the name."""
+    mighty = replace(account("eve"), sudo=("ALL=(ALL) ALL",))
+    await host.report(discovery=discovery(mighty))
+    other = await Host.register(areas, "db")
+    await other.assign("eve")
+    assert not (await other.user("eve")).privileged
+    await user(areas, "eve")
+    assert not (await other.user("eve")).privileged
+
+
+async def test_nobody_is_gone_for_a_list_that_was_cut_off(areas: Areas, host: Host) -> None:
+    """Only a complete one says that an account is not there any more."""
+    await host.report(discovery=discovery(account("eve"), account("bob")))
+    await host.report("report-0002", discovery=replace(discovery(account("bob")), complete=False))
+    assert await people(areas) == {"eve": "discovered", "bob": "discovered"}
+    await host.report("report-0003", discovery=discovery(account("bob")))
+    assert await people(areas) == {"bob": "discovered"}
+
+
+async def test_lists_that_are_cut_off_make_no_more_users(areas: Areas, host: Host) -> None:
+    """Than a complete one, however many there are."""
+    for turn in range(3):
+        found = discovery(*(account(f"u{turn}-{number}") for number in range(reports.MOST_PEOPLE)))
+        await host.report(f"report-{turn:04}", discovery=replace(found, complete=False))
+    assert len(await people(areas)) == reports.MOST_PEOPLE
+
+
+async def test_who_was_assigned_stays(areas: Areas, host: Host) -> None:
+    """A user whom an admin has assigned to a machine or a group is his, whatever a machine does not find any more."""
+    await host.report(discovery=discovery(account("eve"), account("bob"), account("joe")))
+    other = await Host.register(areas, "db")
+    await other.assign("eve")
+    bob = await areas.users.load(areas.domain, "bob")
+    assert bob is not None
+    group_id = await areas.groups.add(areas.domain, NewGroup("ops"), [other.id])
+    await areas.groups.assign_users(areas.domain, group_id, [bob.id], Action.ADD)
+    await host.report("report-0002", discovery=discovery())
+    assert await people(areas) == {"eve": "discovered", "bob": "discovered"}
+    assert [each.name for each in (await other.fetch()).users] == ["bob", "eve"]
 
 
 async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> None:

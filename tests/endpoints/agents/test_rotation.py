@@ -2,11 +2,13 @@
 
 import pytest
 
-from sallyport.base.agentwire.report import Outcome, Phase
+from sallyport.base.agentwire.fields import NO_PASSWORD
+from sallyport.base.agentwire.report import Discovery, FoundAccount, Outcome, Phase
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.sha512crypt import matches
 from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_CANDIDATES
+from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.users.model import Said
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host, user
@@ -159,3 +161,34 @@ async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
     await areas.agents.rotations.sweep()
     (trigger,) = (await host.fetch()).triggers
     assert trigger.users == ("bob",)
+
+
+@pytest.mark.parametrize("way", ["deleted", "renamed"])
+async def test_the_next_of_that_name(areas: Areas, host: Host, way: str) -> None:
+    """Gets neither the password of the one before, nor the account that was taken over for him; whoever is another in
+    another domain, or on another account, keeps theirs. An agent that confirms too late brings nothing back."""
+    await host.report(discovery=Discovery(at=1, accounts=(FoundAccount("ann", 1000, 1000),)))
+    await areas.agents.settings.take_over(areas.domain, host.id, ["ann"], Action.ADD)
+    await user(areas, "bob")
+    await host.assign("bob")
+    await rotated(host, "of the first ann", "rotation-1")
+    await host.rotate(Phase.ESCROW, "bob's", user="bob", number="rotation-3")
+    await host.rotate(Phase.CONFIRM, "bob's", user="bob", number="rotation-3")
+    await host.rotate(Phase.ESCROW, "in the middle", number="rotation-2")
+    state = await host.fetch()
+    assert state.takeover == ("ann",)
+    bob = await host.user("bob")
+    if way == "deleted":
+        await areas.users.remove(areas.domain, "ann")
+    else:
+        ann = await areas.users.load(areas.domain, "ann")
+        assert ann is not None
+        await areas.accounts.update(areas.domain, ann.id, Said("alice"))
+        assert (await host.user("alice")).password_hash == NO_PASSWORD
+    await user(areas, "ann")
+    await host.assign("ann")
+    await host.rotate(Phase.CONFIRM, "in the middle", number="rotation-2")
+    assert (await host.user("ann")).password_hash == NO_PASSWORD
+    assert await host.user("bob") == bob
+    assert (await host.fetch()).takeover == ()
+    assert await known(areas, host) == [("in the middle", "former"), ("of the first ann", "former")]

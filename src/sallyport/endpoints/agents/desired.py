@@ -13,7 +13,7 @@ from sallyport.base.wire import decode, encode
 from sallyport.endpoints.agents import orders_repo, settings_repo
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
 from sallyport.endpoints.repo import password_identity
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_USERS: Final = 1000
@@ -220,6 +220,18 @@ def account_name(user_name: str) -> str:
     """What a user is called on hosts; empty where no host takes the name."""
     name = user_name.lower()
     return name if _NAME.fullmatch(name) else ""
+
+
+def vacate(tx: Tx, user_id: int) -> None:
+    """A user's name is free to be another's: who has it next gets neither the passwords that were made for this one on
+    hosts, nor the accounts there that were taken over for him."""
+    sql = "select name, domain_id from endpoint_users where id = :id"
+    for name, domain_id in tx.rows(sql, id=user_id):
+        where = "account = :account and instance_id in (select instance_id from agents where domain_id = :d)"
+        same: dict[str, Value] = {"account": account_name(str(name)), "d": domain_id}
+        made = f"update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at) where {where}"  # noqa: S608
+        tx.execute(f"{made} and state in ('current', 'candidate')", **same)
+        tx.execute(f"delete from agent_takeovers where {where}", **same)  # noqa: S608
 
 
 def password_stamp(sealed: bytes) -> str:

@@ -90,28 +90,33 @@ class Reports:
     def _discover(
         self, tx: Tx, agent: repo.Agent, discovery: Discovery, found: Mapping[tuple[str, str], Discovered], at: int
     ) -> list[str]:
-        """Keep what was found, and let people's accounts be users; whose names are to be dropped from memory."""
+        """Keep what was found, and let people's accounts be users; whose names are to be dropped from memory. Nobody is
+        gone for not being in a discovery that was cut off."""
         repo.mark(tx, agent.instance_id, "discovered_at", at)
-        names: list[str] = []
-        users = {each.name: self._user(tx, agent, each, names) for each in discovery.accounts}
+        unseen = [] if discovery.complete else kept.people(tx, agent.instance_id)
+        unseen = [each for each in unseen if (ACCOUNT, each.name) not in found]
+        names, room = list[str](), MOST_PEOPLE - len(unseen)
+        users = {each.name: self._user(tx, agent, each, names, room) for each in discovery.accounts}
         rows = [replace(row, user_id=users[name]) if kind == ACCOUNT else row for (kind, name), row in found.items()]
-        for user_id in kept.replace_discovered(tx, agent.instance_id, rows):
+        for user_id in kept.replace_discovered(tx, agent.instance_id, [*rows, *unseen]):
             account = accounts.get(tx, agent.domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
+                if accounts.machines(tx, user_id) or accounts.groups(tx, user_id):
+                    continue  # an admin has assigned him since
                 self._users.delete_in(tx, account)
                 names.append(account.name)
         return names
 
-    def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, names: list[str]) -> int | None:
-        """The user that an account is, who is made if there is none and the account is a person's."""
+    def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, names: list[str], room: int) -> int | None:
+        """The user that an account is, who is made if there is none and the account is a person's. What a host says of
+        his rights there gives him none elsewhere. room: how many may be made."""
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
             return known.id
-        if not is_persons(account.uid) or not account_name(account.name) or len(names) >= MOST_PEOPLE:
+        if not is_persons(account.uid) or not account_name(account.name) or len(names) >= room:
             return None
         names.append(account.name)
-        said = Said(account.name, privileged_user="true" if account.sudo else None)
-        return self._users.add_in(tx, agent.domain_id, said, source=DISCOVERED)
+        return self._users.add_in(tx, agent.domain_id, Said(account.name), source=DISCOVERED)
 
     # --- for admins -------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.command import JSON
+from sallyport.endpoints.users.model import DISCOVERED
 from sallyport.store.model import Tx, Value
 
 KEPT_REPORTS: Final = 20
@@ -223,6 +224,15 @@ def replace_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) ->
         [(instance_id, each.kind, each.name, each.user_id, each.told, each.at) for each in found],
     )
     return sorted(before - {each.user_id for each in found})
+
+
+def people(tx: Tx, instance_id: int) -> list[Discovered]:
+    """The accounts that were found on a machine and whose users were only discovered."""
+    sql = (
+        "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
+        "on u.id = d.user_id where d.instance_id = :i and u.source = :source"
+    )
+    return tx.all(Discovered, sql, i=instance_id, source=DISCOVERED)
 
 
 def is_discovered(tx: Tx, user_id: int) -> bool:

@@ -134,8 +134,11 @@ class Users:
             self.check_password(tx, membership.machines_of(tx, old.id), said.name or old.name, said)
         changes = differences(old, said)
         if changes:
+            renamed = said.name is not None and name_key(said.name) != name_key(old.name)
+            if renamed:
+                self._users.vacated(tx, old.id)
             repo.update(tx, self._vault, old, said, self._clock())
-            if said.name is not None and name_key(said.name) != name_key(old.name):
+            if renamed:
                 self._users.revocations.revoke(tx, old.domain_id, [old.name], "the user was renamed")
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {said.name or old.name}", changes)
 

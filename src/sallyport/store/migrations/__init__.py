@@ -27,6 +27,7 @@ from sallyport.store.migrations import (
     m0024_wallets,
     m0026_outlets,
     m0027_bypass,
+    m0028_agent_accounts,
 )
 
 ALL = Migrations("sallyport")
@@ -54,3 +55,4 @@ ALL(name="m0023_credential_places")(m0023_credential_places.apply)
 ALL(name="m0024_wallets")(m0024_wallets.apply)
 ALL(name="m0026_outlets")(m0026_outlets.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)
+ALL(name="m0028_agent_accounts")(m0028_agent_accounts.apply)
