@@ -5,7 +5,10 @@ import math
 import pytest
 import trio
 
+from sallyport.base.errors import CredentialError
 from sallyport.did.crypto import vc
+from sallyport.did.dids.model import Kind
+from sallyport.did.presentations import definition
 from sallyport.did.presentations.model import Request
 from sallyport.endpoints.users.peers import WalletAssignment
 from tests.did.crypto.signers import signer
@@ -150,3 +153,52 @@ async def test_what_updateuserwallet_assigns(world: World) -> None:
     await areas.users.remove(areas.domain, "robert")
     sql = "select count(*) from endpoint_user_credentials"
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0
+
+
+async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World) -> None:
+    """One without a user name approves the login of the user to whom it is assigned, and no other credential of the
+    same wallet does."""
+    areas, ann, own = world.areas, world.ann, world.ann.jwt
+    await world.give(ann, await world.issue(ann.did, ""))
+    robert = await areas.users.add(areas.domain, "robert", b"password of his")
+    wanted = WalletAssignment(areas.domain, [robert], [], [ann.credential], "badge", 0, several=False)
+    await areas.store.write(lambda tx: world.holding.users.assign(tx, wanted))
+    request_id = await opened(world, "robert")
+    assert request_id is not None
+    assigned, ann.jwt = ann.jwt, own
+    with pytest.raises(CredentialError, match="not the one that is asked for"):
+        await approve(world)
+    ann.jwt = assigned
+    await approve(world)
+    assert await world.holding.prompts.answer(request_id, within_s=0) is True
+
+
+async def test_the_schema_is_in_the_definition(world: World) -> None:
+    """The holder sees which credential is wanted: its address stands there, where a schema is set."""
+    await opened(world)
+    assert "$.credentialSchema.id" not in (await polled(world)).definition
+    other = await opened(world, challenge="c2", schema=world.schema)
+    first = await polled(world)
+    await world.holding.prompts.withdraw(first.id)
+    second = await polled(world)
+    assert second.id == other
+    (descriptor,) = definition.read(second.definition).input_descriptors
+    (field,) = [each for each in descriptor.constraints.fields if "$.credentialSchema.id" in each.path]
+    assert field.path == ["$.credentialSchema.id", "$.vc.credentialSchema.id"]
+    address = world.areas.issuing.schemas.address(world.identity.schema.uuid)
+    assert field.filter == {"type": "string", "const": address}
+    await approve(world)
+    assert await world.holding.prompts.answer(second.id, within_s=0) is True
+
+
+async def test_a_deleted_holder_shows_nothing(world: World) -> None:
+    """Its DID is deleted: an open request is not met any more, no further one is made, and another DID takes over."""
+    areas, ann = world.areas, world.ann
+    await opened(world)
+    await areas.issuing.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+    with pytest.raises(CredentialError, match="deleted"):
+        await approve(world)
+    assert not await world.holding.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
+    assert await opened(world, challenge="c2") is None
+    await world.person("ann2@corp.example", signer(5), "ann")
+    assert await opened(world, challenge="c3") is not None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.did.credentials.model import Status
+from sallyport.did.crypto import jws
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,20 @@ class HeldCredential:
         """By its wallet's person."""
         return self.status == Status.IGNORED
 
+    @property
+    def schema_url(self) -> str:
+        """Where its schema was published when it was issued, as its document says."""
+        document = jws.parse(self.jwt).payload.get("vc")
+        schema = document.get("credentialSchema") if isinstance(document, dict) else None
+        return str(schema.get("id", "")) if isinstance(schema, dict) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who can show a credential: a wallet and its DID. username: as the credential has it, empty for none."""
+    """Who can show a credential: a wallet and its DID. username: as the credential has it, empty for none. credential:
+    the one to show, by its `urn:uuid:`; empty for any."""
 
     wallet_id: int
     holder_did: str
     username: str
+    credential: str = ""

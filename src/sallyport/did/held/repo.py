@@ -16,6 +16,12 @@ _SELECT = (
 )
 _VALID = "c.status in ('Assigned', 'Accepted') and (c.expires_at is null or c.expires_at > :at)"
 
+_LIVE = (
+    "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
+    "and h.deleted_at is null)"
+)
+"""The holder's DID is not deleted."""
+
 
 def get(tx: Tx, domain_id: int, credential_id: int) -> HeldCredential | None:
     """A credential of the domain, or None."""
@@ -78,7 +84,8 @@ def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
     """Who shows a credential of that issuer for a user of the domain: the wallet with the newest accepted one, else the
-    newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet. schema_id 0: any."""
+    newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet; its holder's DID is not
+    deleted. schema_id 0: any."""
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
         "select l.credential_id from endpoint_users u join endpoint_user_credentials l on l.user_id = u.id "
@@ -88,9 +95,9 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
         "and c.epm_username = ''"
     )
     sql = (
-        "select c.wallet_id, c.holder_did, c.epm_username as username from credentials c "
+        "select c.wallet_id, c.holder_did, c.epm_username as username, c.uuid as credential from credentials c "
         f"where c.id in ({ids}) and c.domain_id = :d and c.issuer_did = :issuer and c.wallet_id is not null "
-        f"and (:schema = 0 or c.schema_id = :schema) and {_VALID} order by c.status, c.id desc limit 1"
+        f"and (:schema = 0 or c.schema_id = :schema) and {_VALID} and {_LIVE} order by c.status, c.id desc limit 1"
     )
     return tx.one(Holder, sql, d=domain_id, key=fold(user), issuer=issuer_did, schema=schema_id, at=at)
 

@@ -126,15 +126,20 @@ def new_request(
     *,
     purpose: str,
     expires_at: int,
+    schema_url: str = "",
     endpoint: str = "",
     challenge_id: str | None = None,
 ) -> NewRequest:
-    """A request for a credential of the issuer with the holder's user name, or any where that is empty."""
-    asked = definition.asking(
-        "Credential",
-        purpose,
-        {"$.issuer": issuer_did, "$.credentialSubject.epmUsername": holder.username or None},
-    )
+    """A request for a credential of the issuer: the holder's one that is known, else one with the holder's user name,
+    or with any where that is empty. schema_url: what its credentialSchema says; empty for any."""
+    wanted: dict[str, JSON] = {"$.issuer": issuer_did}
+    if holder.credential:
+        wanted["$.id"] = holder.credential
+    if schema_url:
+        wanted["$.credentialSchema.id"] = schema_url
+    if holder.username or not holder.credential:
+        wanted["$.credentialSubject.epmUsername"] = holder.username or None
+    asked = definition.asking("Credential", purpose, wanted)
     return NewRequest(
         domain_id,
         holder.wallet_id,

@@ -44,6 +44,7 @@ class LoginPrompts:
             holder = held.holder_of_user(tx, domain_id, user, issuer_did, schema_id, at)
             if holder is None:
                 return None
+            credential = held.by_name(tx, domain_id, holder.credential)
             new = new_request(
                 domain_id,
                 issuer_did,
@@ -52,6 +53,7 @@ class LoginPrompts:
                 purpose=purpose,
                 expires_at=expires_at,
                 challenge_id=challenge_id,
+                schema_url=credential.schema_url if schema_id and credential is not None else "",
             )
             return repo.add(tx, new, at)
 

@@ -10,6 +10,7 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
 from sallyport.did.crypto import jws, vc
 from sallyport.did.dids import repo as dids
+from sallyport.did.dids.model import Kind
 from sallyport.did.held import repo as held
 from sallyport.did.held.model import HeldCredential
 from sallyport.did.presentations import definition, evidence, exchange, repo, signing
@@ -154,6 +155,8 @@ class Presentations:
         current = held.get(tx, request.domain_id, credential.id)
         if current is None or current.is_revoked:
             raise CredentialError("the credential is revoked", "revoked")
+        if dids.get(tx, request.domain_id, current.holder_did, Kind.USER) is None:
+            raise CredentialError("the holder's DID is deleted", "holder")
         if current.is_ignored:
             raise CredentialError("the credential is ignored by its holder", "status")
         if not repo.close(tx, request.id, Status.ACCEPTED, at, credential_id=credential.id):
