@@ -129,6 +129,16 @@ def found(name: str, uid: int, **fields: Any) -> dict[str, Any]:
 # --- registration --------------------------------------------------------------------------------------------------
 
 
+def test_what_is_empty_is_not_said(tenant: Tenant) -> None:
+    """Neither an empty text nor null is an error, or clears what was told; the other spelling of a field stands."""
+    added = {"domainId": tenant.domain, "instanceName": "blank", "osId": 1, "publicIp": "192.0.2.7"}
+    made = tenant.ask(ADD[0], **added)
+    for blank in ("", None):
+        body = {"domainId": tenant.domain, "instanceName": "blank", "machineId": blank, "publicIpAddress": blank}
+        again = tenant.ask(ADD[0], **body, osId=blank, privateIp=blank, publicIp="192.0.2.8")
+        assert again["instanceId"] == made["instanceId"]
+
+
 @pytest.mark.parametrize("path", ADD)
 def test_an_operator_registers_a_machine(tenant: Tenant, path: str) -> None:
     """By the sample body of the interface: instanceId and code are strings; again it is the same instance."""

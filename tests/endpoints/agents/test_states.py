@@ -7,14 +7,16 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.base.agentwire.envelope import Position, follow
-from sallyport.base.agentwire.fields import NO_PASSWORD
+from sallyport.base.agentwire.envelope import Position, follow, open_envelope
+from sallyport.base.agentwire.fields import MAX_STATE, MAX_USERS, NO_PASSWORD
 from sallyport.base.errors import NotFound, WireError
 from sallyport.base.sha512crypt import matches
+from sallyport.base.wire import dumps
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Said
 from sallyport.passwords.model import AssignPolicy, PolicyFields
+from sallyport.store.model import Tx
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host, user
 from tests.endpoints.keys import ED25519
@@ -97,6 +99,30 @@ async def test_names_that_no_host_takes(areas: Areas, host: Host) -> None:
     assert [each.name for each in (await host.fetch()).users] == ["ann", "bob", "carol"]
     assert (await host.user("bob")).groups == ()
     assert set((await areas.agents.situation(areas.domain, host.id)).unfit) == {"Ünal", "a b", "x" * 33, "../x"}
+
+
+async def crowd(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None:
+    """So many users of the machine."""
+
+    def work(tx: Tx) -> None:
+        for number in range(count):
+            areas.users.add_in(tx, areas.domain, Said(f"u{number:04}", ssh_key=ssh_key), [host.id])
+
+    await areas.store.write(work)
+
+
+@pytest.mark.parametrize(("count", "ssh_key"), [(MAX_USERS + 2, ""), (230, f"{ED25519} {'c' * 15_000}")])
+async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh_key: str) -> None:
+    """Whoever there is no room for is told; the others are there, and the agent can read it."""
+    await crowd(areas, host, count, ssh_key)
+    answer = await areas.agents.states.poll(areas.domain, host.id, 0, 0)
+    assert len(dumps(answer)) <= MAX_STATE
+    assert open_envelope(answer) is not None
+    there = [each.name for each in (await host.fetch()).users]
+    unfit = (await areas.agents.situation(areas.domain, host.id)).unfit
+    assert there == [f"u{number:04}" for number in range(len(there))]
+    assert [*there, *unfit] == [f"u{number:04}" for number in range(count)]
+    assert 1 < len(unfit) < 30
 
 
 async def test_how_one_authenticates_there(areas: Areas, host: Host) -> None:

@@ -29,7 +29,12 @@ prefix_option = click.option(
 @file_option
 @prefix_option
 @click.option("--once", is_flag=True, help="Make the host what the service says, report, and end.")
-@click.option("--plan", "planned", is_flag=True, help="Show what would be done, and change nothing.")
+@click.option(
+    "--plan",
+    "planned",
+    is_flag=True,
+    help="Show what would be done, and change no account; a host that the service does not know is enrolled first.",
+)
 def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
     """Keep accounts, groups, SSH keys and passwords of this host as the service says."""
     from contextlib import nullcontext

@@ -11,6 +11,8 @@ PRIVILEGES: Final = "/api/v1/agent/privilegeStatus"
 
 MAX_STATE: Final = 4 * 1024 * 1024
 """Octets of an envelope."""
+MAX_PAYLOAD: Final = MAX_STATE // 4 * 3 - 1024
+"""Octets of the state in it, which is there in base64."""
 MAX_REPORT: Final = 900_000
 """Octets of what an agent sends: below the service's limit for bodies."""
 MAX_USERS: Final = 1000

@@ -46,6 +46,14 @@ class AddMachine(ScopedIfGiven):
     machineId: Text = ""
     agentVersion: Text = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_blanks(cls, value: object) -> object:
+        """What is sent empty or null is not said: nothing that was told before is cleared by it."""
+        if not isinstance(value, dict):
+            return value
+        return {name: said for name, said in value.items() if said is not None and said != ""}
+
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
 

@@ -2,21 +2,20 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
-from sallyport.base.agentwire.fields import NAME, NO_PASSWORD
+from sallyport.base.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NAME, NO_PASSWORD
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Policy, State
 from sallyport.base.errors import WireError
-from sallyport.base.wire import decode, encode
+from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import orders_repo, settings_repo
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
-MOST_USERS: Final = 1000
 RESERVED: Final = frozenset(
     {
         "root", "adm", "admin", "wheel", "sudo", "disk", "docker", "lxd", "libvirt", "kvm", "shadow", "staff", "sys",
@@ -48,8 +47,9 @@ class Unhashed:
 class Wanted:
     """What a machine should be like.
 
-    state: without version and time. unfit: users that no agent takes, by their name or their home directory. unhashed:
-    passwords that are not in `state` yet. turns_at: when it changes by itself, in microseconds.
+    state: without version and time. unfit: users that no agent takes, by their name or their home directory, or that
+    the state has no room for. unhashed: passwords that are not in `state` yet. turns_at: when it changes by itself, in
+    microseconds.
     """
 
     state: State
@@ -96,6 +96,26 @@ def rotated_hash_identity(row_id: int) -> str:
     return f"agent_passwords/{row_id}/hash"
 
 
+class _Room:
+    """What is left for users in a state: of one that is longer than the wire's bounds an agent would take nothing."""
+
+    def __init__(self, state: State) -> None:
+        self._octets = MAX_PAYLOAD - len(dumps(state))
+        self._users = MAX_USERS
+        self._groups: set[str] = set()
+
+    def takes(self, user: DesiredUser) -> bool:
+        """Whether there is room for one more, who has it then; as if he had been taken over."""
+        groups = set(user.groups) - self._groups
+        each = [user, *map(DesiredGroup, groups), user.name]
+        octets = self._octets - sum(len(dumps(one)) + len(",") for one in each)
+        if octets < 0 or not self._users or len(self._groups) + len(groups) > MAX_USERS:
+            return False
+        self._octets, self._users = octets, self._users - 1
+        self._groups |= groups
+        return True
+
+
 class Builder:
     """Makes the state of one machine within a transaction."""
 
@@ -110,23 +130,26 @@ class Builder:
     def build(self, accesses: Sequence[Access], at: int) -> Wanted:
         """The state at a time, with the users who have access. SecretError."""
         taken_over = settings_repo.takeovers(self._tx, self._instance)
-        users = self._users(accesses[:MOST_USERS], set(taken_over), at)
-        names = {user.name for user in users}
         state = State(
             instance=self._instance,
             version=0,
             issued=0,
-            users=tuple(users),
-            groups=tuple(map(DesiredGroup, sorted({group for user in users for group in user.groups}))),
-            takeover=tuple(name for name in taken_over if name in names),
             policies=self._policies.demands(self._tx, self._instance, _policies_of(accesses, at)),
             settings=settings_repo.of_instance(self._tx, self._instance),
             triggers=orders_repo.open_triggers(self._tx, self._instance),
         )
+        users = self._users(accesses, set(taken_over), _Room(state), at)
+        names = {user.name for user in users}
+        state = replace(
+            state,
+            users=tuple(users),
+            groups=tuple(map(DesiredGroup, sorted({group for user in users for group in user.groups}))),
+            takeover=tuple(name for name in taken_over if name in names),
+        )
         turns = [turn for access in accesses if (turn := access.turns_at(at)) is not None]
         return Wanted(state, tuple(self._unfit), tuple(self._unhashed), min(turns, default=None))
 
-    def _users(self, accesses: Sequence[Access], taken_over: set[str], at: int) -> list[DesiredUser]:
+    def _users(self, accesses: Sequence[Access], taken_over: set[str], room: "_Room", at: int) -> list[DesiredUser]:
         methods = self._tx.value(str, "select auth_type from endpoint_instances where id = :id", id=self._instance)
         by_keys = not methods or "SSH" in methods.split(",")
         by_password = not methods or "Password" in methods.split(",")
@@ -149,7 +172,7 @@ class Builder:
                 password_hash=(self._hash(person, rotated.get(name)) or closed) if by_password else closed,
                 expires=access.until,
             )
-            if _fits(user):
+            if _fits(user) and room.takes(user):
                 users[name] = user
             else:
                 self._unfit.append(person.name)
