@@ -21,6 +21,7 @@ from sallyport.directory.entry import (
     understand,
     with_primary_group,
 )
+from sallyport.directory.mappings.model import DEFAULTS
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns
@@ -238,3 +239,12 @@ def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: di
     except Invalid:
         return
     assert found is None or (found.name and found.external_id and found.dn)
+
+
+def test_what_matters_is_kept_first() -> None:
+    """However many attributes an entry has, those that name it, say whether it may log in, or become a field where
+    nothing is set are among those that are kept."""
+    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
+    shown = dict.fromkeys((*DEFAULTS.values(), "displayName", "mail", "userPrincipalName", "shadowExpire"), "zz")
+    known = person("uid=ann,dc=b", "person", uid="ann", **many, **shown).attributes
+    assert {"uid", *map(str.lower, shown)} <= set(known) and len(known) == MOST_ATTRIBUTES

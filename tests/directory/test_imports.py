@@ -200,3 +200,34 @@ async def test_a_name_that_is_taken(areas: Areas) -> None:
             "ops",
             "vpn",
         }
+
+
+async def test_a_further_name_of_a_group(areas: Areas) -> None:
+    """It is no renaming; a name in place of the former is, and so is another distinguished name."""
+    change = "dn: cn=ops,dc=x\nchangetype: modify\n{step}: cn\ncn: {name}\n-\n\n"
+    await imported(areas, group("ops") + change.format(step="add", name="operators"))
+    assert set(await members(areas)) == {"ops"}
+    await imported(areas, change.format(step="replace", name="operators"))
+    assert set(await members(areas)) == {"operators"}
+    await imported(areas, "dn: cn=ops,dc=x\nchangetype: modrdn\nnewrdn: cn=vpn\ndeleteoldrdn: 1\n\n")
+    assert set(await members(areas)) == {"vpn"}
+
+
+@pytest.mark.parametrize(
+    "disabled", ["pwdAccountLockedTime: 000001010000Z", "userAccountControl: 514", "nsAccountLock: TRUE"]
+)
+async def test_a_change_enables_nobody(areas: Areas, disabled: str) -> None:
+    """Who is disabled stays so, whatever else is changed of what says so."""
+    change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: shadowExpire\nshadowExpire: 99999\n-\n\n"
+    await imported(areas, person("ann", disabled) + change)
+    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 10), "")
+    assert [user.status for user in users] == ["disabled"]
+
+
+async def test_a_file_without_anybody(areas: Areas) -> None:
+    """Though it says that it has everybody, it removes nobody, and says so."""
+    await imported(areas, person("ann") + group("ops"))
+    for nobody in ("", group("vpn")):
+        job = await imported(areas, nobody, complete=True)
+        assert (job.removed, job.message) == (0, "nothing was removed, since nobody was there")
+    assert await names(areas) == ["ann"]

@@ -125,3 +125,9 @@ def test_what_is_none(octets: bytes) -> None:
     """It is refused with its line."""
     with pytest.raises(LdifError, match=r"line \d+: "):
         read(octets)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+def test_a_byte_order_mark(cut: int) -> None:
+    """Some editors put one before everything; it is no part of the first line."""
+    assert read(b"\xef\xbb\xbf" + EXAMPLES, cut) == read(EXAMPLES)

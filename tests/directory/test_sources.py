@@ -14,10 +14,10 @@ from sallyport.directory.entry import Batch, Person, Status
 from sallyport.directory.imports.model import Job, Source
 from sallyport.directory.imports.service import AT_ONCE
 from sallyport.directory.model import DirectoryKind, ImportUsers
-from sallyport.directory.service import Said
+from sallyport.directory.service import Reading, Said
 from sallyport.metrics import DirectoryMetrics
 from tests.areas import Areas
-from tests.directory.world import at_work, over, person, queue
+from tests.directory.world import at_work, names, over, person, queue
 
 SAID = Said(
     "hq", app_url="ldaps://dc1.corp.example, ldaps://dc2.corp.example", settings={"bindDN": "cn=a"}, secret=b"hunter2"
@@ -75,7 +75,7 @@ def reader(areas: Areas) -> Reader:
 async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: Any) -> Job:
     """An importUsers of the domain, once it is over."""
     asked = ImportUsers.model_validate({"ldapHost": "dc1.corp.example", "baseDN": "dc=x", "domainID": 1, **fields})
-    wanted = [(areas.domain, asked.directoryName, asked.source(), secret)]
+    wanted = [Reading(areas.domain, asked.directoryName, asked.source(), secret, complete=asked.complete)]
     async with at_work(areas):
         return await over(areas, (await areas.directory.directories.import_users(wanted))[0])
 
@@ -157,3 +157,55 @@ async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader
     await areas.directory.directories.save([(areas.domain, SAID)])
     job = await synced(areas)
     assert job.state == "FAILED" and job.message.startswith("internal error") and len(reader.sources) == 1
+
+
+async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) -> None:
+    """What importUsers asks for may be a part of a directory: who is not in it stays, unless it says that it is all."""
+    reader.people = ["ann", "ben"]
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    await synced(areas)
+    reader.people = ["ann"]
+    job = await import_users(areas, directoryName="hq", filter="(uid=ann)")
+    assert (job.state, job.removed, await names(areas)) == ("DONE", 0, ["ann", "ben"])
+    job = await import_users(areas, directoryName="hq", complete=True)
+    assert (job.state, job.removed, await names(areas)) == ("DONE", 1, ["ann"])
+    reader.people = ["ann", "eve"]
+    await synced(areas)
+    reader.people = ["eve"]
+    assert ((await synced(areas, full=True)).removed, await names(areas)) == (1, ["eve"])
+
+
+async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> None:
+    """A reading of everything in which there is nobody is no directory without people: it says that nobody went."""
+    reader.people = ["ann"]
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    await synced(areas)
+    reader.people = []
+    job = await synced(areas, full=True)
+    assert (job.state, job.removed, job.message) == ("DONE", 0, "nothing was removed, since nobody was there")
+    assert await names(areas) == ["ann"]
+
+
+async def test_which_directory_is_meant(areas: Areas, reader: Reader) -> None:
+    """Without a name: the one of whose servers one has that host and port; another port is another directory."""
+    directories = areas.directory.directories
+    await directories.save([(areas.domain, SAID)])
+    asked: list[tuple[dict[str, Any], str]] = [
+        ({"ldapHost": "DC2.corp.example", "ldapPort": "636"}, "hq"),
+        ({"ldapHost": "dc2.corp.example"}, "dc2.corp.example"),
+        ({"ldapHost": "dc1.corp.example", "ldapPort": 3269}, "dc1.corp.example"),
+    ]
+    for fields, meant in asked:
+        assert (await import_users(areas, **fields)).directory_name == meant
+    await directories.save([(areas.domain, Said("dc3", app_url="ldap://dc3"))])
+    assert (await import_users(areas, ldapHost="dc3", ldapPort=1389)).directory_name == "dc3:1389"
+
+
+async def test_files_first(areas: Areas, reader: Reader) -> None:
+    """A directory that was filled by a file is read by the service as soon as it is set where it is."""
+    reader.people = ["ann"]
+    async with at_work(areas):
+        await over(areas, await queue(areas, person("ben"), name="hq"))
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    assert (await areas.directory.directories.named(areas.domain, "hq")).kind == "ldap"
+    assert (await synced(areas)).state == "DONE" and reader.secrets == ["hunter2"]

@@ -38,7 +38,7 @@ from sallyport.directory.model import (
     UserList,
 )
 from sallyport.directory.repo import Directory
-from sallyport.directory.service import NO_GROUP, Directories, Said
+from sallyport.directory.service import NO_GROUP, Directories, Reading, Said
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -116,8 +116,7 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
     async def import_users(body: list[ImportUsers], caller: Caller) -> str:
         """Queue the import of people and groups by LDAP; the bind password is forgotten once it is over."""
         _check_size(body)
-        wanted = [(each.domainID, each.directoryName, each.source(), _octets(each.bindPassword)) for each in body]
-        jobs = await service.import_users(wanted)
+        jobs = await service.import_users([_wanted(each) for each in body])
         return f"Import queued: {', '.join(map(str, jobs))}"
 
     @directories.post("/api/v1/getImportStatus", roles=READERS)
@@ -235,6 +234,11 @@ def _said(body: SaveDirectory) -> Said:
         settings=body.settings(),
         secret=_octets(body.secret),
     )
+
+
+def _wanted(body: ImportUsers) -> Reading:
+    secret = _octets(body.bindPassword)
+    return Reading(body.domainID, body.directoryName, body.source(), secret, complete=body.complete)
 
 
 def _octets(secret: SecretStr | None) -> bytes | None:

@@ -56,6 +56,20 @@ LONGEST_NAME: Final = 255
 _SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
 )
+STATUS_ATTRIBUTES: Final = frozenset(
+    {
+        "useraccountcontrol", "msds-user-account-control-computed", "accountexpires", "lockouttime",
+        "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
+    }
+)  # fmt: skip
+"""What says whether an account may log in: always kept, since a change of the entry is judged by it."""
+# What names somebody, what is shown of them, and what fields are taken from where nothing else is set.
+_SHOWN: Final = frozenset(
+    {
+        *_NAMES, "displayname", "gecos", "name", "mail", "email", "rfc822mailbox", "department", "l", "st",
+        "facsimiletelephonenumber",
+    }
+)  # fmt: skip
 _ELSEWHERE: Final = frozenset({"member", "uniquemember", "memberuid", "memberof", "objectclass"})
 
 
@@ -193,7 +207,7 @@ def _person(raw: Raw, now: int) -> Person:
         aliases=tuple(other for other in dict.fromkeys(others) if other != name and is_name(other)),
         status=_status(raw, now),
         member_of=_names(raw, ("memberof",)),
-        attributes=mappable((name, _texts(raw, name)) for name in sorted(raw.attributes)),
+        attributes=mappable((name, _texts(raw, name)) for name in sorted(raw.attributes, key=_importance)),
         primary_group=_primary_group(raw),
     )
 
@@ -317,7 +331,7 @@ def _number(raw: Raw, attribute: str) -> int:
 def mappable(values: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:
     """Text that a field may be taken from: no secret, and so much of it as may be kept for every person.
 
-    values: by the attribute's name in lower case.
+    values: by the attribute's name in lower case, the important ones first.
     """
     kept: dict[str, tuple[str, ...]] = {}
     for name, texts in values:
@@ -333,7 +347,13 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str
 
 @lru_cache(4096)
 def _may_be_kept(name: str) -> bool:
+    if name in STATUS_ATTRIBUTES:
+        return True
     return name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _SECRET.search(name)
+
+
+def _importance(name: str) -> tuple[bool, str]:
+    return name not in _SHOWN and name not in STATUS_ATTRIBUTES, name
 
 
 def _is_text(value: str) -> bool:

@@ -9,6 +9,7 @@ What a value names by a URL is never fetched.
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -113,6 +114,8 @@ class LdifParser:
     def _take(self, end: int) -> Iterator[Record]:
         """The record in so many octets of what is pending."""
         octets = bytes(self._pending[:end])
+        if self._line == 1:
+            octets = octets.removeprefix(BOM_UTF8)
         del self._pending[:end]
         self._searched = 0
         line = self._line

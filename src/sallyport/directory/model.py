@@ -168,8 +168,8 @@ class ImportLdif(OfDomain):
 class ImportUsers(ScopedIfGiven):
     """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes; what is stored of a
     directory is not used. useTls: LDAPS on its ports, else StartTLS; the default is true, but for this machine itself.
-    directoryName: which directory of the domain it is; else the one whose appUrl has that host, else one of the host's
-    name."""
+    directoryName: which directory of the domain it is; else the one whose appUrl has that host and port, else one of
+    the host's name. complete: who is not found is removed."""
 
     ldapHost: HostName
     ldapPort: Annotated[Whole, Field(ge=1, le=65_535), BeforeValidator(_port)] = 389
@@ -181,6 +181,7 @@ class ImportUsers(ScopedIfGiven):
     useTls: Flag | None = None
     caCertificate: Annotated[str, Field(max_length=65_536)] = ""
     directoryName: Text = ""
+    complete: Flag = False
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainID,)

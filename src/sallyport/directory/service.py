@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 from sallyport.base.clock import Clock
 from sallyport.base.command import JSON
@@ -19,6 +18,7 @@ from sallyport.directory.imports.model import Job, Kind, NewJob
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.mappings.model import FieldMapping, fields_of
 from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
+from sallyport.directory.places import kind_of, places_of
 from sallyport.directory.repo import Directory
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, changed
@@ -47,6 +47,18 @@ class Said:
     app_url: str | None = None
     settings: Mapping[str, str | None] | None = None
     secret: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A directory to be read once. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
+    who is not found is removed."""
+
+    domain_id: int
+    name: str
+    source: Mapping[str, str]
+    secret: bytes | None
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +138,7 @@ class Directories:
 
     def _save(self, tx: Tx, domain_id: int, said: Said) -> Directory:
         known, at = repo.named(tx, domain_id, said.name), self._clock()
-        kind = said.kind or (DirectoryKind(known.kind) if known is not None else _kind_of(said.app_url or ""))
+        kind = said.kind or _kind_said(known, said.app_url or "")
         if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
             raise Conflict("the directory has people: it cannot become another kind of directory")
         directory = known or self.make(tx, domain_id, said.name, kind)
@@ -178,14 +190,15 @@ class Directories:
 
         return await self._asked(work)
 
-    async def import_users(self, wanted: Sequence[tuple[int, str, Mapping[str, str], bytes | None]]) -> list[int]:
-        """Queue readings of (domain, name of the directory or "", what is read, secret), all or none; the jobs' ids."""
+    async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
+        """Queue readings, all or none; the jobs' ids."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
-            for domain_id, name, source, secret in wanted:
-                directory = self._read_from(tx, domain_id, name, source["appUrl"])
-                new = NewJob(directory.id, Kind.READING, source=json.dumps(source), complete=True, secret=secret)
+            for each in wanted:
+                directory = self._read_from(tx, each.domain_id, each.name, each.source["appUrl"])
+                source, complete = json.dumps(each.source), each.complete
+                new = NewJob(directory.id, Kind.READING, source=source, complete=complete, secret=each.secret)
                 found.append(self.queue(tx, directory, new))
             return found
 
@@ -220,12 +233,14 @@ class Directories:
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
         """The directory that is meant by a name, or by where it is."""
-        host = _host_of(app_url)
+        ((host, port),) = places_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
-                if each.kind == DirectoryKind.LDAP and _host_of(each.app_url) == host:
+                if each.kind == DirectoryKind.LDAP and (host, port) in places_of(each.app_url):
                     return each
-        directory = self.make(tx, domain_id, name or host, DirectoryKind.LDAP)
+            same_name = repo.named(tx, domain_id, host)
+            name = f"{host}:{port}" if same_name is not None and same_name.app_url else host
+        directory = self.make(tx, domain_id, name, DirectoryKind.LDAP)
         if directory.kind != DirectoryKind.LDAP:
             raise Conflict("the directory of that name is not read by LDAP")
         return directory
@@ -370,16 +385,8 @@ def _told(directory: Directory) -> dict[str, JSON]:
     return {**own, **settings}
 
 
-def _kind_of(app_url: str) -> DirectoryKind:
-    """What is at a URL, as far as it tells."""
-    host = _host_of(app_url)
-    if host.endswith((".okta.com", ".oktapreview.com", ".okta-emea.com")):
-        return DirectoryKind.OKTA
-    return DirectoryKind.GRAPH if host == "graph.microsoft.com" else DirectoryKind.LDAP
-
-
-def _host_of(app_url: str) -> str:
-    try:
-        return (urlsplit(app_url if "//" in app_url else f"//{app_url}").hostname or "").lower()
-    except ValueError:
-        return ""
+def _kind_said(known: Directory | None, app_url: str) -> DirectoryKind:
+    """What a directory is of which nobody says it: what it was, unless files filled it that is now to be read."""
+    if known is None or (known.kind == DirectoryKind.LDIF and app_url):
+        return kind_of(app_url)
+    return DirectoryKind(known.kind)

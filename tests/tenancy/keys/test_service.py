@@ -333,6 +333,31 @@ async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
     await areas.keys.revoke(areas.domain, agent.token_id)
     rows = await areas.store.read(lambda tx: tx.rows("select action, target, changes from audit_trail order by id"))
     told = [str(row[0]) for row in rows if str(row[0]).startswith("key.")]
-    assert told == ["key.create", "key.exchange", "key.renew", "key.revoke"]
+    assert told == ["key.create", "key.exchange", "key.renew", "key.revoke", "key.revoke"]
     text = json.dumps([list(row) for row in rows])
     assert not [each for each in (key, new, token_hash(key), token_hash(new)) if each in text]
+
+
+async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
+    """A revoked key's successor, made before by whoever had it, is revoked too, and the list shows both."""
+    agent, old = await enrolled(areas, await instance(areas))
+    new = new_key()
+    successor = await areas.keys.renew(agent, token_hash(new))
+    await areas.keys.revoke(areas.domain, agent.token_id)
+    for key in (old, new):
+        with pytest.raises(Unauthenticated, match="revoked"):
+            await areas.keys.authenticate(key)
+    now = areas.clock()
+    assert [(each.id, each.status(now)) for each in await listed(areas)][-2:] == [
+        (agent.token_id, "revoked"),
+        (successor.id, "revoked"),
+    ]
+
+
+async def test_a_revoked_key_stays_to_be_seen(areas: Areas) -> None:
+    """A use of its successor that was let in at that moment does not delete it."""
+    agent, _ = await enrolled(areas, await instance(areas))
+    successor = await areas.keys.renew(agent, token_hash(new_key()))
+    await areas.keys.revoke(areas.domain, agent.token_id)
+    await areas.store.write(lambda tx: repo.seen(tx, successor, areas.clock()))
+    assert agent.token_id in [each.id for each in await listed(areas)]

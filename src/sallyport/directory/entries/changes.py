@@ -13,16 +13,12 @@ from sallyport.directory.entries import edges, groups, people
 from sallyport.directory.entries.groups import Named, NewNamed
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.entries.people import Known, NewPerson
-from sallyport.directory.entry import Person, Raw, Status, normalized, understand
+from sallyport.directory.entry import STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
 from sallyport.directory.imports.lines import UID, keys_of, person_line
 from sallyport.directory.ldif import Step
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Tx
 
-# What says whether an account may log in; not all of it is kept.
-_STATUS: Final = frozenset(
-    {"useraccountcontrol", "accountexpires", "lockouttime", "pwdaccountlockedtime", "nsaccountlock", "shadowexpire"}
-)
 _MEMBERS: Final = ("member", "uniquemember")
 
 Steps = Sequence[tuple[str, str, Sequence[str]]]
@@ -83,7 +79,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     person = understand(Raw(wanted.new_dn, {"objectclass": (b"person",), **octets}), now=at)
     if not isinstance(person, Person):
         raise Invalid("it is no account after the change")
-    status = person.status if touched & _STATUS or "useraccountcontrol" in octets else Status(known.status)
+    status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
     return new_person(person_line(replace(person, status=status, external_id=external), [key.hex() for key in keys]))
 
@@ -91,12 +87,14 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 def _group(tx: Tx, run: Run, known: Named, wanted: Change, revocations: Revocations, at: int) -> None:
     before = edges.members_told(tx, run.directory_id, known.dn_key)
     after, name = [key.hex() for key in sorted(before)], known.name
+    # A further name is not the group's own, unless the distinguished name says so.
+    naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
     for step, attribute, values in wanted.steps:
         if attribute in _MEMBERS:
             after = _stepped(after, step, keys_of(values))
         elif attribute == "memberuid":
             after = _stepped(after, step, keys_of([UID + value for value in values]))
-        elif attribute in ("cn", "samaccountname") and step != Step.DELETE and values:
+        elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)

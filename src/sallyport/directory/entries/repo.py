@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, User
+from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.search import SearchIndex, Stretch, fold, matching
 from sallyport.store.search import page as page_of
@@ -99,6 +99,12 @@ def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
 def has_people(tx: Tx, directory_id: int) -> bool:
     """Whether anybody is known of a directory."""
     return bool(tx.rows("select 1 from directory_users where directory_id = :dir limit 1", dir=directory_id))
+
+
+def shows_nobody(tx: Tx, run: Run) -> bool:
+    """Whether an import has told of none of the people that a directory has."""
+    seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
+    return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
 def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:

@@ -247,6 +247,7 @@ class Jobs:
                     complete, cursor = complete or batch.complete, batch.cursor or cursor
             if not size:
                 self._spool(name, (), 0)
+            complete &= not job.source or bool(job.complete)  # what was asked for may be a part of the directory
             collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
             await self._store.write(collected)
         except BaseException:
@@ -300,6 +301,8 @@ class Jobs:
         job, message = await self.get(run.job_id), ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
             message = "nothing was removed, since some entries could not be used"
+        elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
+            message = "nothing was removed, since nobody was there"
         elif run.marks:
             await self._applier.remove_unseen(run)
         await self._finisher.finish(run, counts=job.kind == Kind.MAPPING)

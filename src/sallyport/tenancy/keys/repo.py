@@ -93,10 +93,21 @@ def revoke_enrolments(tx: Tx, at: int) -> int:
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """A key was used; the one that it is the successor of ends."""
+    """A key was used; the one that it is the successor of ends. A revoked one stays, to be seen."""
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
-    if record.successor_of is not None:
-        delete(tx, record.domain_id, [record.successor_of])
+    former = None if record.successor_of is None else by_id(tx, record.successor_of)
+    if former is not None and former.revoked_at is None:
+        delete(tx, former.domain_id, [former.id])
+
+
+def chain(tx: Tx, key_id: int) -> list[KeyRecord]:
+    """The keys that are to take this one's place, and theirs."""
+    found = list[KeyRecord]()
+    waiting = successors(tx, key_id)
+    while waiting:
+        found += waiting
+        waiting = [later for each in waiting for later in successors(tx, each.id)]
+    return found
 
 
 def successors(tx: Tx, key_id: int) -> list[KeyRecord]:

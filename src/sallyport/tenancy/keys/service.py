@@ -104,7 +104,8 @@ class Keys:
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
         """Revoke a key; it is refused from the moment this returns. Again changes nothing. NotFound.
 
-        Keys that agents got by an enrolment key go on: each is revoked by itself.
+        Its successors, which somebody may have had made who has the key, are revoked with it. Keys that agents got by
+        an enrolment key go on: each is revoked by itself.
         """
         at = self._clock()
 
@@ -112,8 +113,9 @@ class Keys:
             found = repo.by_id(tx, key_id)
             if found is None or found.domain_id != domain_id:
                 raise NotFound("API key not found")
-            if repo.revoke(tx, key_id, at):
-                _note(tx, "key.revoke", found, at)
+            for each in (found, *repo.chain(tx, key_id)):
+                if repo.revoke(tx, each.id, at):
+                    _note(tx, "key.revoke", each, at)
             return replace(found, revoked_at=found.revoked_at or at)
 
         revoked = await self._store.write(work)
