@@ -147,6 +147,16 @@ def test_what_is_no_holder(tenant: Tenant, fields: dict[str, Any], told: tuple[i
     assert not_made(tenant, HOLDER_DID, {"method": "key", **fields}) == told
 
 
+def test_an_issuer_by_its_did_beside_no_id(tenant: Tenant) -> None:
+    """issuerId 0 is none: the issuerDid beside it counts."""
+    by = issuer(tenant)
+    made = make(
+        tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK, "issuerId": 0, "issuerDid": by}
+    )
+    own, held = tenant.ask(LIST, domainId=tenant.domain)
+    assert (own["did"], held["did"], held["issuerId"]) == (by, made["id"], own["id"])
+
+
 def test_search(tenant: Tenant) -> None:
     """The tenant's DIDs by name, kind and page, with lastUpdatedAt; another tenant's are not among them."""
     by, held = issuer(tenant), holder(tenant)

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -133,6 +135,54 @@ def test_a_key_that_the_service_keeps(corp: Corp) -> None:
     done = corp.run("present", "--yes")
     assert done.returncode == 0 and "presentation accepted" in done.stderr
     assert json.loads(corp.path.read_text())["key"] == ""
+
+
+def test_the_credential_of_another_did_is_not_shown(corp: Corp) -> None:
+    """A wallet with two DIDs shows the credential of the one that is in the file, though the other's came first."""
+    body = {"domainId": corp.domain, "method": "jwk", "walletUserId": corp.wallet["walletId"]}
+    corp.issue(corp.ask("/api/v1/did/createHolderDid", **body, name="other")["id"])
+    holder = corp.init()
+    corp.issue(holder)
+    corp.ask("/api/v1/instances/addInstance", domainId=corp.domain, instanceName=corp.address)
+    corp.ask("/api/v1/verifierService/issuePR", issuerDid=corp.issuer, holderDid=holder, endpoint=corp.address)
+    done = corp.run("present", "--yes")
+    assert done.returncode == 0 and "presentation accepted" in done.stderr
+
+
+class Starting(BaseHTTPRequestHandler):
+    """A service that is not ready yet. again: it was asked twice."""
+
+    again = Event()
+    asked = 0
+
+    def do_POST(self) -> None:
+        """503, as a proxy says it."""
+        Starting.asked += 1
+        if Starting.asked > 1:
+            self.again.set()
+        self.send_error(503)
+
+    def log_message(self, *_: object) -> None:
+        """Nowhere."""
+
+
+def test_a_watch_outlives_a_restart(corp: Corp) -> None:
+    """A service that does not answer for a while is asked again."""
+    corp.init()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Starting) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        held = json.loads(corp.path.read_text())
+        corp.path.write_text(json.dumps({**held, "service": f"http://127.0.0.1:{server.server_port}"}))
+        command = [PROGRAM, "wallet", "present", "--watch", "--yes", "--every", "0.2", "--file", str(corp.path)]
+        watching = subprocess.Popen(command, env=corp.service.environ, stderr=subprocess.PIPE)
+        try:
+            assert Starting.again.wait(30)
+        finally:
+            watching.terminate()
+            _, told = watching.communicate(timeout=30)
+            server.shutdown()
+    assert b"waiting: " in told and watching.returncode != 1
+    assert corp.run("present", "--yes").returncode == 1
 
 
 def test_what_goes_wrong_is_told_in_a_line(corp: Corp) -> None:

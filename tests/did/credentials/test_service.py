@@ -1,6 +1,7 @@
 """Credentials: what is issued verifies, what is revoked does not, and what is secret stays so."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -13,9 +14,11 @@ from sallyport.did.crypto import bitstring, jws, proofs, status, vc
 from sallyport.did.crypto.documents import ASSERTION
 from sallyport.did.crypto.encoding import read_object
 from sallyport.did.schemas.model import NewSchema
+from sallyport.endpoints.users.peers import WalletAssignment
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.did.crypto.signers import ISSUERS
+from tests.did.holders import populated
 from tests.did.world import SCHEMA, Identity, identity, new_did
 from tests.endpoints import trail
 
@@ -165,6 +168,20 @@ async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas)
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
     await areas.issuing.credentials.revoke(areas.domain, second.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
+
+
+async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(areas: Areas) -> None:
+    """By the credential, and by the wallet where it has no user name; nobody else's."""
+    world = await populated(areas)
+    await world.give(world.ann, await world.issue(world.ann.did, ""))
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
+    for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
+        wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
+        await areas.store.write(partial(world.holding.users.assign, wanted=wanted))
+    await world.revoke(world.ann)
+    told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
+    assert told == [("robert",), ("wally",)]
 
 
 async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:

@@ -196,8 +196,8 @@ class Credentials:
             at = self._clock()
             repo.revoke(tx, found, at)
             self._lists.set(tx, found)
-            if found.epm_username:
-                self._sessions.revoke(tx, domain_id, [found.epm_username], "a credential was revoked")
+            if names := repo.users(tx, found):
+                self._sessions.revoke(tx, domain_id, names, "a credential was revoked")
             closed.extend(self._requests.withdraw(tx, domain_id, found.holder_did, found.issuer_did))
             _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
             return True

@@ -44,7 +44,7 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
         """A new holder. With publicKeyJwk the wallet keeps the private key; without, it is made here and can be used
         with the walletKey alone."""
         made = await service.create_holder(
-            caller.tenant_id, _new(body), body.walletUserId, body.issuerId, body.publicKeyJwk
+            caller.tenant_id, _new(body), body.walletUserId, body.issuer, body.publicKeyJwk
         )
         return DidCreated(id=made.did, message="holder DID created", didId=made.id)
 

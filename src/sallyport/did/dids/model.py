@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 
 from sallyport.base.clock import from_us
 from sallyport.base.validation import unfit
@@ -54,7 +54,7 @@ def _issuer(value: object) -> object:
     """0, the id of an issuer's DID, or the DID: the interface names it in both ways."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")
-    return str(value or "")
+    return "" if value in {"0", None} else str(value or "")
 
 
 Did = Annotated[PlainText, Field(min_length=1, max_length=2048)]
@@ -78,10 +78,14 @@ class CreateHolderDid(_NewDid):
     """Body of createHolderDid. publicKeyJwk: of a key that the wallet keeps; without it the key is kept here."""
 
     walletUserId: Id = 0
-    issuerId: Annotated[str, BeforeValidator(_issuer)] = Field(
-        default="", validation_alias=AliasChoices("issuerId", "issuerDid")
-    )
+    issuerId: Annotated[str, BeforeValidator(_issuer)] = ""
+    issuerDid: Annotated[str, BeforeValidator(_issuer)] = ""
     publicKeyJwk: dict[str, JsonValue] | None = None
+
+    @property
+    def issuer(self) -> str:
+        """The issuer's id or DID, whichever is given; empty for none."""
+        return self.issuerId or self.issuerDid
 
 
 class ListDids(OfDomain, PagedByNumber):

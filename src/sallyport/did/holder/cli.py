@@ -9,7 +9,7 @@ from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import NotFound, SallyportError, StartError
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.holder.file import DEFAULT, WalletFile, new_key, read, write
-from sallyport.did.holder.remote import OpenRequest, Remote, connected
+from sallyport.did.holder.remote import NoAnswer, OpenRequest, Remote, connected
 
 COLUMNS = ("credentialId", "credentialName", "issuerName", "status", "createdAt")
 
@@ -115,7 +115,7 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
     held = read(path)
     with connected(held) as remote:
         while True:
-            request = remote.poll()
+            request = _polled(line, remote, watch=watch)
             if request is not None:
                 _answer(line, remote, request, agreed=agreed, declined=declined, watch=watch)
             elif not watch:
@@ -123,6 +123,17 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
             if not watch:
                 return
             time.sleep(every if request is None else 0.0)
+
+
+def _polled(line: CommandLine, remote: Remote, *, watch: bool) -> OpenRequest | None:
+    """The oldest request. A watch outlives a restart of the service."""
+    try:
+        return remote.poll()
+    except NoAnswer as error:
+        if not watch:
+            raise
+        line.note(f"waiting: {error}")
+        return None
 
 
 def _answer(

@@ -22,6 +22,10 @@ LARGEST = 8 << 20
 """Octets of an answer."""
 
 
+class NoAnswer(StartError):
+    """The service does not answer now: it may be starting again."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
     """A presentation request as the wallet got it. pending: how many are open, this one included."""
@@ -102,7 +106,8 @@ class Remote:
                 token = jws.parse(text)
             except CredentialError:
                 continue
-            if each.get("status") != "Ignored" and exchange.is_met_by(wanted, token):
+            own = each.get("userDid", self._wallet.did) == self._wallet.did
+            if own and each.get("status") != "Ignored" and exchange.is_met_by(wanted, token):
                 return text
         raise NotFound("the wallet has no credential that is asked for")
 
@@ -120,7 +125,9 @@ class Remote:
         try:
             answer = self._client.post(path, json=body)
         except httpx.HTTPError as error:
-            raise StartError(f"{self._wallet.service}: no answer ({type(error).__name__})") from None
+            raise NoAnswer(f"{self._wallet.service}: no answer ({type(error).__name__})") from None
+        if answer.status_code >= 500:
+            raise NoAnswer(f"{self._wallet.service}: answers {answer.status_code}")
         try:
             got = answer.json() if len(answer.content) <= LARGEST else None
         except ValueError:

@@ -96,8 +96,8 @@ class WalletList(BaseModel):
 
 
 class AssignWallet(ScopedIfGiven):
-    """Body of assignWalletUser: integers, or arrays of them. Wallets and users pair up, or one stands for all; each
-    wallet gets the credential of its place, or the only one."""
+    """Body of assignWalletUser: integers, or arrays of them. userId says the same as walletId, entry by entry; each
+    wallet gets the credential of its place, and one wallet alone gets them all."""
 
     walletId: Many[Id] = Field(min_length=1, max_length=MAX_ASSIGNED)
     userId: Many[Id] = Field(min_length=1, max_length=MAX_ASSIGNED)
