@@ -60,6 +60,8 @@ def test_from_an_issuer_to_a_revocation(service: Service, domain: str) -> None:
     assert document["credentialSubject"] == {"id": DID, "epmUsername": "ann"}
     assert "hunter2" not in str(document)
     assert [(each["user"], each["status"]) for each in rows(service, "credential", domain)] == [("ann", "ACTIVE")]
+    huge = service.cli("credential", "revoke", "9" * 20, "--domain", domain)
+    assert huge.returncode == 1 and "id:" in huge.stderr
     service.ok("credential", "revoke", credential, "--domain", domain)
     assert [each["status"] for each in rows(service, "credential", domain)] == ["Revoked"]
 

@@ -18,7 +18,7 @@ from sallyport.did.crypto.keys import ED25519
 from sallyport.did.dids.model import CurveName, Kind, MethodName, NewDid, Record
 from sallyport.did.schemas.model import NewSchema, Schema
 from sallyport.store.search import Stretch
-from sallyport.web.scope import Name, Text
+from sallyport.web.scope import Id, Name, Text
 
 PAGE = 1000
 
@@ -90,7 +90,7 @@ class OneCredential(Arguments):
     """A credential of a domain by its number."""
 
     domain: str
-    id: int
+    id: Id
 
 
 def commands(issuing: Issuing, find_domain: FindDomain, clock: Clock) -> dict[str, Command]:
