@@ -1,5 +1,6 @@
 """What the service answers beside its operations, and over TLS."""
 
+import re
 import ssl
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_the_description_names_every_operation(world: World) -> None:
     document = world.http.get("/openapi.json").json()
     page = world.http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
-    assert "//" not in page.text
+    assert not re.search(r"(?:src|href|action)=\S*//|url\(|@import|<script|<iframe|<object", page.text)
     for operation in OPERATIONS:
         described = document["paths"][operation.path][operation.method.lower()]
         assert described["description"]

@@ -121,7 +121,9 @@ def hide_identities(pseudonyms: Pseudonyms | None) -> None:
 
 def _readable() -> list[structlog.typing.Processor]:
     """For a terminal. Traces are plain: the default shows local variables, and with them passwords."""
-    return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    return [
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+    ]
 
 
 def _json() -> list[structlog.typing.Processor]:

@@ -42,6 +42,7 @@ def demo(*, once: bool) -> int:
             radius_auth_bind=(_address(1812, UDP),),
             radius_acct_bind=(_address(1813, UDP),),
             disk_reserve_mib=0,
+            log_level="error",
         )
         return trio.run(_run, settings, once)
 
