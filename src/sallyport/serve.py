@@ -102,7 +102,7 @@ async def serve(
                 for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)
                 background.start_soon(app.retention.run)
-                background.start_soon(app.outlets.run)
+                await background.start(app.outlets.run)
                 background.start_soon(app.sessions.run)
                 background.start_soon(app.audit_retention.run)
                 background.start_soon(app.reverts.run)

@@ -52,19 +52,20 @@ class Outlets:
         self._pseudonyms = pseudonyms
         self._host = host_name()
 
-    async def run(self) -> None:
-        """Carry events, until cancelled."""
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Carry events, until cancelled. Started: what is decided from now on goes into the log. StoreError."""
+        newest = await self._store.read(repo.last)
         async with trio.open_nursery() as nursery:
             if self._in_log:
-                nursery.start_soon(self._log_logins)
+                nursery.start_soon(self._log_logins, newest)
             for target in self._targets:
                 nursery.start_soon(self._serve, target)
+            task_status.started()
 
     # --- the log ----------------------------------------------------------------------------------------------
 
-    async def _log_logins(self) -> None:
-        """A line for each decision, from now on; its eventId is that of GetAuthLog."""
-        place: int | None = None
+    async def _log_logins(self, place: int) -> None:
+        """A line for each decision after a place; its eventId is that of GetAuthLog."""
         while True:
             await trio.sleep(POLL_S)
             try:
@@ -72,9 +73,9 @@ class Outlets:
             except StoreError:
                 continue  # told by the store
 
-    async def _log_next(self, place: int | None) -> int:
+    async def _log_next(self, place: int) -> int:
         newest = await self._store.read(repo.last)
-        if place is None or newest < place or logs.is_silent("info"):  # the start, or a restore
+        if newest < place or logs.is_silent("info"):  # newest < place: after a restore
             return newest
         if newest - place > MOST_IN_LOG:
             log.warning("logins are left out of the log: there are too many", count=newest - place)
