@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import trio
+import trio.testing
 
 SUCCESS, INVALID_CREDENTIALS = 0, 49
 _BIND, _SEARCH, _UNBIND, _EXTENDED = 0x60, 0x63, 0x42, 0x77
@@ -25,6 +26,7 @@ class Manner(Enum):
     SILENT = "takes what comes and says nothing"
     HANGS_UP = "closes each connection at once"
     NONSENSE = "answers with octets that are no LDAP"
+    DRIBBLES = "answers one octet at a time"
 
 
 @dataclass
@@ -73,11 +75,13 @@ class FakeDirectory:
             pending += part
             if self.manner is Manner.NONSENSE:
                 await stream.send_all(b"SSH-2.0-none of your business\r\n")
-            while self.manner is Manner.ANSWERS and (message := _pull(pending)):
+            while self.manner in (Manner.ANSWERS, Manner.DRIBBLES) and (message := _pull(pending)):
                 answer = self._answer(message)
                 if answer is None:
                     return
-                await stream.send_all(answer)
+                for part in [answer] if self.manner is Manner.ANSWERS else map(bytes, zip(answer)):
+                    await stream.send_all(part)
+                    await trio.testing.wait_all_tasks_blocked()
 
     def _answer(self, message: bytes) -> bytes | None:
         number, (operation, body) = _number(message), _operation(message)

@@ -46,6 +46,15 @@ async def test_members_in_parts_are_all_read() -> None:
 
 
 @needs_bonsai
+async def test_an_answer_in_pieces_holds_nothing_up() -> None:
+    """A message may come in any pieces, as it does through TLS: meanwhile whatever else this loop does goes on."""
+    async with directory(ANYBODY, group("groupOfMembers", "member", "cn=a")) as server:
+        server.manner = Manner.DRIBBLES
+        (found,) = (await read(source_of(server))).all(Group)
+    assert found.members == ("cn=a",)
+
+
+@needs_bonsai
 async def test_members_that_do_not_come_end_the_reading() -> None:
     """A group is never taken for one with fewer members than it has."""
     async with directory(ANYBODY, group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b")) as server:

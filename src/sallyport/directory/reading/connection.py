@@ -1,12 +1,13 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
 libldap is given a Unix socket in a directory of mode 0700 that is gone again once it has connected; behind it two
-tasks hand the octets on. So nothing that libldap does by blocking calls takes time, and to hang up ends what it waits
-for. Referrals are neither followed nor shown.
+tasks hand the octets on. So nothing that libldap does takes time: it connects at once and does not wait for what is to
+be read. To hang up ends what is waited for. Referrals are neither followed nor shown.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -240,8 +241,11 @@ async def _bind(
 
 @cache
 def _conversation() -> type[TrioLDAPConnection]:
-    """The bindings' connection, which takes one message of an answer from libldap for each time that the socket is
-    waited for: with this one several, as far as they are there."""
+    """The bindings' connection, with two differences.
+
+    For each time that the socket is waited for it takes several messages from libldap, as far as they are there. And
+    libldap never waits by itself for the rest of a message that has come in part: the rest comes through `_carry`, which
+    this thread would keep from running."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
@@ -251,6 +255,7 @@ def _conversation() -> type[TrioLDAPConnection]:
             while True:
                 await trio.lowlevel.wait_writable(self)
                 await trio.lowlevel.wait_readable(self)
+                os.set_blocking(self.fileno(), False)  # each time: libldap opens the socket when it likes
                 for _ in range(self.at_once):
                     result: object = super(TrioLDAPConnection, self).get_result(msg_id)
                     if result is not None:

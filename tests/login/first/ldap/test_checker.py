@@ -59,6 +59,14 @@ async def test_some_passwords_are_never_sent(password: str) -> None:
         assert server.connections == 0
 
 
+async def test_answers_in_pieces() -> None:
+    """To a bind and to a search, an octet at a time: the login waits, and nothing else."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
+        server.manner = Manner.DRIBBLES
+        assert await asked.bind("ann", "hello") is R.NONE, asked.steps
+        assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+
+
 async def test_exactly_one_entry_is_needed() -> None:
     """Nobody, or more than one, is an unknown user, for whom no bind is made."""
     people = (Person("ann"), Person("ann", dn="CN=other ann,DC=example,DC=com"))
