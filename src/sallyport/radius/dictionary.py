@@ -16,6 +16,7 @@ import codecs
 import difflib
 import logging
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -279,35 +280,38 @@ class _Loader:
         return " ".join((keyword, name, number, kind.lower(), *flags))
 
 
-class _Notes(logging.Handler):
-    """pyrad logs what it skips, as `(LINE): WHAT` for a file without a name; here it becomes a note with its place."""
+class _Notes(logging.Filter):
+    """pyrad logs what it skips, as `(LINE): WHAT` for a file without a name; here it becomes a note with its place, and
+    goes no further. What another thread has read meanwhile is not ours."""
 
     def __init__(self, lines: list[_Line], notes: list[str]) -> None:
         super().__init__()
         self._lines = lines
         self._notes = notes
         self._said: set[str] = set()
+        self._thread = threading.get_ident()
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.thread != self._thread:
+            return True
         place, _, what = record.getMessage().partition("): ")
         if what and what not in self._said:
             self._said.add(what)
             self._notes.append(self._lines[int(place.removeprefix("(")) - 1].says(what))
+        return False
 
 
 @contextmanager
 def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
     """Collect what pyrad logs, all levels, and keep it out of the service's own log."""
-    logger, handler = logging.getLogger("pyrad"), _Notes(lines, notes)
-    level, propagate = logger.level, logger.propagate
+    logger, taken = logging.getLogger("pyrad"), _Notes(lines, notes)
+    level = logger.level
     logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    logger.addHandler(handler)
+    logger.addFilter(taken)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
+        logger.removeFilter(taken)
         logger.setLevel(level)
 
 

@@ -244,8 +244,8 @@ def _conversation() -> type[TrioLDAPConnection]:
     """The bindings' connection, with two differences.
 
     For each time that the socket is waited for it takes several messages from libldap, as far as they are there. And
-    libldap never waits by itself for the rest of a message that has come in part: the rest comes through `_carry`, which
-    this thread would keep from running."""
+    libldap never waits by itself for the rest of a message that has come in part: `_carry` brings it, in this very
+    thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
