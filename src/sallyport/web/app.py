@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
 from sallyport.web import docs, problem
-from sallyport.web.examples import EXAMPLES
+from sallyport.web.examples import EXAMPLES, TOKENS
 from sallyport.web.observe import Observe, Observed, PlainRoute
 from sallyport.web.operation import BEARER_PREFIX, Operation, Operations
 from sallyport.web.upload import FILE, KIND
@@ -35,6 +35,10 @@ RenderMetrics: TypeAlias = Callable[[], bytes]
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 _NO_SCRIPTS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+_DESCRIPTION = (
+    "Network device inventory and login policy. In the examples, what stands in <angle brackets> is yours to fill in: "
+    "<apiKey of createKey> is that field of that operation's answer."
+)
 _ERRORS = {400: "invalid body", 401: "no valid token", 403: "outside the token's scope, domain or role"}
 
 
@@ -76,7 +80,7 @@ def create_app(
     app = FastAPI(
         title="Sallyport",
         version=version,
-        description="Network device inventory and login policy.",
+        description=_DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -115,14 +119,17 @@ def _add(app: FastAPI, operation: Operation) -> None:
             description=operation.description,
             responses={code: {"model": problem.model_for(path), "description": told} for code, told in errors.items()},
             dependencies=_security(path),
-            openapi_extra=_form(operation) if operation.has_file else _example(operation.method, path),
+            openapi_extra=_extra(operation, path),
         )
 
 
-def _example(method: str, path: str) -> dict[str, object] | None:
-    """A body that works, where there is one."""
-    body = EXAMPLES.get((method, path))
-    return None if body is None else {"requestBody": {"content": {"application/json": {"example": body}}}}
+def _extra(operation: Operation, path: str) -> dict[str, object]:
+    """What FastAPI does not describe by itself: a body that works, whose token is sent with it, and a form."""
+    kind, media = (KIND, _form(operation)) if operation.has_file else ("application/json", dict[str, object]())
+    if (operation.method, path) in EXAMPLES:
+        media["example"] = EXAMPLES[operation.method, path]
+    extra: dict[str, object] = {"requestBody": {"required": True, "content": {kind: media}}} if media else {}
+    return extra | ({docs.TOKEN: TOKENS[path]} if path in TOKENS else {})
 
 
 def _form(operation: Operation) -> dict[str, object]:
@@ -130,7 +137,7 @@ def _form(operation: Operation) -> dict[str, object]:
     schema = cast(type[BaseModel], operation.body).model_json_schema()
     schema["properties"] = {**schema["properties"], FILE: {"type": "string", "format": "binary"}}
     schema["required"] = [*schema.get("required", ()), FILE]
-    return {"requestBody": {"required": True, "content": {KIND: {"schema": schema}}}}
+    return {"schema": schema}
 
 
 def _security(path: str) -> list[Depends]:

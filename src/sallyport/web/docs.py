@@ -10,6 +10,9 @@ from typing import TypeAlias, cast
 
 Json: TypeAlias = Mapping[str, object]
 
+TOKEN = "x-example-token"  # noqa: S105
+"""Of an operation in the document: whose token its example is sent with, where it is not an admin's."""
+
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#1c2126;background:#fff}
 h2{border-bottom:1px solid #d5dae0;margin-top:2.5rem}h3{margin:1.5rem 0 .25rem}code{font:13px ui-monospace,monospace}
@@ -64,21 +67,29 @@ def _operation(method: str, path: str, operation: Json) -> str:
     security = f"<p>Authorization: {escape(headers)}</p>" if headers else ""
     return (
         f'<h3><span class="method">{escape(method.upper())}</span> <code>{escape(path)}</code></h3>'
-        f"<p>{escape(str(operation.get('description', '')))}</p>{security}{_example(method, path, request)}"
+        f"<p>{escape(str(operation.get('description', '')))}</p>{security}{_example(method, path, operation)}"
         f"<table><tr><th>part</th><th></th><th>body</th></tr>{table}</table>"
     )
 
 
-def _example(method: str, path: str, request: Json) -> str:
+def _example(method: str, path: str, operation: Json) -> str:
     """The call as somebody would type it, where there is a body that works."""
-    body = _object(request, "application/json").get("example")
-    if body is None:
-        return ""
-    call = (
-        f'curl -s -X {method.upper()} http://127.0.0.1:8080{path} -H "X-Authorization: $TOKEN" '
-        f"-H 'Content-Type: application/json' -d '{json.dumps(body)}'"
-    )
-    return f"<pre><code>{escape(call)}</code></pre>"
+    for kind, media in _items(_object(_object(operation, "requestBody"), "content")):
+        if "example" in media:
+            call = (
+                f"curl -s -X {method.upper()} http://127.0.0.1:8080{path} "
+                f'-H "X-Authorization: {operation.get(TOKEN, "$TOKEN")}" {_sent(kind, _object(media, "example"))}'
+            )
+            return f"<pre><code>{escape(call)}</code></pre>"
+    return ""
+
+
+def _sent(kind: str, example: Json) -> str:
+    """A body as curl takes it: JSON, or a form with a file."""
+    if kind == "application/json":
+        return f"-H 'Content-Type: application/json' -d '{json.dumps(example)}'"
+    named = (name for name in example if name != "file")
+    return " ".join([f"-F file=@{example.get('fileName', 'FILE')}", *(f"-F {name}={example[name]}" for name in named)])
 
 
 def _content(content: Json) -> str:

@@ -1,7 +1,9 @@
 """One body for each operation that the description of the API shows: a story in which everything works.
 
 The first token of a new installation tells it, from the top to the end: `client add`, a user, groups, rules, and what
-takes them away again. A test sends each of them as it is written here, in this order.
+takes them away again. A test sends each of them as it is written here, in this order. What stands in angle brackets is
+the caller's to fill in: `<apiKey of createKey>` is that field of that operation's answer, and anything else is what
+it says.
 """
 
 from typing import Final
@@ -23,6 +25,18 @@ def _domain(**fields: JSON) -> dict[str, JSON]:
 
 def _in(**fields: JSON) -> dict[str, JSON]:
     return {"domainId": 1, **fields}
+
+
+_ISSUER: Final = "<id of createIssuerDid>"
+_HOLDER: Final = "<id of createHolderDid>"
+_WALLET_KEY: Final = "<walletKey of resetWallet>"
+_HASH: Final = "$6$example$yogJ/yOi2VZobWSbxvPt7fnN1H6x8z2XcvUSrZKdIdoTNyokpi8OBJzgfbUEjbI/bmkOcOX2Z2EU5I7Dn4rTo1"
+"""What crypt(5) makes of the password of a rotation."""
+_BADGE: Final[dict[str, JSON]] = {
+    "type": "object",
+    "properties": {"epmUsername": {"type": "string"}},
+    "required": ["epmUsername"],
+}
 
 
 STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
@@ -47,11 +61,19 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         _in(userName="ann", password="Correct-Horse-7-Battery", email="ann@example.com"),  # noqa: S106
     ),
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
+    ("POST", "/network_device/DeleteDevice", _domain(deviceId=1)),
+    (
+        "POST",
+        "/network_device/ChangeSession",
+        _domain(sessionId=1, replyAttributes=[{"name": "Filter-Id", "value": "guests"}]),
+    ),
+    ("POST", "/network_device/DisconnectSession", _domain(userName="ann")),
     ("POST", "/api/v1/endpointUsers/listAllEpmUsers", _in(pageNumber=1, pageSize=10)),
     ("POST", "/api/v1/endpointUsers/getEpmUserDetail", _in(userId=1)),
     ("POST", "/api/v1/endpointUsers/epmUserDetail", _in(userId=1)),
     ("PUT", "/api/v1/endpointUsers/updateEpmUserInfo", _in(userId=1, email="ann@branch.example.com")),
     ("POST", "/api/v1/endpointUsers/enrolTotp", _in(userName="ann")),
+    ("POST", "/api/v1/endpointUsers/confirmTotp", _in(userName="ann", code="<the code that the app shows>")),
     ("POST", "/ad/SetMFAProvider", _domain(provider="totp", timeoutSeconds=60)),
     ("POST", "/ad/GetMFAProvider", _domain()),
     ("POST", "/ad/AddLoginRule", _domain(name="printers", action="allow", users=["printer-1"], priority=10)),
@@ -65,6 +87,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/updateDomainEnforcement", _domain(enforcementMode="enforce", fallbackAction="deny")),
     ("POST", "/ad/GetAuthLog", _domain(**_PAGE)),
     ("POST", "/ad/ListLockouts", _domain()),
+    ("POST", "/ad/Unlock", _domain(userName="bob")),
     ("POST", "/ad/GetAllGroupsByDomain", _domain(**_PAGE, search="")),
     ("POST", "/ad/GetAllAdUsers", _domain(**_PAGE)),
     ("POST", "/ad/GetCloudUsers", _domain(**_PAGE)),
@@ -76,7 +99,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         _in(instanceName="build-1", osId=1, hostName="build-1.example.com", privateIp="10.0.0.7"),
     ),
     ("POST", "/api/v1/instances/list", _in(pageNumber=1, pageSize=10)),
-    ("PUT", "/api/v1/instances/updateAuthType", _in(instanceId=1, authType="SSH")),
+    ("PUT", "/api/v1/instances/updateAuthType", _in(instanceId=1, authType="DID")),
     ("POST", "/api/v1/instances/assignUsersToMachines", _in(instanceIds=[1], userIds=[1], action="add")),
     ("POST", "/api/v1/instanceGroup/addInstanceGroup", _in(groupName="builders")),
     ("POST", "/api/v1/instanceGroup/listEndpointGroup", _in(pageNumber=1, pageSize=10)),
@@ -101,27 +124,197 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("DELETE", "/api/v1/instances/deletePasswordPolicy", {"policyId": 1}),
     ("POST", "/api/v1/agent/createKey", _in(name="build-1")),
     ("POST", "/api/v1/agent/listKeys", _in()),
+    (
+        "POST",
+        "/api/v1/machine/add-machine",
+        {"machineKey": "<apiKey of createKey>", "instanceName": "build-2", "osId": 1, "privateIpAddress": "10.0.0.8"},
+    ),
+    ("POST", "/api/v1/instances/add-instance", _in(instanceName="build-3", osId=1, privateIp="10.0.0.9")),
+    ("POST", "/api/v1/agent/exchangeKey", {"keyHash": "<SHA-256 of the agent key>", "instanceId": 2}),
+    ("POST", "/api/v1/agent/desiredState", {"version": 0, "waitS": 0}),
+    (
+        "POST",
+        "/api/v1/agent/report",
+        {
+            "id": "report-1",
+            "at": 1767225600000000,
+            "version": 1,
+            "discovery": {
+                "at": 1767225600000000,
+                "accounts": [{"name": "ann", "uid": 1001, "gid": 1001, "home": "/home/ann", "shell": "/bin/bash"}],
+            },
+        },
+    ),
+    ("POST", "/api/v1/agent/privilegeStatus", {"at": 1767225600000000, "version": 1}),
+    ("POST", "/api/v1/agent/agentStatus", _in(instanceId=2)),
+    ("POST", "/api/v1/agent/listReports", _in(instanceId=2)),
+    ("POST", "/api/v1/agent/listDiscovered", _in(instanceId=2)),
+    ("POST", "/api/v1/agent/takeOver", _in(instanceId=2, userNames=["ann"], action="add")),
+    ("POST", "/api/v1/agent/order", _in(instanceId=2, kind="rotate", userNames=["ann"])),
+    (
+        "POST",
+        "/api/v1/agent/rotation",
+        {
+            "id": "rotation-1",
+            "user": "ann",
+            "phase": "escrow",
+            "password": "Correct-Horse-8-Battery",
+            "passwordHash": _HASH,
+        },
+    ),
+    ("POST", "/api/v1/agent/getPassword", _in(instanceId=2, userName="ann")),
+    ("POST", "/api/v1/agent/setSettings", _in(rotateDays=30)),
+    ("POST", "/api/v1/agent/renewKey", {"keyHash": "<SHA-256 of the next agent key>"}),
     ("POST", "/api/v1/agent/revokeKey", _in(keyId=1)),
     ("POST", "/api/v1/agent/listAgents", _in()),
     ("POST", "/api/v1/agent/listDrift", _in()),
     ("POST", "/api/v1/agent/getSettings", _in()),
-    ("POST", "/api/v1/saveDirectoryConfig", _in(directoryName="head office")),
+    (
+        "POST",
+        "/api/v1/saveDirectoryConfig",
+        _in(
+            directoryName="head office",
+            appUrl="ldaps://dc1.example.com",
+            baseDN="dc=example,dc=com",
+            bindDN="sallyport@example.com",
+            bindPassword="Correct-Horse-9-Battery",
+        ),
+    ),
     ("POST", "/api/v1/directory/setSchedule", _in(directoryName="head office", everyMinutes=60)),
     ("POST", "/api/v1/directory/listSchedules", _in()),
+    ("POST", "/api/v1/directory/sync", _in(directoryName="head office")),
+    (
+        "POST",
+        "/api/v1/importUsers",
+        _in(ldapHost="dc1.example.com", ldapPort=636, baseDN="dc=example,dc=com", directoryName="head office"),
+    ),
+    ("POST", "/api/v1/getImportStatus", {"DirectoryName": "head office"}),
+    ("POST", "/api/v1/cancelImport", _in(jobId=2)),
+    (
+        "POST",
+        "/api/v1/integrations/directory/importLdif",
+        _in(file="dn: cn=staff,dc=example,dc=com\nobjectClass: groupOfNames\ncn: staff\n", fileName="people.ldif"),
+    ),
+    ("POST", "/ad/GetAllUsersByGroup", _domain(**_PAGE, groupId=1)),
+    ("POST", "/api/v1/agent/directory/begin", _in(directoryName="branch")),
+    (
+        "POST",
+        "/api/v1/agent/directory/batch",
+        _in(
+            runId=1,
+            sequence=1,
+            entries=[
+                {
+                    "kind": "person",
+                    "externalId": "b6a5",
+                    "dn": "uid=ann,dc=branch,dc=example",
+                    "name": "ann",
+                    "attributes": {"mail": ["ann@branch.example.com"]},
+                }
+            ],
+        ),
+    ),
+    ("POST", "/api/v1/agent/directory/finish", _in(runId=1, sequence=2, complete=True)),
+    ("POST", "/api/v1/reConfigure", _in(directoryName="branch", fieldMappings={"email": "mail"})),
+    ("POST", "/api/v1/mapping/preview", _in(directoryName="branch", fieldMappings={"username": "mail"})),
     ("POST", "/api/v1/mapping/list", _in()),
-    ("POST", "/api/v1/did/createIssuerDid", _in(method="key")),
+    ("POST", "/api/v1/did/createIssuerDid", _in(method="web", name="head office")),
     ("POST", "/api/v1/did/DIDList", _in()),
     ("POST", "/api/v1/did/SearchDID", {}),
-    ("POST", "/api/v1/credential/credentialSchemaList", _in()),
-    ("POST", "/api/v1/credential/credentialList", _in()),
     ("POST", "/api/v1/walletService/registerWalletUser", _in(username="ann", emailAddress="ann@example.com")),
     ("POST", "/api/v1/walletService/walletUserList", _in()),
     ("POST", "/api/v1/wallet/users", _in()),
+    ("POST", "/api/v1/walletService/resetWallet", _in(walletId=1)),
+    ("POST", "/api/v1/did/createHolderDid", _in(method="key", walletUserId=1, name="ann")),
+    ("POST", "/api/v1/schema/createSchema", {"author": _ISSUER, "name": "badge", "schema": _BADGE, "sign": True}),
+    ("POST", "/api/v1/credential/credentialSchemaList", _in()),
+    (
+        "POST",
+        "/api/v1/credential/createCredential",
+        _in(
+            issuerDid=_ISSUER,
+            holderDid=_HOLDER,
+            schemaId=1,
+            credentialName="badge of ann",
+            metadata={"epmUsername": "ann"},
+        ),
+    ),
+    (
+        "POST",
+        "/api/v1/issueVerifiableCredential",
+        _in(
+            issuerDid=_ISSUER,
+            holderDid=_HOLDER,
+            schemaId=1,
+            credentialName="second badge",
+            metadata={"epmUsername": "ann"},
+            expiry="2099-12-31T00:00:00Z",
+        ),
+    ),
+    ("POST", "/api/v1/credential/credentialList", _in()),
+    ("POST", "/api/v1/credential/GetCredential", {"credentialId": "1"}),
+    ("POST", "/api/v1/walletService/assignWalletUser", {"walletId": 1, "userId": 1, "credentialId": [1, 2]}),
+    ("POST", "/api/v1/credential/GetAssignedCredential", {"walletId": 1}),
+    (
+        "POST",
+        "/api/v1/walletService/pollCredentials",
+        {"email": "ann@example.com", "walletKey": _WALLET_KEY},
+    ),
+    (
+        "POST",
+        "/api/v1/walletService/acknowledgeCredential",
+        {"walletId": 1, "userId": 1, "credentialId": 1, "accept": True},
+    ),
+    ("POST", "/api/v1/credential/GetAcceptedCredential", {"walletId": 1}),
+    ("POST", "/api/v1/credential/GetIgnoredCredential", {"walletId": 1}),
+    ("PUT", "/api/v1/endpointUsers/updateUserWallet", _in(epmUserId=1, credentialId=1, platformUserNames=1)),
+    (
+        "POST",
+        "/api/v1/verifierService/issuePR",
+        {"issuerDid": _ISSUER, "holderDid": _HOLDER, "endpoint": "build-1", "username": "ann"},
+    ),
+    (
+        "POST",
+        "/api/v1/walletService/pollPresentationRequest",
+        {"walletId": 1, "walletKey": _WALLET_KEY, "holderDid": _HOLDER},
+    ),
+    (
+        "POST",
+        "/api/v1/walletService/createPresentation",
+        {"walletId": 1, "walletKey": _WALLET_KEY, "holderDid": _HOLDER, "presentationRequestId": 1},
+    ),
+    (
+        "POST",
+        "/api/v1/walletService/submitPresentation",
+        {
+            "walletId": 1,
+            "holderDid": _HOLDER,
+            "presentationRequestId": 1,
+            "presentation": "<presentation of createPresentation>",
+        },
+    ),
+    ("POST", "/api/v1/credential/revokecredential", _in(vcid=1, issuerDid=_ISSUER, holderDid=_HOLDER)),
+    ("POST", "/api/v1/did/rotateKey", _in(did=_ISSUER)),
+    ("DELETE", "/api/v1/did/deleteDid", _in(dids=[{"type": "User", "did": _HOLDER}])),
     ("DELETE", "/api/v1/endpointUsers/deleteEpmUser", _in(epmUsers=[{"epmUserId": 1}])),
     ("DELETE", "/api/v1/instanceGroup/deleteEndpointGroup", _in(id=1)),
     ("POST", "/network_device/DeleteClient", _tenant(clientId=1)),
 )
 
 EXAMPLES: Final = {(method, path): body for method, path, body in STORY}
-"""By method and path. What acts on a thing that others make up (an agent's message, a device that has been seen, a
-holder's keys) has none."""
+"""By method and path."""
+
+TOKENS: Final = {
+    "/api/v1/agent/exchangeKey": "<apiKey of createKey>",
+    "/api/v1/agent/desiredState": "<the agent key>",
+    "/api/v1/agent/report": "<the agent key>",
+    "/api/v1/agent/privilegeStatus": "<the agent key>",
+    "/api/v1/agent/rotation": "<the agent key>",
+    "/api/v1/agent/renewKey": "<the agent key>",
+    "/api/v1/walletService/pollCredentials": "<token of resetWallet>",
+    "/api/v1/walletService/acknowledgeCredential": "<token of resetWallet>",
+    "/api/v1/walletService/pollPresentationRequest": "<token of resetWallet>",
+    "/api/v1/walletService/createPresentation": "<token of resetWallet>",
+    "/api/v1/walletService/submitPresentation": "<token of resetWallet>",
+}
+"""Whose token is sent where it is not an admin's."""
