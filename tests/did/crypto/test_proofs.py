@@ -7,7 +7,7 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
 from sallyport.did.crypto import proofs
-from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Document, Method, of_methods, resolve
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Method, of_methods, resolve
 from sallyport.did.crypto.encoding import from_base58
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, PrivateKey, from_multikey
@@ -25,12 +25,18 @@ ALUMNI: dict[str, JSON] = {
     "credentialSubject": {"id": "did:example:abcdefgh", "alumniOf": "The School of Examples"},
 }
 CREATED = 1_677_281_798 * SECOND
-EDDSA_METHOD = "https://vc.example/issuers/5678#z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"
+EDDSA_DID = "did:key:z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"
+EDDSA_METHOD = f"{EDDSA_DID}#{EDDSA_DID.removeprefix('did:key:')}"
+EDDSA_2020_HASHES = (
+    "04e14bcf5727cba0c0aa04a04d22a56fef915d5f8f7756bb92ae67cb1d0c4847"  # of the canonical proof options
+    "517744132ae165a5349155bef0bb0cf2258fff99dfe1dbd914b938d775a36017"  # of the canonical document
+)
 ECDSA_DID = "did:key:zDnaepBuvsQ8cpsWrVKw8fbpGpvPeNSjVPTWoq6cRqaYzBKVP"
 
 
 def test_the_vector_of_eddsa_jcs_2022() -> None:
-    """The example of the specification is made byte for byte with its private key, and verified with its public one."""
+    """The example of the specification (EdDSA Cryptosuites 1.0, B.3) is made byte for byte with its private key, and
+    verified with its public one."""
     private = from_base58("3u2en7t5LR2WtQH5PfFqMqwVHBeXouLzo6haApm8XHqvjxq")
     assert private[:2] == b"\x80\x26"
     signed = proofs.sign(
@@ -43,10 +49,36 @@ def test_the_vector_of_eddsa_jcs_2022() -> None:
         "verificationMethod": EDDSA_METHOD,
         "proofPurpose": "assertionMethod",
         "@context": ALUMNI["@context"],
-        "proofValue": "z63t83Y53KfzJ5ZosfKTnqfMcKB2dmTrfjSaQjeNNjAD5srBowQfmWqeRb8rRjmeEuCBEsddF9LsVogtuTsijJKh4",
+        "proofValue": "z2HnFSSPPBzR36zdDgK8PbEHeXbR56YF24jwMpt3R1eHXQzJDMWS93FCzpvJpwTWd3GAVFuUfjoJdcnTMuVor51aX",
     }
-    method = Method(EDDSA_METHOD, from_multikey(EDDSA_METHOD.partition("#")[2]))
-    assert proofs.verify(signed, Document("", (method,), {}), purpose=ASSERTION, now=NOW) == ALUMNI
+    assert proofs.verify(signed, resolve(EDDSA_DID), purpose=ASSERTION, now=NOW) == ALUMNI
+
+
+def test_the_vector_of_ed25519_signature_2020() -> None:
+    """The example of the specification (B.2): its signature holds over the hashes that it publishes, and the suite is
+    refused all the same. It signs what JSON-LD makes of a document, and that leaves out what no context defines, as the
+    claims of our credentials are: such a proof would hold whatever they say."""
+    value = "z57Mm1vboMtZiCyJ4aReZsv8co4Re64Y8GEjL1ZARzMbXZgkARFLqFs1P345NpPGG2hgCrS4nNdvJhpwnrNyG3kEF"
+    key = from_multikey(EDDSA_DID.removeprefix("did:key:"))
+    assert key.verify(from_base58(value[1:]), bytes.fromhex(EDDSA_2020_HASHES))
+    context = [*_context(ALUMNI), "https://w3id.org/security/suites/ed25519-2020/v1"]
+    proof: dict[str, JSON] = {
+        "type": "Ed25519Signature2020",
+        "created": "2023-02-24T23:36:38Z",
+        "verificationMethod": EDDSA_METHOD,
+        "proofPurpose": "assertionMethod",
+        "proofValue": value,
+    }
+    signed: dict[str, JSON] = {**ALUMNI, "@context": context, "proof": proof}
+    with pytest.raises(CredentialError) as refused:
+        proofs.verify(signed, resolve(EDDSA_DID), purpose=ASSERTION, now=NOW)
+    assert refused.value.reason == "malformed" and "eddsa-jcs-2022" in str(refused.value)
+
+
+def _context(document: dict[str, JSON]) -> list[JSON]:
+    context = document["@context"]
+    assert isinstance(context, list)
+    return context
 
 
 def test_the_vector_of_ecdsa_jcs_2019() -> None:

@@ -71,7 +71,7 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
     return kept
 
 
-def check_subject(schema: Mapping[str, JSON], subject: dict[str, JSON]) -> None:
+def check_subject(schema: Mapping[str, JSON], subject: JSON) -> None:
     """Invalid `metadata`: the subject is not what the schema asks for, or to find out would take too long."""
     bound("metadata", subject, octets=MAX_SUBJECT_OCTETS, depth=MAX_SUBJECT_DEPTH, values=MAX_SUBJECT_VALUES)
     budget = _Budget()

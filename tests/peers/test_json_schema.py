@@ -1,0 +1,75 @@
+"""The JSON Schema Test Suite of its authors, through our own check: what is kept says what the suite says of every
+value, and what is not kept is refused for a reason that is meant.
+
+`tests/peers/install` fetches the suite, with the source of the package that runs schemas here.
+"""
+
+import json
+import os
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import Invalid
+from sallyport.did.schemas.check import check_schema, check_subject
+
+_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sallyport"
+SUITE = _CACHES / f"json-schema-{version('jsonschema')}"
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema Test Suite is not installed"),
+]
+
+NO_OBJECT = "a JSON Schema is an object"
+ELSEWHERE = "it refers to something else than `#` or a JSON pointer `#/...`"
+OWN_ID = "a part of it has an $id of its own"
+NAMES = "a pattern of names has too many ways to match"
+UNEVALUATED = "unevaluatedItems or unevaluatedProperties together with references or dependentSchemas"
+OTHER_DRAFT = "its $schema is draft-07 or 2020-12"
+
+
+def standing(schema: JSON, value: JSON) -> str:
+    """What our check says: kept and valid, kept and invalid, or why the schema is not kept."""
+    try:
+        kept = check_schema(schema)
+    except Invalid as refused:
+        return refused.fields[0].message
+    try:
+        check_subject(kept, value)
+    except Invalid as refused:
+        assert str(refused) == "metadata is not what the schema asks for"
+        return "invalid"
+    return "valid"
+
+
+@pytest.mark.parametrize(
+    ("folder", "draft", "reasons", "least"),
+    [
+        ("draft7", "http://json-schema.org/draft-07/schema#", {NO_OBJECT, ELSEWHERE, OWN_ID, NAMES}, 800),
+        (
+            "draft2020-12",
+            "https://json-schema.org/draft/2020-12/schema",
+            {NO_OBJECT, ELSEWHERE, OWN_ID, NAMES, UNEVALUATED, OTHER_DRAFT},
+            1000,
+        ),
+    ],
+)
+def test_the_suite(folder: str, draft: str, reasons: set[str], least: int) -> None:
+    """Not one case comes out otherwise than the suite says."""
+    others: list[str] = []
+    found: Counter[str] = Counter()
+    for file in sorted((SUITE / folder).glob("*.json")):
+        for group in json.loads(file.read_text(encoding="utf-8")):
+            schema = group["schema"]
+            schema = {"$schema": draft, **schema} if isinstance(schema, dict) else schema
+            for case in group["tests"]:
+                said = standing(schema, case["data"])
+                found[said] += 1
+                if said in {"valid", "invalid"} and (said == "valid") is not case["valid"]:
+                    others.append(f"{file.stem}: {group['description']}: {case['description']}: {said}")
+    assert others == []
+    assert found.keys() - {"valid", "invalid"} == reasons
+    assert found["valid"] + found["invalid"] >= least
