@@ -132,6 +132,7 @@ OPERATIONS = (
     Operation("/api/v1/agent/listDiscovered", READER, {"instanceId": 1}),
     Operation("/api/v1/agent/getSettings", READER),
     Operation("/api/v1/agent/setSettings", OPERATOR),
+    Operation("/api/v1/agent/rotateStateKey", ADMIN),
     Operation("/api/v1/agent/getPassword", READER, {"instanceId": 1, "userName": "ann"}),
     Operation("/api/v1/agent/takeOver", OPERATOR, {"instanceId": 1, "userNames": "ann", "action": "add"}),
     Operation("/api/v1/agent/order", OPERATOR, {"instanceId": 1, "kind": "sync"}),

@@ -27,6 +27,7 @@ DRIFT = "/api/v1/agent/listDrift"
 DISCOVERED = "/api/v1/agent/listDiscovered"
 GET_SETTINGS = "/api/v1/agent/getSettings"
 SET_SETTINGS = "/api/v1/agent/setSettings"
+ROTATE_STATE_KEY = "/api/v1/agent/rotateStateKey"
 GET_PASSWORD = "/api/v1/agent/getPassword"
 TAKE_OVER = "/api/v1/agent/takeOver"
 ORDER = "/api/v1/agent/order"
@@ -79,7 +80,8 @@ class Host:
     def poll(self, wait_s: int = 0, http: httpx.Client | None = None) -> State | None:
         """Ask for another state."""
         headers = {"authorization": f"Bearer {self.key}"}
-        body = {"version": self.version, "waitS": wait_s}
+        key = base64.b64encode(self.public.public_bytes_raw()).decode()
+        body = {"version": self.version, "waitS": wait_s, "key": key}
         answer = (http or self.world.http).post(STATE, headers=headers, json=body, timeout=90)
         assert answer.status_code == 200, answer.text
         signed = open_envelope(answer.json())
@@ -479,6 +481,20 @@ def test_settings(tenant: Tenant, host: Host) -> None:
     body = {"domainId": tenant.domain, "privilegeSeconds": 1}
     assert tenant.refused(SET_SETTINGS, **body) == (400, "invalid privilegeSeconds")
     assert tenant.refused(SET_SETTINGS, domainId=tenant.domain, instanceId=10**9) == (404, "instance not found")
+
+
+def test_another_key_for_states(tenant: Tenant, host: Host) -> None:
+    """Is made for the admin alone, is noted, and reaches the agent by a state that the key before has signed."""
+    before = host.poll()
+    assert tenant.ask(ROTATE_STATE_KEY, domainId=tenant.domain)["message"] == "states are signed by a new key"
+    after = host.poll()
+    assert before is not None
+    assert after is not None
+    assert after.key != before.key
+    assert base64.b64decode(before.key) == host.public.public_bytes_raw()
+    trail = tenant.ask("/api/v1/audit/list", pageSize=100)
+    assert "agent.key.rotate" in [each["action"] for each in trail["entries"]]
+    assert tenant.refused(ROTATE_STATE_KEY, domainId=10**9) == (403, "domain not in tenant")
 
 
 def test_another_tenants_instance(world: World, tenant: Tenant, host: Host) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.passwords.engine import GUIDANCE, Failure, First, Quality, Rules, failures
+from sallyport.passwords.engine import GUIDANCE, Failure, First, Quality, Rules, failures, strictest
 
 NUMBERS = st.integers(0, 6)
 CREDITS = st.integers(-4, 4)
@@ -153,3 +153,23 @@ def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> 
     rules = Rules(quality=quality)
     before = {each.rule for each in failures(rules, password + "x")} & lengths
     assert {each.rule for each in failures(rules, password + "xyZ7")} & lengths <= before
+
+
+@given(st.lists(RULES, min_size=1, max_size=8), PASSWORDS, st.text("ab", max_size=6))
+def test_the_strictest_of_many(many: list[Rules], password: str, user_name: str) -> None:
+    """A password that meets the few that stand for many meets each of them, and what is one already stays as it is."""
+    few = strictest(many)
+    assert len(few) <= len(First)
+    if not any(failures(rules, password, user_name) for rules in few):
+        assert not any(failures(rules, password, user_name) for rules in many)
+
+
+def test_the_strictest_can_be_met() -> None:
+    """Of policies that a password meets together, one is found for those that stand for them."""
+    many = [
+        Rules(min_length=8),
+        Rules(max_length=40, first=First.LOWERCASE),
+        GUIDANCE,
+        Rules(quality=Quality(credits=(-2, 1, 0, 0))),
+    ]
+    assert not any(failures(rules, "ab12CD34efgh", "ann") for rules in strictest(many))

@@ -15,6 +15,10 @@ COMMANDS = {
     "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
     "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
     "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
+    "rotate-state-key": (
+        "sallyport.endpoints.agents.cli:rotate_state_key",
+        "Sign what agents are told by a new key.",
+    ),
     "settings": ("sallyport.endpoints.agents.cli:settings", "How the agents of a domain behave."),
     "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
     "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),

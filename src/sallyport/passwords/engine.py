@@ -17,8 +17,8 @@ here they are all named, in the order in which the library looks. Octets that ar
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import Final
@@ -99,6 +99,43 @@ class Failure:
 
     rule: str
     message: str
+
+
+def strictest(many: Sequence[Rules]) -> list[Rules]:
+    """Few rules such that a password which meets them meets all of these; one for each way to begin.
+
+    They may be stricter than all together: a credit of libpwquality that one of them does not give is given by none.
+    """
+    longest = [rules.max_length for rules in many if rules.max_length is not None]
+    qualities = [rules.quality for rules in many if rules.quality is not None]
+    merged = Rules(
+        min_length=max((rules.min_length or 0 for rules in many), default=0) or None,
+        max_length=min(longest, default=None),
+        both_cases=all(rules.both_cases for rules in many),
+        special=all(rules.special for rules in many),
+        digits=all(rules.digits for rules in many),
+        quality=_strictest_quality(qualities) if qualities else None,
+    )
+    firsts = dict.fromkeys(rules.first for rules in many if rules.first is not None)
+    return [replace(merged, first=first) for first in firsts] or [merged]
+
+
+def _strictest_quality(many: Sequence[Quality]) -> Quality:
+    digits, upper, lower, other = (min(credits) for credits in zip(*(each.credits for each in many), strict=True))
+    return Quality(
+        minlen=max((each.minlen for each in many if each.minlen is not None), default=None),
+        credits=(digits, upper, lower, other),
+        minclass=max(each.minclass for each in many),
+        maxrepeat=_least(each.maxrepeat for each in many),
+        maxclassrepeat=_least(each.maxclassrepeat for each in many if each.maxclassrepeat != 1),
+        maxsequence=_least(each.maxsequence for each in many),
+        usercheck=any(each.usercheck for each in many),
+    )
+
+
+def _least(bounds: Iterable[int]) -> int:
+    """The strictest of bounds of which 0 is none."""
+    return min((each for each in bounds if each), default=0)
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:

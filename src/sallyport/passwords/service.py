@@ -17,7 +17,7 @@ from sallyport.web.paging import Page
 MAX_ENTRIES = 1000
 """Of one request: their transaction keeps others' waiting."""
 MOST_DEMANDED = 100
-"""Policies that an agent is told of."""
+"""Policies that an agent is told of one by one. What more of them demand is told as few that are stricter than all."""
 
 
 class Instances(Protocol):
@@ -147,8 +147,9 @@ class PasswordPolicies:
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
         """What the policies of a machine, and these beside them, demand of a password that its agent makes."""
-        ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})[:MOST_DEMANDED]
-        return tuple(_for_agents(fields.rules()) for fields in repo.fields_of(tx, ids))
+        ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
+        rules = list(dict.fromkeys(fields.rules() for fields in repo.fields_of(tx, ids)))
+        return tuple(map(_for_agents, rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules)))
 
     def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
         if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):

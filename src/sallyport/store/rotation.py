@@ -49,6 +49,7 @@ PLACES: Final = (
     Sealed("directories", "secret", ("id",), "directories/{}/secret"),
     Sealed("directory_jobs", "secret", ("id",), "directory_jobs/{}/secret"),
     Sealed("agent_signers", "private_key", ("domain_id",), "agent_signers/{}/key"),
+    Sealed("agent_signers", "former_private", ("domain_id",), "agent_signers/{}/former"),
     Sealed("agent_hashes", "hash", ("user_id",), "agent_hashes/{}/hash"),
     Sealed("agent_passwords", "password", ("id",), "agent_passwords/{}/password"),
     Sealed("agent_passwords", "hash", ("id",), "agent_passwords/{}/hash"),

@@ -10,19 +10,20 @@ real programs work by `--prefix`; and a service that signs states and keeps cand
 
 import os
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
-from sallyport.agent.endpoint.agent import Endpoint, Identity, StateFile
+from sallyport.agent.endpoint.agent import Endpoint, StateFile
 from sallyport.agent.endpoint.files import Files, Mode
 from sallyport.agent.endpoint.hands import Hands, Options
+from sallyport.agent.endpoint.identity import FILE, Identity, Known
 from sallyport.agent.endpoint.memory import MemoryFile
 from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.rotation import Journal, Rotator
@@ -105,10 +106,11 @@ class FaultyTools(Tools):
 
 class Service:
     """What the agent asks: one state, signed; candidates of rotations and the password in force, as the service keeps
-    them. away: it is not reached; garbled: what it answers in place of states."""
+    them. away: it is not reached; loses: it refuses to confirm
+    what it has acknowledged; garbled: what it answers in place of states."""
 
     def __init__(self) -> None:
-        self.key = Ed25519PrivateKey.generate()
+        self.key = self.former = Ed25519PrivateKey.generate()
         self.state_now = State(INSTANCE, 1, NOW)
         self.reports: list[Report] = []
         self.statuses: list[PrivilegeStatus] = []
@@ -117,6 +119,7 @@ class Service:
         self.candidates: dict[str, Rotation] = {}
         self.away = False
         self.declines = False
+        self.loses = False
         self.garbled: object = None
         self.fault = Fault()
 
@@ -131,12 +134,15 @@ class Service:
         triggers = (*self.state_now.triggers, Trigger(number, kind, users))
         self.state_now = replace(self.state_now, version=self.state_now.version + 1, triggers=triggers)
 
-    def verify(self, signature: bytes, octets: bytes) -> bool:
-        try:
-            self.key.public_key().verify(signature, octets)
-        except InvalidSignature:
-            return False
-        return True
+    @property
+    def public(self) -> str:
+        """By which states are signed, in base64."""
+        return b64encode(self.key.public_key().public_bytes_raw()).decode()
+
+    def rotate_key(self) -> None:
+        """Sign by another key, which a state names that the one before has signed."""
+        self.former, self.key = self.key, Ed25519PrivateKey.generate()
+        self.want(*self.state_now.users, key=self.public)
 
     # --- Service of the agent ---------------------------------------------------------------------------------
 
@@ -144,7 +150,8 @@ class Service:
         self._reached()
         if self.garbled is not None:
             return self.garbled
-        return UNCHANGED if poll.version == self.state_now.version else envelope(self.key.sign, self.state_now)
+        key = self.key if poll.key == self.public else self.former
+        return UNCHANGED if poll.version == self.state_now.version else envelope(key.sign, self.state_now)
 
     def report(self, report: Report) -> None:
         self._reached()
@@ -160,6 +167,8 @@ class Service:
         message = rotation(dumps(message))
         if self.declines:
             raise ServiceRefused("not now", 403)
+        if self.loses and message.phase is Phase.CONFIRM:
+            raise ServiceRefused("rotation not found", 404)
         if message.phase is Phase.ESCROW:
             self.candidates[message.id] = message
             self.known.setdefault(message.user, set()).add(message.password_hash)
@@ -227,9 +236,13 @@ class Agent:
         self.clock = TrueClock(lambda: host.wall, lambda: host.since_boot, "boot")
         self.service = service
         states = StateFile(host.state_dir / "state.json", host.write)
-        self.endpoint = Endpoint(
-            self.hands, self.rotator, service, Identity(INSTANCE, service.verify), states, self.clock
-        )
+        path = host.state_dir / FILE
+        if not path.exists():
+            Identity(path, Known(INSTANCE, service.public)).save()
+        enrolled = Identity.load(host.state_dir)
+        assert enrolled is not None
+        identity = Identity(path, enrolled.known, host.write)
+        self.endpoint = Endpoint(self.hands, self.rotator, service, identity, states, self.clock)
 
     def pass_(self, *, look: bool = False) -> Report:
         """Poll if the service is there, make the host so, and report."""

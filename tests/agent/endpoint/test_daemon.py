@@ -1,5 +1,6 @@
 """The loop: when it asks, acts and tells; a service that is away, says no, or answers rubbish; told to end."""
 
+import itertools
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import pytest
 
 from sallyport.agent.backoff import BackOff
 from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, Stopped, enrolled
-from sallyport.agent.endpoint.enrolment import Identity
+from sallyport.agent.endpoint.identity import Identity, Known
 from sallyport.agent.notify import Systemd
 from sallyport.base.agentwire.fields import MAX_REPORT
 from sallyport.base.agentwire.report import Poll
@@ -18,7 +19,7 @@ from sallyport.base.agentwire.state import DesiredUser, Settings, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
 from sallyport.base.wire import dumps
-from tests.agent.endpoint.host import NOW, Agent, Host, Service, bare_host, needs_shadow
+from tests.agent.endpoint.host import HASH, NOW, Agent, Host, Service, bare_host, needs_shadow
 
 pytestmark = needs_shadow
 
@@ -238,9 +239,9 @@ def _received(sock: socket.socket) -> list[bytes]:
             return found
 
 
-def test_enrolment_waits_for_the_service() -> None:
+def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
     """The daemon waits until the service says who it is; `--once` does not; being told to end ends it."""
-    answers: list[Identity | Exception] = [ServiceAway("away"), Identity(7, lambda signature, octets: True)]
+    answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
     around = Around(Systemd({}), stop, lambda: 0.0, waits.append, lambda text: None)
@@ -278,3 +279,28 @@ def test_reports_fit_into_what_the_service_takes(world: World) -> None:
     assert len(dumps(world.service.reports[-1])) <= MAX_REPORT
     assert len(dumps(world.service.statuses[-1])) <= MAX_REPORT
     assert world.service.statuses[-1].privileged
+
+
+def test_a_rotation_that_is_not_confirmed(world: World) -> None:
+    """A service that declines the password in force is given another one, but later each time; the reports say why, and
+    once it confirms, the order has its outcome."""
+    world.service.want(DesiredUser("ann", password_hash=HASH))
+    world.daemon.turn()
+    world.service.loses = True
+    world.service.order(TriggerKind.ROTATE, "ann")
+    tried = []
+    while world.now_s < 3600:
+        before = len(world.service.known.get("ann", ()))
+        world.daemon.turn()
+        if len(world.service.known["ann"]) > before:
+            tried.append(world.now_s)
+    gaps = [later - sooner for sooner, later in itertools.pairwise(tried)]
+    assert gaps[:6] == [5, 10, 20, 40, 80, 160]
+    assert len(tried) < 20
+    assert "rotation not found" in world.service.reports[-1].actions[-1].error
+    assert world.host.users()["ann"].password in world.service.known["ann"]
+    world.service.loses = False
+    for _ in range(30):
+        world.daemon.turn()
+    assert world.service.current["ann"][1] == world.host.users()["ann"].password
+    assert [each.error for each in world.service.reports[-1].outcomes] == [""]

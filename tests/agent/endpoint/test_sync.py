@@ -1,6 +1,7 @@
 """Accounts, groups, privileges and expiry, by shadow's programs beneath a prefix."""
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,25 @@ import pytest
 
 from sallyport.agent.disk import alone
 from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
+from sallyport.base.agentwire.envelope import envelope
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.report import DriftKind, Poll
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Locked, WireError
-from tests.agent.endpoint.host import HASH, KEY, NOW, OTHER_HASH, Agent, Host, Service, bare_host, errors, needs_shadow
+from tests.agent.endpoint.host import (
+    HASH,
+    KEY,
+    NOW,
+    OTHER_HASH,
+    Agent,
+    Crash,
+    Host,
+    Service,
+    bare_host,
+    errors,
+    needs_shadow,
+)
 
 pytestmark = needs_shadow
 SUDOERS = "/etc/sudoers.d/sallyport"
@@ -333,3 +347,42 @@ def test_one_agent_at_a_time(host: Host) -> None:
         raise AssertionError("two at a time")
     with alone(host.state_dir):
         pass
+
+
+@needs_shadow
+def test_another_key_for_states(host: Host, service: Service) -> None:
+    """Is learnt from a state that the old one has signed; then the old one is worth nothing, but for the state on disk,
+    which goes on to hold after a restart without the service."""
+    service.want(DesiredUser("ann"))
+    Agent(host, service).pass_()
+    service.rotate_key()
+    agent = Agent(host, service)
+    agent.pass_()
+    service.away = True
+    assert Agent(host, service).endpoint.state == agent.endpoint.state
+    service.away = False
+    service.want(*service.state_now.users)
+    agent.pass_()
+    assert agent.endpoint.state == service.state_now
+    forged = envelope(service.former.sign, replace(service.state_now, version=service.state_now.version + 1))
+    service.garbled = forged
+    with pytest.raises(WireError, match="signature"):
+        Agent(host, service).endpoint.poll(0)
+
+
+@needs_shadow
+def test_a_crash_while_the_key_changes(host: Host, service: Service) -> None:
+    """Between any two writes: the next start believes the state that it has, and takes the next one."""
+    service.want(DesiredUser("ann"))
+    Agent(host, service).pass_()
+    for at in range(8):
+        service.rotate_key()
+        host.fault.at = at
+        with suppress(Crash):
+            Agent(host, service).endpoint.poll(0)
+        host.fault.at = None
+        service.away = True
+        assert Agent(host, service).endpoint.state is not None
+        service.away = False
+        Agent(host, service).pass_()
+        assert Agent(host, service).endpoint.state == service.state_now

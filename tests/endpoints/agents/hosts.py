@@ -51,13 +51,16 @@ class Host:
 
     async def poll(self, wait_s: float = 0) -> State | None:
         """Ask for another state, and believe it; None: there is none."""
-        answer = await self.areas.agents.states.poll(self.made.domain_id, self.id, self.position.version, wait_s)
+        answer = await self.areas.agents.states.poll(
+            self.made.domain_id, self.id, self.position.version, wait_s, key=self.made.state_key
+        )
         if answer == {"unchanged": True}:
             return None
         signed = Signed(*(b64decode(str(answer[name])) for name in ("payload", "signature")))
         state = believe(signed, self.verify)
         self.position = follow(self.position, state, instance=self.id)
         self.state = state
+        self.made = replace(self.made, state_key=b64decode(state.key))
         return state
 
     def verify(self, signature: bytes, octets: bytes) -> bool:

@@ -1,6 +1,8 @@
 """The state of a machine: who is in it, its versions and signatures, and how soon an agent hears of a change."""
 
+from base64 import b64decode
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,7 +11,8 @@ import trio.testing
 
 from sallyport.base.agentwire.envelope import Position, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_STATE, MAX_USERS, NO_PASSWORD
-from sallyport.base.errors import NotFound, WireError
+from sallyport.base.errors import Conflict, NotFound, WireError
+from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
 from sallyport.endpoints.bodies import Action
@@ -17,6 +20,7 @@ from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Said
 from sallyport.passwords.model import AssignPolicy, PolicyFields
 from sallyport.store.model import Tx
+from sallyport.store.rotation import Rotation as KeyRotation
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host, user
 from tests.endpoints.keys import ED25519
@@ -299,3 +303,53 @@ async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds; `fail_after` is the caller's."""
     while not holds():
         await trio.sleep(0.001)
+
+
+async def test_another_key_for_states(areas: Areas, host: Host) -> None:
+    """An agent is told the next key by a state that its own has signed, gets later ones signed by the next, and who has
+    missed two keys believes nothing any more. A rotation of the master key keeps both."""
+    late = await Host.register(areas, "late")
+    await host.fetch()
+    await late.fetch()
+    first = host.made.state_key
+    await areas.agents.rotate_state_key(areas.domain)
+    state = await host.poll()
+    assert state is not None
+    assert host.made.state_key == b64decode(state.key) != first
+    await user(areas, "ann")
+    await host.assign("ann")
+    assert [each.name for each in (await host.fetch()).users] == ["ann"]
+    areas.vault.add(2, Secret(b"k" * 32))
+    await KeyRotation(areas.store, areas.vault, late_s=0).rotate()
+    assert (await late.fetch()).key == state.key
+    late.made = replace(late.made, state_key=first)
+    await areas.agents.rotate_state_key(areas.domain)
+    await host.fetch()
+    with pytest.raises(WireError, match="signature"):
+        await late.poll()
+
+
+async def test_a_domain_without_agents_has_no_key(areas: Areas) -> None:
+    """There is nothing to rotate then."""
+    with pytest.raises(Conflict):
+        await areas.agents.rotate_state_key(areas.domain)
+
+
+async def test_agents_that_wait_hear_of_another_key(areas: Areas, host: Host) -> None:
+    """It is a change like others."""
+    await host.fetch()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.agents.states.run)
+        nursery.start_soon(areas.agents.rotate_state_key, areas.domain)
+        with trio.fail_after(20):
+            assert await host.poll(15) is not None
+        nursery.cancel_scope.cancel()
+
+
+async def test_more_policies_than_a_state_lists(areas: Areas, host: Host) -> None:
+    """All are carried: by few that are stricter than all of them together."""
+    for number in range(105):
+        policy = await areas.policies.add(areas.tenant, PolicyFields(policyName=f"p{number}", minLen=str(10 + number)))
+        await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=policy, instanceId=host.id)])
+    (told,) = (await host.fetch()).policies
+    assert told.min_length == 114

@@ -7,7 +7,7 @@ accounts expire on time and what somebody changed is put right.
 import secrets
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -15,6 +15,7 @@ from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Accounts, read
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.plan import Plan, Step, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
@@ -45,14 +46,6 @@ _WRONG_CLOCK_US: Final = 300 * SECOND
 
 
 TellingT = TypeVar("TellingT", Report, PrivilegeStatus)
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the agent is to the service. verify: whether a signature is the service's, for octets."""
-
-    instance: int
-    verify: Callable[[bytes, bytes], bool]
 
 
 class StateFile:
@@ -106,7 +99,7 @@ class Endpoint:
 
         ServiceAway, ServiceRefused. WireError: the answer is not to be believed, and the state at hand goes on to hold.
         """
-        answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s))
+        answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s, self._identity.key))
         signed = open_envelope(answer)
         if signed is None:
             return False
@@ -115,6 +108,7 @@ class Endpoint:
         if self.state is not None and position.version == self.state.version:
             return False
         self._states.put(answer)
+        self._identity.follow(state.key)
         anchor = self._clock.anchor(state.issued)
         followed = replace(self._memory.now, version=position.version, content=position.content, anchor=anchor)
         self._memory.change(followed)
@@ -133,7 +127,7 @@ class Endpoint:
 
         ServiceAway, ServiceRefused, WireError.
         """
-        signed = open_envelope(self._service.state(Poll()))
+        signed = open_envelope(self._service.state(Poll(key=self._identity.key)))
         state = self.state if signed is None else believe(signed, self._identity.verify)
         if state is None:
             return None
@@ -145,9 +139,10 @@ class Endpoint:
         """The state on disk. One that is not signed any more, or not what was followed, is none."""
         try:
             signed = open_envelope(self._states.read())
-            state = believe(signed, self._identity.verify) if signed else None
+            state = believe(signed, self._identity.remembers) if signed else None
             if state is not None:
                 follow(self._memory.now.position, state, instance=self._identity.instance)
+                self._identity.follow(state.key)  # which a crash may have kept from being done
         except WireError:
             return None
         return state

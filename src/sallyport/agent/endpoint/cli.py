@@ -84,11 +84,11 @@ def status(*, config: Path) -> int:
     """How the endpoint agent of this host stands: its instance, its state, its accounts. Exit code 1: not enrolled, or
     a rotation has not ended."""
     from sallyport.agent import file
-    from sallyport.agent.endpoint.enrolment import identity
+    from sallyport.agent.endpoint.identity import Identity
     from sallyport.agent.endpoint.wiring import AGENT, parts
 
     agent_file = file.read(config, AGENT)
-    known = identity(agent_file.state_dir)
+    known = Identity.load(agent_file.state_dir)
     host = parts(agent_file, Path("/"))
     memory = host.hands.memory.now
     unended = host.journal.read()

@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Final
 
 from sallyport.agent.backoff import BackOff
-from sallyport.agent.endpoint.agent import Endpoint, Identity
+from sallyport.agent.endpoint.agent import Endpoint
+from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.notify import Systemd
@@ -29,7 +30,7 @@ POLL_S: Final = 25.0
 """How long the service may wait for a newer state: below what proxies take for dead, and twice as often as the
 service's heartbeat needs."""
 SOON_S: Final = 5.0
-"""When something is left to be done that the service's absence stopped."""
+"""When something is left to be done that the service or the host did not take; later each time, if it does not help."""
 _UNSENT: Final = 20
 """Reports that are kept until the service is there again; the newest says what matters."""
 
@@ -122,6 +123,8 @@ class Daemon:
         self._ring = ring
         self._around = around
         self._back_off = back_off or BackOff()
+        self._again = BackOff(first_s=SOON_S, chance=lambda: 0.0)
+        self._again_at = 0.0
         self._unsent: deque[Report | PrivilegeStatus] = deque(maxlen=_UNSENT)
         self._passed_at: float | None = None
         self._looked_at: float | None = None
@@ -168,7 +171,7 @@ class Daemon:
                 self._ring.refused(error)
         else:
             self._untroubled()
-        if news or self._until_due_s() <= 0 or (not wait_s and self._endpoint.is_unfinished):
+        if news or self._until_due_s() <= 0 or (not wait_s and self._until_again_s() <= 0):
             self._act()
         if not wait_s:
             wait_s = self._tell()
@@ -188,10 +191,14 @@ class Daemon:
         expiry = self._endpoint.next_expiry()
         return due if expiry is None else min(due, (expiry - self._endpoint.now()) / SECOND)
 
+    def _until_again_s(self) -> float:
+        """Until what is left to be done is tried once more."""
+        return self._again_at - self._around.monotonic() if self._endpoint.is_unfinished else POLL_S
+
     def _may_wait_s(self) -> float:
         if self._endpoint.state is None or self._passed_at is None or self._unsent:
             return 0.0
-        longest = SOON_S if self._endpoint.is_unfinished else POLL_S
+        longest = max(0.0, min(POLL_S, self._until_again_s()))
         watchdog_s = self._around.systemd.watchdog_s
         return max(0.0, min(longest, self._until_due_s(), *(() if watchdog_s is None else (watchdog_s / 2,))))
 
@@ -217,6 +224,10 @@ class Daemon:
             self._around.say(f"the host cannot be looked at: {error}")
             return 1
         self._passed_at = self._around.monotonic()
+        if self._endpoint.is_unfinished:
+            self._again_at = self._passed_at + self._again.failed()
+        else:
+            self._again.worked()
         if told is None:
             return 0
         report, status = told
@@ -260,4 +271,6 @@ class Daemon:
     def _untroubled(self) -> None:
         if self._trouble:
             self._around.say("the service answers again")
+            self._again.worked()
+            self._again_at = 0.0
         self._trouble = ""

@@ -154,9 +154,10 @@ class Rotator:
         try:
             self._service.rotation(Rotation(entry.id, entry.user, Phase.CONFIRM, entry.trigger))
         except ServiceRefused as error:
-            # It has lost the password that is in force: only another one helps, for which the trigger still stands.
+            # It has lost the password that is in force, or says so: only another one helps, for which the trigger still
+            # stands. That one is not made at once: the daemon waits longer each time.
             self._journal.end()
-            raise ServiceAway(f"the service does not know the new password: {error}") from None
+            raise ServiceAway(f"the service declines the password that is in force, another follows: {error}") from None
         kept = self._hands.memory.now.of(entry.user)
         if kept is not None:
             self._hands.memory.keep(replace(kept, own=digest(entry.hash)))

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Final, cast
 
 from sallyport.agent import file
-from sallyport.agent.endpoint.agent import Endpoint, Identity, StateFile
+from sallyport.agent.endpoint.agent import Endpoint, StateFile
 from sallyport.agent.endpoint.files import Files
 from sallyport.agent.endpoint.hands import Hands, Keys, Options
+from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.memory import MemoryFile
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator

@@ -10,7 +10,10 @@
 All that makes an agent act is in one signed document, `State`: what should be there, and the triggers (act now).
 
 **Signature.** Ed25519 over `signed_octets(payload)`, payload being the very octets of the state as they are sent, so
-that nobody has to write JSON the same way twice. The agent got the public key when it enrolled.
+that nobody has to write JSON the same way twice. The agent got the public key when it enrolled. Another key takes its
+place by a state that the old one has signed and that names the new one: from then on the agent believes the new one
+alone, and says in its polls which one it has. The service signs by that one as long as it has it, which is until the
+next change.
 
 **Versions and replay.** An agent takes a state whose instance is its own, whose signature is right, and which is newer
 than the one it has, or the same once more (`follow`). The service gives a new version exactly when `content` changes,

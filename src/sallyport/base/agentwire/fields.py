@@ -33,6 +33,8 @@ Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and
 HostName = Annotated[str, Text(64)]
 """A name as a host has it, which nobody checked."""
 Path = Annotated[str, Text(512, f"(?:{PATH})?", "an absolute path")]
+StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in base64")]
+"""By which an agent knows the service's states, or empty."""
 Moment = Annotated[int, Whole(0, LATEST)]
 """UTC, microseconds."""
 Id = Annotated[int, Whole(LOWEST_ID, HIGHEST_ID)]

@@ -15,6 +15,7 @@ from sallyport.base.agentwire.fields import (
     Moment,
     Name,
     Number,
+    StateKey,
 )
 from sallyport.base.errors import WireError
 from sallyport.base.wire import LATEST, Many, Text, Whole, decode, loads
@@ -42,10 +43,11 @@ class DriftKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Poll:
     """Body of STATE. version: of the state that the agent has, 0 for none. wait_s: how long the service may wait for a
-    newer one before it says UNCHANGED."""
+    newer one before it says UNCHANGED. key: by which the agent knows states."""
 
     version: Number = 0
     wait_s: Annotated[int, Whole(0, MAX_WAIT_S)] = 0
+    key: StateKey = ""
 
 
 @dataclass(frozen=True, slots=True)

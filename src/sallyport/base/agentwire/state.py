@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Final
 
-from sallyport.base.agentwire.fields import HASH, MAX_USERS, Id, Moment, Name, Number, Path
+from sallyport.base.agentwire.fields import HASH, MAX_USERS, Id, Moment, Name, Number, Path, StateKey
 from sallyport.base.wire import Many, Text, Whole
 
 FORMAT: Final = 1
@@ -120,7 +120,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What should be on an instance. takeover: accounts that were there before and may be managed."""
+    """What should be on an instance. takeover: accounts that were there before and may be managed. key: by which later
+    states are signed; empty: by the same."""
 
     instance: Number
     version: Number
@@ -131,6 +132,7 @@ class State:
     policies: Annotated[tuple[Policy, ...], Many(100)] = ()
     settings: Settings = Settings()
     triggers: Annotated[tuple[Trigger, ...], Many(100)] = ()
+    key: StateKey = ""
     format: Annotated[int, Whole(FORMAT, FORMAT)] = FORMAT
 
     def user(self, name: str) -> DesiredUser | None:

@@ -1,5 +1,7 @@
 """The HTTP operations of agents: registration, and /api/v1/agent/desiredState, report, rotation, privilegeStatus."""
 
+from base64 import b64decode
+
 from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
 from sallyport.base.errors import Forbidden, Refused
 from sallyport.endpoints.agents.agent_model import (
@@ -40,7 +42,9 @@ def _declare_asking(agent: Operations, agents: Agents) -> None:
         `unchanged`."""
         domain_id, instance_id = _own(caller)
         await agents.presence.heard(instance_id)
-        answer = await agents.states.poll(domain_id, instance_id, body.said.version, body.said.wait_s)
+        answer = await agents.states.poll(
+            domain_id, instance_id, body.said.version, body.said.wait_s, key=b64decode(body.said.key)
+        )
         agents.metrics.messages.cell("poll", "ok").count += 1
         return answer
 

@@ -11,7 +11,7 @@ from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.bodies import Action
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
-from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 def operations(agents: Agents, gate: Gate) -> Operations:
@@ -112,6 +112,13 @@ def _declare_changing(about: Operations, agents: Agents) -> None:
         """Say how the agents of a domain behave, or that of one machine."""
         await agents.settings.set(body.domainId, body.instanceId, body.said())
         return Done(message="settings kept")
+
+    @about.post("/api/v1/agent/rotateStateKey", roles=ADMINS)
+    async def rotate_state_key(body: model.RotateStateKey, caller: Caller) -> Done:
+        """Sign the states of a domain by another key. Its agents learn the new one from a state that the old one has
+        signed; who has not by the next rotation, registers again."""
+        await agents.rotate_state_key(body.domainId)
+        return Done(message="states are signed by a new key")
 
 
 async def status_of(agents: Agents, domain_id: int, instance_id: int) -> model.AgentStatus:

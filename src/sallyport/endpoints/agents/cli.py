@@ -89,6 +89,12 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 @click.option("--put-back/--leave", "put_back", default=None, help="Take back rights that someone else gave.")
 @click.option("--remove-unknown-keys/--keep-unknown-keys", "remove_keys", default=None, help="SSH keys not ours.")
 @click.option("--removal", type=click.Choice(["delete", "lock"]), help="Of accounts that are wanted no more.")
+@click.option(
+    "--sudo-without-password/--sudo-with-password",
+    "sudo_free",
+    default=None,
+    help="Whether sudo asks privileged users for their password; who logs in by key alone has none to give.",
+)
 @click.option("--rotate-days", type=click.IntRange(0, 3650), help="Rotate passwords so often; 0: never.")
 @files.json_form
 @click.pass_obj
@@ -100,6 +106,7 @@ def settings(
     put_back: bool | None,
     remove_keys: bool | None,
     removal: str | None,
+    sudo_free: bool | None,
     rotate_days: int | None,
     form: Form | None,
 ) -> None:
@@ -108,11 +115,21 @@ def settings(
         "putBackPrivileges": put_back,
         "removeUnknownKeys": remove_keys,
         "removal": removal,
+        "sudoWithoutPassword": sudo_free,
         "rotateDays": rotate_days,
     }
     said: JSON = {name: value for name, value in given.items() if value is not None}
     shown = line.row("agent.settings", domain=domain, instance=instance, said=said)
     line.print_rows(({"setting": name, "value": value} for name, value in shown.items()), SETTINGS, form)
+
+
+@click.command("rotate-state-key")
+@files.domain
+@click.pass_obj
+def rotate_state_key(line: CommandLine, *, domain: str) -> None:
+    """Sign what the agents of a domain are told by a new key; they learn it from the next state."""
+    line.call("agent.rotate_state_key", domain=domain)
+    line.note("states are signed by a new key; `agent list` shows as up to date who has heard of it")
 
 
 @click.command("password")

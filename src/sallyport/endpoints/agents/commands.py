@@ -1,5 +1,5 @@
 """What the command line asks: agent.list, agent.show, agent.drift, agent.found, agent.takeover, agent.order,
-agent.settings, agent.password, agent.silent."""
+agent.settings, agent.password, agent.silent, agent.rotate_state_key."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -71,6 +71,12 @@ class Settings(Arguments):
     domain: str
     instance: str | None = None
     said: SettingsFields = SettingsFields()
+
+
+class OneDomain(Arguments):
+    """A domain, by name or id."""
+
+    domain: str
 
 
 class GetPassword(OneAgent):
@@ -149,7 +155,12 @@ def _changing(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
         known = await agents.rotations.show(domain_id, instance_id, wanted.account, reveal=True)
         return [{"state": each.state, "since": iso(each.at), "password": each.password} for each in known]
 
+    async def rotate_state_key(wanted: OneDomain) -> JSON:
+        await agents.rotate_state_key(find_domain(wanted.domain))
+        return None
+
     return {
+        "agent.rotate_state_key": command(OneDomain, rotate_state_key),
         "agent.takeover": command(TakeOver, take_over),
         "agent.order": command(GiveOrder, order),
         "agent.settings": command(Settings, settings),

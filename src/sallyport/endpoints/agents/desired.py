@@ -1,6 +1,7 @@
 """The state that a machine should have, made of what the store says. Functions of a transaction, without a clock."""
 
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -10,7 +11,7 @@ from sallyport.base.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NAME, NO_PAS
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Policy, State
 from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps, encode
-from sallyport.endpoints.agents import orders_repo, settings_repo
+from sallyport.endpoints.agents import orders_repo, settings_repo, signers
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
@@ -137,6 +138,7 @@ class Builder:
             policies=self._policies.demands(self._tx, self._instance, _policies_of(accesses, at)),
             settings=settings_repo.of_instance(self._tx, self._instance),
             triggers=orders_repo.open_triggers(self._tx, self._instance),
+            key=b64encode(signers.of_instance(self._tx, self._instance)).decode(),
         )
         users = self._users(accesses, set(taken_over), _Room(state), at)
         names = {user.name for user in users}
@@ -233,6 +235,8 @@ select 'auth', auth_type from endpoint_instances where id = :i
 union all select 'taken', account from agent_takeovers where instance_id = :i
 union all select 'order', id from agent_orders where instance_id = :i and ended_at is null
 union all select 'password', id from agent_passwords where instance_id = :i and state = 'current'
+union all select 'key', s.public_key from agents a join agent_signers s on s.domain_id = a.domain_id
+    where a.instance_id = :i
 union all select 'settings', s.fields from agents a join agent_settings s on s.domain_id = a.domain_id
     and s.instance_id in (0, a.instance_id) where a.instance_id = :i
 order by 1, 2

@@ -272,6 +272,10 @@ class SettingsShown(BaseModel):
         )
 
 
+class RotateStateKey(OfDomain):
+    """Body of rotateStateKey."""
+
+
 class GetPassword(OneAgent):
     """Body of getPassword."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.machines import Keys, Machines
@@ -21,6 +21,7 @@ from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.trail import note
 from sallyport.metrics import AgentMetrics
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -59,6 +60,7 @@ class Agents:
     ) -> None:
         self._store = store
         self._vault = vault
+        self._clock = clock
         self.metrics = metrics
         self.states = States(store, vault, policies, clock)
         self.machines = Machines(store, vault, instances, keys, clock)
@@ -77,6 +79,17 @@ class Agents:
     def check_key(self, tx: Tx) -> None:
         """Open what is sealed in a store that is to take the place of this one. SecretError."""
         signers.check_key(tx, self._vault)
+
+    async def rotate_state_key(self, domain_id: int) -> None:
+        """Sign the domain's states by another key. Agents learn it from a state that the present one signs; the one
+        before that is forgotten. Conflict: there is none yet; SecretError."""
+
+        def work(tx: Tx) -> None:
+            if not signers.rotate(tx, self._vault, domain_id):
+                raise Conflict("the domain has no key for states yet: no agent has registered")
+            note(tx, "agent.key.rotate", domain_id, "the key of the states", {}, at=self._clock())
+
+        await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
         """One page of a domain's agents, ordered by instance, and how many. status: only those, such as Active."""

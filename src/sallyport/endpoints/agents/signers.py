@@ -1,4 +1,7 @@
-"""The keys by which states are signed: one for each domain, made when its first machine registers (RFC 8032)."""
+"""The keys by which states are signed: one for each domain, made when its first machine registers (RFC 8032).
+
+Where a key is rotated the one before stays, for agents that have not heard of its successor, until the next rotation.
+"""
 
 from dataclasses import dataclass
 
@@ -11,30 +14,59 @@ from sallyport.store.vault import Vault
 class _Signer:
     domain_id: int
     private_key: bytes
+    public_key: bytes = b""
+    former_public: bytes | None = None
+    former_private: bytes | None = None
 
 
 def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
     """The 32 octets by which agents check the states of a domain; the key is made where there is none."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     known = tx.value(bytes, "select public_key from agent_signers where domain_id = :d", d=domain_id)
     if known is not None:
         return known
-    key = Ed25519PrivateKey.generate()
-    public = key.public_key().public_bytes_raw()
-    sealed = vault.seal(key.private_bytes_raw(), _identity(domain_id))
+    public, private = _new()
+    sealed = vault.seal(private, _identity(domain_id))
     tx.insert("agent_signers", ("domain_id", "public_key", "private_key"), [(domain_id, public, sealed)])
     return public
 
 
-def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes) -> bytes:
-    """The signature of a domain, 64 octets. SecretError: it has no key, or the key does not open."""
+def of_instance(tx: Tx, instance_id: int) -> bytes:
+    """The key by which the states of a machine are signed from now on; empty where there is none."""
+    sql = "select public_key from agent_signers where domain_id = (select domain_id from agents where instance_id = :i)"
+    return tx.value(bytes, sql, i=instance_id) or b""
+
+
+def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
+    """Sign by another key from now on; False: there is none yet. SecretError: the present one does not open."""
+    signer = _found(tx, domain_id)
+    if signer is None:
+        return False
+    public, private = _new()
+    tx.execute(
+        "update agent_signers set public_key = :public, private_key = :private, former_public = :former_public, "
+        "former_private = :former_private where domain_id = :d",
+        public=public,
+        private=vault.seal(private, _identity(domain_id)),
+        former_public=signer.public_key,
+        former_private=vault.seal(_open(vault, signer), _former_identity(domain_id)),
+        d=domain_id,
+    )
+    return True
+
+
+def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> bytes:
+    """The signature of a domain, 64 octets. by: the public key that the agent has, which may be the former one.
+    SecretError: the domain has no key, or the key does not open."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    signer = tx.one(_Signer, "select domain_id, private_key from agent_signers where domain_id = :d", d=domain_id)
+    signer = _found(tx, domain_id)
     if signer is None:
         raise SecretError(f"domain {domain_id} has no key to sign states with")
-    return Ed25519PrivateKey.from_private_bytes(_open(vault, signer)).sign(octets)
+    if signer.former_private is not None and by == signer.former_public:
+        private = vault.open(signer.former_private, _former_identity(domain_id))
+    else:
+        private = _open(vault, signer)
+    return Ed25519PrivateKey.from_private_bytes(private).sign(octets)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
@@ -44,9 +76,29 @@ def check_key(tx: Tx, vault: Vault) -> None:
         _open(vault, signer)
 
 
+def _found(tx: Tx, domain_id: int) -> _Signer | None:
+    sql = (
+        "select domain_id, private_key, public_key, former_public, former_private from agent_signers "
+        "where domain_id = :d"
+    )
+    return tx.one(_Signer, sql, d=domain_id)
+
+
+def _new() -> tuple[bytes, bytes]:
+    """A key pair: public, private."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    return key.public_key().public_bytes_raw(), key.private_bytes_raw()
+
+
 def _open(vault: Vault, signer: _Signer) -> bytes:
     return vault.open(signer.private_key, _identity(signer.domain_id))
 
 
 def _identity(domain_id: int) -> str:
     return f"agent_signers/{domain_id}/key"
+
+
+def _former_identity(domain_id: int) -> str:
+    return f"agent_signers/{domain_id}/former"

@@ -73,11 +73,13 @@ class States:
         """Whether the agent of an instance does."""
         return instance_id in self._waiting
 
-    async def poll(self, domain_id: int, instance_id: int, version: int, wait_s: float) -> dict[str, object]:
+    async def poll(
+        self, domain_id: int, instance_id: int, version: int, wait_s: float, *, key: bytes = b""
+    ) -> dict[str, object]:
         """The answer to a poll: the state, signed, as soon as it is another one than the agent's, or UNCHANGED.
 
-        version: of the state that the agent has. A newer poll of the same machine ends an older one. NotFound: there is
-        no such agent; StoreError, SecretError.
+        version: of the state that the agent has; key: by which it knows states. A newer poll of the same machine ends
+        an older one. NotFound: there is no such agent; StoreError, SecretError.
         """
         deadline = trio.current_time() + wait_s
         self._end(instance_id)
@@ -87,7 +89,7 @@ class States:
                 waiter.changed, waiter.fingerprint = trio.Event(), None
                 issued = await self.current(instance_id, version)
                 if issued.version != version:
-                    return await self._signed(issued)
+                    return await self._signed(issued, key)
                 waiter.fingerprint, waiter.turns_at = issued.fingerprint, issued.wanted.turns_at
                 if self._closed or trio.current_time() >= deadline or len(self._waiting) > MOST_WAITING:
                     break
@@ -188,11 +190,11 @@ class States:
     def _builder(self, tx: Tx, instance_id: int) -> Builder:
         return Builder(tx, self._vault, self._policies, instance_id)
 
-    async def _signed(self, issued: Issued) -> dict[str, object]:
+    async def _signed(self, issued: Issued, key: bytes) -> dict[str, object]:
         state = replace(issued.wanted.state, version=issued.version, issued=self._clock())
 
         def work(tx: Tx) -> dict[str, str]:
-            return envelope(partial(signers.sign, tx, self._vault, issued.domain_id), state)
+            return envelope(partial(signers.sign, tx, self._vault, issued.domain_id, by=key), state)
 
         return dict(await self._store.read(work))
 
