@@ -33,7 +33,7 @@ class Issuing:
         http: HttpFactory | None = None,
         hosts: Collection[str] = (),
     ) -> None:
-        self.dids = Dids(store, vault, wallets, base, clock)
+        self.dids = Dids(store, vault, wallets, sessions, requests, base, clock)
         self.resolver = Resolver(store, http, hosts)
         self.schemas = Schemas(store, vault, base, clock)
         self.lists = StatusLists(store, vault, base, clock)

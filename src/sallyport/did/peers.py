@@ -30,8 +30,8 @@ class Sessions(Protocol):
 class Requests(Protocol):
     """Knows the open presentation requests."""
 
-    def withdraw(self, tx: Tx, domain_id: int, holder_did: str, issuer_did: str) -> Sequence[int]:
-        """Close a holder's requests for credentials of an issuer; which those were."""
+    def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> Sequence[int]:
+        """Close a holder's requests for credentials of an issuer, empty for any; which those were."""
 
     def wake(self, request_ids: Sequence[int]) -> None:
         """That is on disk: who waits for them is told."""

@@ -13,11 +13,12 @@ from sallyport.did.credentials.service import LATEST, claims_of
 from sallyport.did.crypto import bitstring, jws, proofs, status, vc
 from sallyport.did.crypto.documents import ASSERTION
 from sallyport.did.crypto.encoding import read_object
+from sallyport.did.dids.model import Kind
 from sallyport.did.schemas.model import NewSchema
 from sallyport.endpoints.users.peers import WalletAssignment
 from sallyport.store.search import Stretch
 from tests.areas import Areas
-from tests.did.crypto.signers import ISSUERS
+from tests.did.crypto.signers import ISSUERS, signer
 from tests.did.holders import populated
 from tests.did.world import SCHEMA, Identity, identity, new_did
 from tests.endpoints import trail
@@ -182,6 +183,24 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
     await world.revoke(world.ann)
     told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
     assert told == [("robert",), ("wally",)]
+
+
+async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Areas) -> None:
+    """By user name, by credential and by wallet; not by what was ignored or is another holder's."""
+    world = await populated(areas)
+    ignored = await world.issue(world.ann.did, "carl")
+    await world.give(world.ann, ignored)
+    await world.holding.wallets.acknowledge(world.ann.caller, world.ann.wallet_id, ignored, accept=False)
+    await world.give(world.ann, await world.issue(world.ann.did, ""))
+    await world.person("bob@corp.example", signer(3), "bob")
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
+    for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
+        wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
+        await areas.store.write(partial(world.holding.users.assign, wanted=wanted))
+    await areas.issuing.dids.delete(areas.domain, [(Kind.USER, world.ann.did)])
+    told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
+    assert told == [("ann",), ("robert",), ("wally",)]
 
 
 async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:

@@ -83,7 +83,15 @@ async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
 
 async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
     """The key is sealed to the wallet and then under the master key; without a wallet there is nobody to seal it to."""
-    dids = Dids(areas.store, areas.vault, SomeWallets(), lambda: "https://id.example.test", areas.clock)
+    dids = Dids(
+        areas.store,
+        areas.vault,
+        SomeWallets(),
+        areas.revocations,
+        areas.holding.presentations,
+        lambda: "https://id.example.test",
+        areas.clock,
+    )
     holder = await dids.create_holder(areas.tenant, new_did(areas.domain), 5, "")
     assert holder.wallet_id == 5
     key = await areas.store.read(lambda tx: repo.active_key(tx, holder.id))

@@ -14,6 +14,7 @@ from sallyport.did.crypto.documents import AUTHENTICATION
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import CURVES
+from sallyport.did.dids.model import Kind
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.model import Request
 from sallyport.endpoints.bodies import Action
@@ -395,6 +396,51 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
     with pytest.raises(Conflict):
         await submit(world, request, shown(world, request))
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
+
+
+async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
+    """Its open requests are over at once, nobody can ask it any more, and no wallet is given what was issued to it;
+    another holder's requests stay."""
+    areas, ann = world.areas, world.ann
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    later = await world.issue(ann.did, "ann")
+    request, bobs = await requested(world), await requested(world, bob)
+    await areas.issuing.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+    with pytest.raises(Conflict, match="over"):
+        await submit(world, request, shown(world, request))
+    with pytest.raises(NotFound, match="no presentation request"):
+        await world.holding.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+    with pytest.raises(NotFound, match="holder not found"):
+        await requested(world)
+    with pytest.raises(Conflict, match="deleted"):
+        await world.holding.wallets.assign(areas.tenant, [(bob.wallet_id, later)])
+    await world.holding.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as it is already
+    await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
+
+
+async def test_a_deleted_issuer_asks_nothing(world: World) -> None:
+    """Its open requests are over at once, and it makes no others; another issuer's stay."""
+    areas = world.areas
+    other = await world.new_issuer("other")
+    request = await requested(world)
+    sql = "select id from presentation_requests where status = 'open'"
+    (theirs,) = await world.holding.verifier.issue(
+        areas.tenant, Wanted(other, world.ann.did, "", "server", of_group=False)
+    )
+    await areas.issuing.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+    with pytest.raises(Conflict, match="over"):
+        await submit(world, request, shown(world, request))
+    with pytest.raises(NotFound, match="issuer not found"):
+        await requested(world)
+    assert [tuple(row) for row in await areas.store.read(lambda tx: tx.rows(sql))] == [(theirs.id,)]
+
+
+async def test_a_deletion_that_fails_closes_nothing(world: World) -> None:
+    """One DID that is not there keeps the other, and its requests."""
+    request = await requested(world)
+    with pytest.raises(NotFound):
+        await world.dids.delete(world.areas.domain, [(Kind.USER, world.ann.did), (Kind.USER, did(MALLORY))])
+    assert await still_open(world, request)
 
 
 async def test_a_restored_store_answers_nothing_twice(world: World) -> None:

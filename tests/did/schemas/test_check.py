@@ -158,6 +158,22 @@ def test_a_schema_that_cannot_be_run(broken: dict[str, JSON]) -> None:
         check_subject({"$schema": DRAFT_2020, "type": "object", **broken}, {"a": 1})
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}},
+        {"$dynamicRef": "#a", "$defs": {"a": {"$dynamicAnchor": "a"}}},
+        {"unevaluatedProperties": False, "$ref": "#/$defs/a", "$defs": {"a": {}}},
+        {"properties": {"a": {"pattern": "(a+)+$"}}},
+    ],
+)
+def test_a_schema_of_before_todays_rules(before: dict[str, JSON]) -> None:
+    """What no run can count is not run, also where the schema was kept when that was allowed."""
+    with pytest.raises(Invalid) as refused:
+        check_subject({"$schema": DRAFT_2020, "$id": "https://id.example.test/s", **before}, {"a": "aaaa"})
+    assert refused.value.fields[0].field == "schema"
+
+
 @pytest.mark.parametrize("keyword", ["unevaluatedItems", "unevaluatedProperties"])
 def test_unevaluated_alone(keyword: str) -> None:
     """Without references these are run."""

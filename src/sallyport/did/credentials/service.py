@@ -198,7 +198,9 @@ class Credentials:
             self._lists.set(tx, found)
             if names := repo.users(tx, found):
                 self._sessions.revoke(tx, domain_id, names, "a credential was revoked")
-            closed.extend(self._requests.withdraw(tx, domain_id, found.holder_did, found.issuer_did))
+            closed.extend(
+                self._requests.withdraw(tx, domain_id, holder_did=found.holder_did, issuer_did=found.issuer_did)
+            )
             _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
             return True
 

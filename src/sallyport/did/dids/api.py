@@ -50,7 +50,9 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Take DIDs off the lists, all or none. What an issuer has signed can still be verified, and revoked."""
+        """Take DIDs off the lists, all or none, and close their open presentation requests. What an issuer has signed
+        can still be verified, and revoked; a holder's credentials let nobody in any more, and where the domain says so
+        the sessions of those they let in end."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{deleted} DID(s) deleted")
 

@@ -10,7 +10,8 @@ from sallyport.did.crypto.documents import jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
 from sallyport.did.dids.model import Kind, NewDid, Record
-from sallyport.did.peers import Wallets
+from sallyport.did.held import repo as held
+from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -23,14 +24,24 @@ FOLDER = "did"
 
 
 class Dids:
-    """The DIDs of all tenants. base: the URL under which the service's did:web documents are."""
+    """The DIDs of all tenants. sessions, requests: what ends with a deletion. base: the URL under which the service's
+    did:web documents are."""
 
     def __init__(
-        self, store: Store, vault: Vault, wallets: Wallets, base: Callable[[], str], clock: Clock = now_us
+        self,
+        store: Store,
+        vault: Vault,
+        wallets: Wallets,
+        sessions: Sessions,
+        requests: Requests,
+        base: Callable[[], str],
+        clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._vault = vault
         self._wallets = wallets
+        self._sessions = sessions
+        self._requests = requests
         self._base = base
         self._clock = clock
 
@@ -86,20 +97,34 @@ class Dids:
         return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
-        """Take DIDs off the lists, all or none; how many. NotFound."""
+        """Take DIDs off the lists, all or none; how many. Their open presentation requests are closed; a holder's
+        credentials let nobody in any more, and whom they let in is disconnected where the domain says so. NotFound."""
+        closed: list[int] = []
 
         def work(tx: Tx) -> int:
-            at, deleted = self._clock(), 0
-            for kind, did in dict.fromkeys(wanted):
-                record = repo.get(tx, domain_id, did, kind)
+            closed.clear()
+            records = [repo.get(tx, domain_id, did, kind) for kind, did in dict.fromkeys(wanted)]
+            for record in records:
                 if record is None:
                     raise NotFound(NO_DID)
-                repo.delete(tx, record, at)
-                _note(tx, "did.delete", record, at)
-                deleted += 1
-            return deleted
+                closed.extend(self._delete(tx, record))
+            return len(records)
 
-        return await self._store.write(work)
+        deleted = await self._store.write(work)
+        self._requests.wake(closed)
+        return deleted
+
+    def _delete(self, tx: Tx, record: Record) -> Sequence[int]:
+        """The requests that are closed by it."""
+        at, domain_id = self._clock(), record.domain_id
+        _note(tx, "did.delete", record, at)
+        if record.kind == Kind.ISSUER:
+            repo.delete(tx, record, at)
+            return self._requests.withdraw(tx, domain_id, issuer_did=record.did)
+        if names := held.users_of_holder(tx, domain_id, record.did):
+            self._sessions.revoke(tx, domain_id, names, "a holder's DID was deleted")
+        repo.delete(tx, record, at)
+        return self._requests.withdraw(tx, domain_id, holder_did=record.did)
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before is

@@ -14,8 +14,8 @@ _SELECT = (
     "i.name as issuer_name, c.holder_did, c.epm_username, c.wallet_id, c.status, t.jwt, c.issued_at, c.expires_at "
     "from credentials c join credential_tokens t on t.credential_id = c.id join dids i on i.id = c.issuer_id"
 )
-_VALID = "c.status in ('Assigned', 'Accepted') and (c.expires_at is null or c.expires_at > :at)"
-
+_VALID_EVER = "c.status in ('Assigned', 'Accepted')"
+_VALID = f"{_VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
 _LIVE = (
     "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
     "and h.deleted_at is null)"
@@ -74,12 +74,33 @@ def belongs_to(tx: Tx, credential: HeldCredential) -> None:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """The wallet that a holder's DID belongs to: by its registration, else by a credential that was assigned."""
-    known = "select wallet_id from dids where domain_id = :d and did = :did and wallet_id is not null"
-    assigned = (
-        "select wallet_id from credentials where domain_id = :d and holder_did = :did and wallet_id is not null limit 1"
+    """The wallet that a holder's DID belongs to: by its registration, else by a credential that was assigned. None
+    also where the DID is deleted."""
+    sql = (
+        "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
+        "and c.holder_did = :did and c.wallet_id is not null limit 1)) "
+        "from dids h where h.domain_id = :d and h.did = :did and h.kind = 'User' and h.deleted_at is null"
     )
-    return tx.value(int, known, d=domain_id, did=did) or tx.value(int, assigned, d=domain_id, did=did)
+    return tx.value(int, sql, d=domain_id, did=did)
+
+
+def is_live(tx: Tx, credential: HeldCredential) -> bool:
+    """Whether its holder's DID is not deleted."""
+    sql = f"select 1 from credentials c where c.id = :id and {_LIVE}"
+    return tx.value(int, sql, id=credential.id) is not None
+
+
+def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
+    """Whom the credentials of a holder's DID let in: `holder_of_user` the other way round."""
+    of_holder = f"c.domain_id = :d and c.holder_did = :did and c.wallet_id is not null and {_VALID_EVER}"
+    sql = (
+        f"select c.epm_username as name from credentials c where {of_holder} and c.epm_username <> '' union "
+        "select u.name from credentials c join endpoint_user_credentials l on l.credential_id = c.id "
+        f"join endpoint_users u on u.id = l.user_id where {of_holder} and u.domain_id = :d union "
+        "select u.name from credentials c join endpoint_user_wallets l on l.wallet_id = c.wallet_id "
+        f"join endpoint_users u on u.id = l.user_id where {of_holder} and u.domain_id = :d and c.epm_username = ''"
+    )
+    return [str(name) for (name,) in tx.rows(sql, d=domain_id, did=did)]
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:

@@ -74,15 +74,15 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw the open requests for a holder's credentials of an issuer; which those were."""
+    """Withdraw the open requests for a holder's credentials of an issuer, empty for any; which those were."""
+    meant = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
     return tx.all(
         _id,
         "update presentation_requests set status = 'withdrawn', answered_at = :at where status = 'open' "
-        "and domain_id = :d and holder_did = :holder and issuer_did = :issuer returning id",
+        f"and domain_id = :d {''.join(f'and {name} = :{name} ' for name in meant)}returning id",
         d=domain_id,
-        holder=holder_did,
-        issuer=issuer_did,
         at=at,
+        **meant,
     )
 
 

@@ -10,7 +10,6 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
 from sallyport.did.crypto import jws, vc
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind
 from sallyport.did.held import repo as held
 from sallyport.did.held.model import HeldCredential
 from sallyport.did.presentations import definition, evidence, exchange, repo, signing
@@ -155,8 +154,6 @@ class Presentations:
         current = held.get(tx, request.domain_id, credential.id)
         if current is None or current.is_revoked:
             raise CredentialError("the credential is revoked", "revoked")
-        if dids.get(tx, request.domain_id, current.holder_did, Kind.USER) is None:
-            raise CredentialError("the holder's DID is deleted", "holder")
         if current.is_ignored:
             raise CredentialError("the credential is ignored by its holder", "status")
         if not repo.close(tx, request.id, Status.ACCEPTED, at, credential_id=credential.id):
@@ -173,9 +170,9 @@ class Presentations:
         wallet = await self._wallet(caller, wallet_id)
         return guard.check_key(self._tries, caller, [wallet], wallet_key)
 
-    def withdraw(self, tx: Tx, domain_id: int, holder_did: str, issuer_did: str) -> list[int]:
-        """A holder's credential of an issuer is revoked: its open requests are over. Which ones: `wake` them once that
-        is on disk."""
+    def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
+        """A holder has no credentials of an issuer any more, empty for any: the open requests for them are over. Which
+        ones: `wake` them once that is on disk."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:

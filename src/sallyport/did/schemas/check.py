@@ -1,6 +1,6 @@
 """Whether a schema may be kept, and whether a subject is what it asks for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -66,14 +66,16 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path))[:200]
         raise _unfit(f"it breaks the rules of its draft at /{place}") from None
-    _look_at(kept, root=True)
-    _check_references(kept, validator)
+    _check_bounds(kept)
+    _check_targets(kept, validator)
     return kept
 
 
-def check_subject(schema: Mapping[str, JSON], subject: JSON) -> None:
-    """Invalid `metadata`: the subject is not what the schema asks for, or to find out would take too long."""
+def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
+    """Invalid `metadata`: the subject is not what the schema asks for, or to find out would take too long; `schema`: it
+    was kept before today's rules, and does what no run can count."""
     bound("metadata", subject, octets=MAX_SUBJECT_OCTETS, depth=MAX_SUBJECT_DEPTH, values=MAX_SUBJECT_VALUES)
+    _check_bounds(schema)
     budget = _Budget()
     dialect = DIALECTS[str(schema["$schema"]).rstrip("#")]
     validator: type[Validator] = extend(  # type: ignore[no-untyped-call]
@@ -154,6 +156,15 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
     return 1 + parts
 
 
+def _check_bounds(schema: dict[str, JSON]) -> None:
+    """What bounds every run. No reference stands beside `unevaluated...`: jsonschema follows references and
+    dependentSchemas for these on its own, where nothing counts them."""
+    _look_at(schema, root=True)
+    names = {name for part in _parts(schema) for name in part}
+    if names & _UNEVALUATED and ("dependentSchemas" in names or _references(schema)):
+        raise _unfit("unevaluatedItems or unevaluatedProperties together with references or dependentSchemas")
+
+
 def _look_at(schema: JSON, *, root: bool = False) -> None:
     """Everything in a schema, wherever it stands: what only looks like a keyword is held to the same."""
     for each in _inner(schema):
@@ -177,17 +188,11 @@ def _look_at(schema: JSON, *, root: bool = False) -> None:
         raise _unfit(str(error)) from None
 
 
-def _check_references(kept: dict[str, JSON], dialect: type[Validator]) -> None:
-    """Each reference leads to a schema. None stands beside `unevaluated...`: jsonschema follows references and
-    dependentSchemas for these on its own, where nothing counts them."""
-    parts = list(_parts(kept))
-    references = {each for part in parts for name in _REFERENCES if isinstance(each := part.get(name), str)}
-    names = {name for part in parts for name in part}
-    if names & _UNEVALUATED and (references or "dependentSchemas" in names):
-        raise _unfit("unevaluatedItems or unevaluatedProperties together with references or dependentSchemas")
+def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
+    """Each reference leads to a schema."""
     try:
         resolver = Registry().resolver_with_root(Resource.from_contents(kept))
-        found = [resolver.lookup(each).contents for each in references]
+        found = [resolver.lookup(each).contents for each in _references(kept)]
         targets = {id(each): each for each in found if each is not kept}.values()
         if sum(1 for each in targets for _ in _parts(each)) > MAX_VALUES:
             raise _unfit("it refers to too many parts of parts of itself")
@@ -195,6 +200,11 @@ def _check_references(kept: dict[str, JSON], dialect: type[Validator]) -> None:
             dialect.check_schema(each)
     except (*_BROKEN, SchemaError):
         raise _unfit("it refers to something that is no schema") from None
+
+
+def _references(schema: JSON) -> set[str]:
+    """Where it refers to."""
+    return {each for part in _parts(schema) for name in _REFERENCES if isinstance(each := part.get(name), str)}
 
 
 def _parts(value: JSON) -> Iterator[dict[str, JSON]]:

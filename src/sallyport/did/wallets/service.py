@@ -168,7 +168,7 @@ def found(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
     """Give a credential to a wallet; False: it has it already. NotFound. Conflict: the credential is revoked, expired,
-    or another wallet's."""
+    another wallet's, or of a holder whose DID is deleted."""
     wallet = found(tx, tenant_id, wallet_id)
     credential = held.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -182,6 +182,8 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
         raise Conflict(ANOTHERS)
     if credential.wallet_id == wallet.id:
         return False
+    if not held.is_live(tx, credential):
+        raise Conflict("the DID of the credential's holder is deleted")
     held.move(tx, credential, Status.ASSIGNED, wallet.id, at)
     held.belongs_to(tx, credential)
     told: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}
