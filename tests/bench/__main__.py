@@ -21,6 +21,7 @@ from . import (
     proxy,
     radius,
     second_factor,
+    steady,
 )
 from .settings import BenchmarkError, Settings
 
@@ -57,6 +58,7 @@ BENCHMARKS = (
     Benchmark("directory", "100,000 people of OpenLDAP read and imported, beside ldapsearch", directory.run),
     Benchmark("proxy", "logins passed on, beside FreeRADIUS as a proxy and radsecproxy", proxy.run),
     Benchmark("second-factor", "logins that wait for their users, beside FreeRADIUS with rlm_rest", second_factor.run),
+    Benchmark("steady", "everything at once for ten minutes: neither memory nor open files nor p99 grow", steady.run),
 )
 
 

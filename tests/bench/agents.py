@@ -74,11 +74,12 @@ def measure(directory: Path, *, agents: int, seconds: float) -> str:
     output = directory / "log"
     with child_process([PROGRAM, "serve"], directory=directory, output=output, environment=environ) as process:
         wait_until(lambda: is_ready(port), process, output, seconds=30)
-        fleet = trio.run(_enrol_all, port, tenant, agents)
+        fleet = trio.run(enrol, port, tenant, agents)
         return trio.run(_measure, fleet, tenant, process.pid, seconds)
 
 
-async def _enrol_all(port: int, tenant: Tenant, count: int) -> Fleet:
+async def enrol(port: int, tenant: Tenant, count: int) -> Fleet:
+    """Register so many machines in a tenant's domain, each with a key of its own."""
     fleet = Fleet(port)
     async with _client(port, tenant.token) as http:
         made = await _post(http, "/api/v1/agent/createKey", {"domainId": tenant.domain_id})
@@ -98,7 +99,7 @@ async def _enrol_all(port: int, tenant: Tenant, count: int) -> Fleet:
 async def _measure(fleet: Fleet, tenant: Tenant, process_id: int, seconds: float) -> str:
     async with trio.open_nursery() as nursery, _client(fleet.port, tenant.token) as http:
         for agent in fleet.agents:
-            nursery.start_soon(_live, fleet, agent)
+            nursery.start_soon(live, fleet, agent)
         with trio.fail_after(120):
             while not all(agent.states for agent in fleet.agents):
                 await trio.sleep(0.1)
@@ -132,7 +133,7 @@ async def _change(fleet: Fleet, tenant: Tenant, http: httpx.AsyncClient) -> None
         await trio.sleep(CHANGES_S)
 
 
-async def _live(fleet: Fleet, agent: Agent) -> None:
+async def live(fleet: Fleet, agent: Agent) -> None:
     """Wait for states and report, until cancelled; after a lost connection on a new one, as agents do."""
     while True:
         await trio.sleep(AGAIN_S * random.random())

@@ -1,0 +1,16 @@
+"""The benchmark of a steady load does everything that it says, for a few seconds."""
+
+from pathlib import Path
+
+import pytest
+
+from .steady import PARTS, measure
+
+
+@pytest.mark.bench
+def test_a_few_seconds(tmp_path: Path) -> None:
+    """Each kind of work is done, and each tenth has its line."""
+    told = measure(tmp_path, seconds=6, agents=3, entries=50)
+    assert len(told.splitlines()) == 1 + 1 + 2 + PARTS
+    for kind in ("accounting records", "calls of the API", "imports", "requests of agents", "scrapes"):
+        assert kind in told
