@@ -1,4 +1,5 @@
-"""/ad/GetAll..., /api/v1/saveDirectoryConfig, importUsers, getImportStatus, cancelImport, reConfigure, mapping/*."""
+"""/ad/GetAll..., /api/v1/saveDirectoryConfig, importUsers, getImportStatus, cancelImport, confirmImport, reConfigure,
+mapping/*."""
 
 from typing import Any
 
@@ -9,6 +10,7 @@ SAVE = "/api/v1/saveDirectoryConfig"
 IMPORT = "/api/v1/importUsers"
 STATUS = "/api/v1/getImportStatus"
 CANCEL = "/api/v1/cancelImport"
+CONFIRM = "/api/v1/confirmImport"
 RECONFIGURE = "/api/v1/reConfigure"
 MAPPINGS = "/api/v1/mapping/list"
 PREVIEW = "/api/v1/mapping/preview"
@@ -146,3 +148,22 @@ def test_mappings(tenant: Tenant) -> None:
     other = tenant.world.tenant()
     assert other.refused(RECONFIGURE, groupID=ops["groupId"], fieldMappings={}) == (404, "group not found")
     assert other.refused(PREVIEW, groupID=ops["groupId"]) == (404, "group not found")
+
+
+def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
+    """A run in which most people are missing fails, says so, and removes them once that is confirmed; another import
+    than this, and another domain's, is not confirmed."""
+    many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(40)]
+    first = send(tenant, many, complete=True)
+    stopped = send(tenant, many[:10], complete=True)
+    assert (stopped["state"], stopped["needsConfirmation"]) == ("FAILED", True)
+    assert stopped["message"].startswith("nothing was removed: 30 of the 40 users")
+    assert tenant.ask(USERS, domainId=tenant.domain)["totalCount"] == 40
+    other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.refused(CONFIRM, domainId=other, jobId=stopped["jobId"]) == (404, "import not found")
+    done = {"domainId": tenant.domain, "jobId": first["jobId"]}
+    assert tenant.refused(CONFIRM, **done) == (409, "the import does not wait for a confirmation")
+    tenant.ask(CONFIRM, domainId=tenant.domain, jobId=stopped["jobId"])
+    after = job(tenant, "hq", stopped["jobId"])
+    assert (after["state"], after["counts"]["removed"], after["needsConfirmation"]) == ("DONE", 30, False)
+    assert tenant.ask(USERS, domainId=tenant.domain)["totalCount"] == 10

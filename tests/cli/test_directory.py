@@ -57,3 +57,18 @@ def test_what_is_refused(service: Service, tmp_path: Path) -> None:
     ):  # fmt: skip
         assert service.cli("directory", *command).returncode == 1, command
     assert service.cli("directory", "mapping", "LDIF", "email", *domain).returncode == 2
+
+
+def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) -> None:
+    """An import that would remove most of it fails and says how it goes on; `confirm` removes."""
+    service.ok("domain", "add", "most", "--org", "1", "--tenant", "1")
+    file, domain = tmp_path / "people.ldif", ("--domain", "most")
+    file.write_text("".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(40)))
+    service.ok("directory", "import-ldif", str(file), *domain, "--wait")
+    file.write_text(LDIF)
+    stopped = service.cli("directory", "import-ldif", str(file), *domain, "--complete", "--wait")
+    number = stopped.stdout.strip()
+    assert stopped.returncode == 1 and f"confirm import {number}" in stopped.stderr
+    told = service.cli("directory", "confirm", number, "--wait")
+    assert told.returncode == 0 and "40 removed" in told.stderr
+    assert service.cli("directory", "confirm", number).returncode == 1

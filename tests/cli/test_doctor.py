@@ -6,10 +6,19 @@ import os
 import socket
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
+from sallyport.base.clock import SECOND, iso, now_us
+from sallyport.cli.checks.directories import of_schedule
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
@@ -237,3 +246,38 @@ def test_providers_and_directories_that_cannot_be_reached_are_named(service: Ser
     (text,) = [text for level, text in told if level == "problem"]
     assert text.startswith(f"unreached: MFA provider webhook: 127.0.0.1 port {away}")
     service.post("/ad/DeleteMFAProvider", {"orgId": 1, "tenantId": 1, "domainId": number})
+
+
+def test_directories_that_are_not_read_are_named(service: Service, tmp_path: Path) -> None:
+    """One that nobody has asked for, or whose last reading failed, by what it says; expired certificates; a file's is
+    as it should be."""
+    domain = add_domain(service, "books")
+    file = tmp_path / "people.ldif"
+    file.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\n")
+    service.ok("directory", "import-ldif", str(file), "--domain", domain, "--wait")
+    gone = {"directoryName": "hq", "domainId": domain, "appUrl": "ldap://127.0.0.1:1", "baseDN": "dc=x"}
+    gone["caCertificate"] = expired_authority("Old Root")
+    service.post("/api/v1/saveDirectoryConfig", [gone])
+    told = of_check(service, "directories", status=1)
+    assert ("ok", "books: LDIF: from files") in told
+    assert ("warning", "books: hq: never read: sallyport directory sync") in told
+    assert any(level == "problem" and "caCertificate Old Root expired" in text for level, text in told)
+    assert service.cli("directory", "sync", "hq", "--domain", domain, "--wait").returncode == 1
+    (text,) = [text for _, text in of_check(service, "directories", status=1) if " failed at " in text]
+    assert "127.0.0.1" in text and text.endswith("last read never, as far as is known")
+    service.post("/api/v1/saveDirectoryConfig", [{**gone, "caCertificate": ""}])
+
+
+def expired_authority(name: str) -> str:
+    """The certificate of an authority that was good for a day, in PEM."""
+    key, then = ec.generate_private_key(ec.SECP256R1()), datetime(2020, 1, 1, tzinfo=UTC)
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    made = x509.CertificateBuilder(own, own, key.public_key(), 7, then, then + timedelta(days=1))
+    return made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+@pytest.mark.parametrize(("minutes", "late"), [(-1, False), (-60, True), (5, False)])
+def test_a_reading_that_is_overdue(minutes: int, late: bool) -> None:
+    """It should have been asked for long ago."""
+    due = {"next": iso(now_us() + minutes * 60 * SECOND)}
+    assert [each.level for each in of_schedule("corp: hq", due)] == ["problem"] * late

@@ -248,3 +248,13 @@ def test_what_matters_is_kept_first() -> None:
     shown = dict.fromkeys((*DEFAULTS.values(), "displayName", "mail", "userPrincipalName", "shadowExpire"), "zz")
     known = person("uid=ann,dc=b", "person", uid="ann", **many, **shown).attributes
     assert {"uid", *map(str.lower, shown)} <= set(known) and len(known) == MOST_ATTRIBUTES
+
+
+def test_what_is_mapped_is_kept_first() -> None:
+    """An attribute that somebody has said is to become a field is among those that are kept, but not a secret."""
+    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
+    entry = raw("uid=ann,dc=b", "person", uid="ann", zzz="7", userPassword="x", **many)
+    found = understand(entry, now=NOW, mapped={"zzz", "userpassword"})
+    assert isinstance(found, Person) and found.attributes["zzz"] == ("7",) and "userpassword" not in found.attributes
+    found = understand(entry, now=NOW)
+    assert isinstance(found, Person) and "zzz" not in found.attributes

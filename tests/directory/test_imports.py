@@ -231,3 +231,14 @@ async def test_a_file_without_anybody(areas: Areas) -> None:
         job = await imported(areas, nobody, complete=True)
         assert (job.removed, job.message) == (0, "nothing was removed, since nobody was there")
     assert await names(areas) == ["ann"]
+
+
+async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
+    """It is there for the mapping, of an entry with more attributes than are kept; after a change of the entry too."""
+    directories = areas.directory.directories
+    await imported(areas, person("ben"))
+    await directories.map_fields(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
+    await imported(areas, person("ann", *(f"a{number}: x" for number in range(100)), "zzz: seven"))
+    await imported(areas, f"dn: {DN.format('ann')}\nchangetype: modify\nadd: a000\na000: x\n-\nreplace: zz\nzz: y\n-\n")
+    users, _ = await directories.users(Stretch(areas.domain, 0, 9), "ann")
+    assert '"group": "seven"' in users[0].fields

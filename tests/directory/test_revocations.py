@@ -63,3 +63,40 @@ async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
     await imported(areas, person("ann"))
     await imported(areas, person("ann", DISABLED))
     assert await revoked(areas) == []
+
+
+async def test_a_group_that_is_lost_by_nesting(strict: Areas) -> None:
+    """The group in the middle leaves, is deleted, or loses somebody: who was only through it in the group that the rule
+    names loses the sessions; who is in it in another way as well does not."""
+    await strict.rules.add(
+        strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
+    )
+    await strict.domains.set_mode([strict.domain], Mode.ENFORCE)
+    people = "".join(map(person, ("ann", "ben", "cas", "dan")))
+
+    def dns(*names: str) -> list[str]:
+        return [f"uid={name},ou=People,dc=x" for name in names]
+
+    vpn = group("vpn", "cn=mid,dc=x", "cn=mid2,dc=x", *dns("cas"))
+    mid = group("mid", *dns("ann", "ben", "cas"))
+    await imported(strict, people + vpn + mid + group("mid2", *dns("dan", "ben")))
+    await imported(strict, group("mid", *dns("ben", "cas")))
+    assert await revoked(strict) == ["ann"]
+    await imported(strict, group("vpn", "cn=mid2,dc=x", *dns("cas")))
+    assert await revoked(strict) == ["ann"]
+    await imported(strict, "dn: cn=mid2,dc=x\nchangetype: delete\n")
+    assert await revoked(strict) == ["ann", "ben", "dan"]
+
+
+async def test_who_moves_loses_nothing(strict: Areas) -> None:
+    """From one group to another of the same group; who is renamed and loses it, loses it by both names."""
+    await strict.rules.add(
+        strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
+    )
+    await strict.domains.set_mode([strict.domain], Mode.ENFORCE)
+    uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
+    await imported(strict, person("ann", uuid) + group("vpn", "cn=a,dc=x", "cn=b,dc=x") + group("a", ANN) + group("b"))
+    await imported(strict, group("a") + group("b", ANN))
+    assert await revoked(strict) == []
+    await imported(strict, person("anna", uuid) + group("b"))
+    assert await revoked(strict) == ["anna", "ann"]

@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import Form, Row
 from sallyport.base.errors import SallyportError
-from sallyport.cli.checks import certificates, data, machine, reach, service
+from sallyport.cli.checks import certificates, data, directories, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 
@@ -42,6 +42,7 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("senders", service.check_senders),
     ("devices", service.check_devices),
     ("agents", service.check_agents),
+    ("directories", directories.check_directories),
     ("reach", reach.check_reach),
 )
 """What the service's commands tell: it runs, or its store can be opened without changing it."""

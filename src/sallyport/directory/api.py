@@ -10,9 +10,8 @@ from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.directory.entries.model import Group, User
 from sallyport.directory.imports.files import Uploads
-from sallyport.directory.imports.model import OPEN, Job
+from sallyport.directory.imports.model import OPEN, Job, Removals
 from sallyport.directory.model import (
-    CancelImport,
     GroupEntry,
     GroupList,
     ImportLdif,
@@ -30,6 +29,7 @@ from sallyport.directory.model import (
     MappingList,
     MappingPreview,
     OfMapping,
+    OneImport,
     PreviewEntry,
     PreviewMapping,
     ReConfigure,
@@ -133,13 +133,17 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
         return JobList(message=f"{len(jobs)} import(s), {waiting} not done yet", jobs=[_job(job) for job in jobs])
 
     @directories.post("/api/v1/cancelImport", roles=OPERATORS)
-    async def cancel_import(body: CancelImport, caller: Caller) -> Done:
+    async def cancel_import(body: OneImport, caller: Caller) -> Done:
         """Cancel an import that waits or runs; what it has written stays. One that is over is 409."""
-        job = await service.jobs.get(body.jobId)
-        if job.domain_id != body.domainId:
-            raise NotFound("import not found")
-        await service.jobs.cancel(job)
+        await service.jobs.cancel(await _import(service, body))
         return Done(message="import cancelled")
+
+    @directories.post("/api/v1/confirmImport", roles=OPERATORS)
+    async def confirm_import(body: OneImport, caller: Caller) -> Done:
+        """Let an import that has stopped before it removes most of what was known (`needsConfirmation`) go on and
+        remove it. Another one is 409."""
+        await service.jobs.confirm(await _import(service, body))
+        return Done(message="import confirmed")
 
 
 def _declare_mappings(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
@@ -177,6 +181,14 @@ def _declare_mappings(directories: Operations, service: Directories, domains_of:
             for each in found
         ]
         return MappingPreview(message=f"{len(users)} of the people", users=users)
+
+
+async def _import(service: Directories, body: OneImport) -> Job:
+    """NotFound: it is none of the domain's."""
+    job = await service.jobs.get(body.jobId)
+    if job.domain_id != body.domainId:
+        raise NotFound("import not found")
+    return job
 
 
 def _check_size(body: Sequence[object]) -> None:
@@ -264,6 +276,7 @@ def _job(job: Job) -> JobEntry:
         ),
         errors=[JobError(where=where, message=message) for where, message in json.loads(job.errors)],
         message=job.message,
+        needsConfirmation=job.removals == Removals.STOPPED,
         createdAt=times[0],
         startedAt=times[1],
         endedAt=times[2],

@@ -132,6 +132,16 @@ def cancel(line: CommandLine, *, job: int) -> None:
 
 
 @directory.command()
+@click.argument("job", type=int)
+@wait
+@click.pass_obj
+def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
+    """Let an import that has stopped before it removes most of a directory go on and remove it."""
+    line.call("directory.confirm", job=job)
+    _queued(line, job, wait=wait)
+
+
+@directory.command()
 @click.argument("name")
 @domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")

@@ -1,4 +1,4 @@
-"""What the command line asks: directory.list, show, import_ldif, sync, jobs, cancel, map, mappings."""
+"""What the command line asks: directory.list, show, import_ldif, sync, jobs, cancel, confirm, map, mappings."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from pydantic import Field
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, Row, command
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.directory.imports.model import Job
+from sallyport.directory.imports.model import Job, Removals
 from sallyport.directory.model import FieldMappings
 from sallyport.directory.repo import Directory
 from sallyport.directory.service import NO_GROUP, Directories
@@ -100,6 +100,10 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
         await service.jobs.cancel(await service.jobs.get(wanted.job))
         return None
 
+    async def confirm(wanted: OneJob) -> JSON:
+        await service.jobs.confirm(await service.jobs.get(wanted.job))
+        return None
+
     async def map_fields(wanted: Map) -> JSON:
         directory = await service.named(find_domain(wanted.domain), wanted.name)
         if not wanted.group:
@@ -121,6 +125,7 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
 
     return {
         "directory.cancel": command(OneJob, cancel),
+        "directory.confirm": command(OneJob, confirm),
         "directory.import_ldif": command(ImportLdif, import_ldif),
         "directory.job": command(OneJob, job),
         "directory.jobs": command(ListJobs, jobs),
@@ -163,6 +168,7 @@ def _job_row(job: Job) -> Row:
         "skipped": job.skipped,
         "failed": job.failed,
         "message": job.message,
+        "needs_confirmation": job.removals == Removals.STOPPED,
         "errors": errors,
         "created": iso(job.created_at),
         "started": None if job.started_at is None else iso(job.started_at),

@@ -11,7 +11,7 @@ What is understood: RFC 4519, RFC 2307 and its successors, and Active Directory 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -182,14 +182,15 @@ class Batch:
 # --- understanding --------------------------------------------------------------------------------------------------
 
 
-def understand(raw: Raw, *, now: int) -> Person | Group | Unit | None:
-    """What an entry means; None for another kind of entry. now: microseconds, by which an account has expired.
+def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
+    """What an entry means; None for another kind of entry. now: microseconds, by which an account has expired. mapped:
+    the attributes, in lower case, that somebody has said are to become fields.
 
     Invalid: it is a person, a group or a unit that cannot be used.
     """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NO_PEOPLE and not _number(raw, "useraccountcontrol") & _NO_USER:
-        return _person(raw, now)
+        return _person(raw, now, mapped)
     if kinds & _GROUPS:
         return _group(raw)
     if kinds & _UNITS:
@@ -197,7 +198,7 @@ def understand(raw: Raw, *, now: int) -> Person | Group | Unit | None:
     return None
 
 
-def _person(raw: Raw, now: int) -> Person:
+def _person(raw: Raw, now: int, mapped: Collection[str]) -> Person:
     name = _named(raw, _NAMES)
     others = (value for attribute in _ALIASES for value in _texts(raw, attribute))
     return Person(
@@ -207,7 +208,7 @@ def _person(raw: Raw, now: int) -> Person:
         aliases=tuple(other for other in dict.fromkeys(others) if other != name and is_name(other)),
         status=_status(raw, now),
         member_of=_names(raw, ("memberof",)),
-        attributes=mappable((name, _texts(raw, name)) for name in sorted(raw.attributes, key=_importance)),
+        attributes=mappable(((name, _texts(raw, name)) for name in raw.attributes), mapped),
         primary_group=_primary_group(raw),
     )
 
@@ -328,13 +329,19 @@ def _number(raw: Raw, attribute: str) -> int:
     return int(value) if _NUMBER.fullmatch(value) else 0
 
 
-def mappable(values: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:
-    """Text that a field may be taken from: no secret, and so much of it as may be kept for every person.
+def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Text that a field may be taken from: no secret, and so much of it as may be kept for every person, the
+    attributes first that are mapped, shown, or say whether an account may log in.
 
-    values: by the attribute's name in lower case, the important ones first.
+    values: by the attribute's name in lower case.
     """
+
+    def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
+        name = value[0]
+        return name not in mapped and name not in _SHOWN and name not in STATUS_ATTRIBUTES, name
+
     kept: dict[str, tuple[str, ...]] = {}
-    for name, texts in values:
+    for name, texts in sorted(values, key=place):
         if len(kept) == MOST_ATTRIBUTES:
             break
         if not _may_be_kept(name):
@@ -350,10 +357,6 @@ def _may_be_kept(name: str) -> bool:
     if name in STATUS_ATTRIBUTES:
         return True
     return name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _SECRET.search(name)
-
-
-def _importance(name: str) -> tuple[bool, str]:
-    return name not in _SHOWN and name not in STATUS_ATTRIBUTES, name
 
 
 def _is_text(value: str) -> bool:

@@ -233,7 +233,8 @@ class JobError(BaseModel):
 
 
 class JobEntry(BaseModel):
-    """An import. Times as ISO 8601; empty: not yet."""
+    """An import. needsConfirmation: it has stopped before it removes most of what was known, see confirmImport. Times
+    as ISO 8601; empty: not yet."""
 
     jobId: int
     domainId: int
@@ -244,6 +245,7 @@ class JobEntry(BaseModel):
     counts: JobCounts
     errors: list[JobError]
     message: str
+    needsConfirmation: bool
     createdAt: str
     startedAt: str
     endedAt: str
@@ -257,8 +259,8 @@ class JobList(BaseModel):
     jobs: list[JobEntry]
 
 
-class CancelImport(OfDomain):
-    """Body of cancelImport."""
+class OneImport(OfDomain):
+    """Body of cancelImport and confirmImport."""
 
     jobId: Id
 

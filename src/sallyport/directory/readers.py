@@ -71,7 +71,7 @@ def ldap_source(source: Source) -> LdapSource:
         base=_fit(_NAME, settings.get("baseDN", ""), "baseDN"),
         account=Account(account, source.secret.reveal().decode()) if account and source.secret is not None else None,
         accounts=_fit(_FILTER, settings["filter"], "filter") if settings.get("filter") else ACCOUNTS,
-        attributes=tuple(filter(None, settings.get(ATTRIBUTES, "").split(","))),
+        attributes=_mapped(source),
         authorities=_fit(_PEM, authorities, "caCertificate") if authorities else None,
     )
 
@@ -94,7 +94,11 @@ def okta_source(source: Source) -> OktaSource:
     ReadError."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
-    return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret)
+    return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))
+
+
+def _mapped(source: Source) -> tuple[str, ...]:
+    return tuple(filter(None, source.settings.get(ATTRIBUTES, "").split(",")))
 
 
 def _origin(url: str) -> str:

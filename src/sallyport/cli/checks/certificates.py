@@ -34,7 +34,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
     chain, authorities = read_certificates(used.certificate_file), read_certificates(used.ca_file)
     flaws = [*_of_server(chain, authorities, used.certificate_file, now), *_of_key(chain[0], used.key_file)]
     for each in authorities:
-        flaws += _of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
+        flaws += of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
     if used.crl_file is not None:
         flaws += _of_list(used.crl_file, now)
     flaws += _of_clients(Directory(settings.data_dir), now)
@@ -47,7 +47,7 @@ def _of_server(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], path: Path, now: datetime
 ) -> Iterator[Finding]:
     own = chain[0]
-    yield from _of_time(str(path), own.not_valid_before_utc, own, now)
+    yield from of_time(str(path), own.not_valid_before_utc, own, now)
     if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
         yield warning(f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it")
     if not host_names(own):
@@ -109,7 +109,8 @@ def _of_clients(directory: Directory, now: datetime) -> Iterator[Finding]:
             yield warning(f"the certificate of {name} {word} at {ends:%Y-%m-%d}: sallyport cert renew '{name}'")
 
 
-def _of_time(name: str, begins: datetime, certificate: x509.Certificate, now: datetime) -> Iterator[Finding]:
+def of_time(name: str, begins: datetime, certificate: x509.Certificate, now: datetime) -> Iterator[Finding]:
+    """What is to be said of when a certificate is good."""
     ends = certificate.not_valid_after_utc
     if ends <= now:
         yield problem(f"{name} expired at {ends:%Y-%m-%d}")

@@ -12,7 +12,7 @@ were deactivated come with it; a group that was deleted does not, and is found b
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_urlsafe
@@ -60,11 +60,13 @@ _Objects = AsyncGenerator[Sequence[object], None]
 @dataclass(frozen=True, slots=True)
 class OktaSource:
     """An organization of Okta. url: its origin, without a slash behind it. client_id: "" where the secret is an API
-    token; else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK."""
+    token; else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK. attributes: kept
+    before others of a profile."""
 
     url: str
     client_id: str
     secret: Secret
+    attributes: Sequence[str] = ()
 
 
 class OktaReader:
@@ -84,7 +86,7 @@ class OktaReader:
             authorize: Authorize = (
                 _token_of(source) if not source.client_id else _application(client, source, self._clock)
             )
-            async with aclosing(_Reading(client, authorize).batches(cursor, full=full)) as batches:
+            async with aclosing(_Reading(client, authorize, source.attributes).batches(cursor, full=full)) as batches:
                 yield batches
 
 
@@ -134,8 +136,9 @@ def _key_of(octets: bytes) -> RSAKey | ECKey:
 
 
 class _Reading:
-    def __init__(self, client: httpx.AsyncClient, authorize: Authorize) -> None:
+    def __init__(self, client: httpx.AsyncClient, authorize: Authorize, mapped: Collection[str]) -> None:
         self._pages = Pages(client, authorize)
+        self._mapped = frozenset(mapped)
         self._latest = 0
         self._has_accounts = False
 
@@ -160,7 +163,7 @@ class _Reading:
             async for page in pages:
                 for found in page:
                     self._note(found, "lastUpdated")
-                entries = [_user(found) for found in page]
+                entries = [_user(found, self._mapped) for found in page]
                 self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
                 yield Batch(entries)
 
@@ -204,7 +207,7 @@ class _Reading:
         self._latest = max(self._latest, _moment(text_at(found, name)) or 0)
 
 
-def _user(found: object) -> Entry:
+def _user(found: object, mapped: Collection[str]) -> Entry:
     external_id, name = text_at(found, "id"), text_at(found, "profile", "login")
     status = text_at(found, "status")
     if status == _DEPROVISIONED:
@@ -221,7 +224,7 @@ def _user(found: object) -> Entry:
         aliases=(),
         status=_STATUSES.get(status, Status.ACTIVE),
         member_of=(),
-        attributes=mappable((_ATTRIBUTES.get(key, key), texts(value)) for key, value in named),
+        attributes=mappable(((_ATTRIBUTES.get(key, key), texts(value)) for key, value in named), mapped),
     )
 
 

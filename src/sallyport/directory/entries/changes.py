@@ -49,7 +49,7 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
         return Counts(updated=1)
     group = groups.find_group(tx, run, "", wanted.dn_key)
     if group is not None:
-        _group(tx, run, group, wanted, revocations, at)
+        _group(tx, run, group, wanted, at)
         return Counts(updated=1)
     unit = groups.find_unit(tx, run, "", wanted.dn_key)
     if unit is None:
@@ -76,7 +76,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
         else:
             after[name] = tuple(_stepped(after.get(name, ()), step, values))
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
-    person = understand(Raw(wanted.new_dn, {"objectclass": (b"person",), **octets}), now=at)
+    person = understand(Raw(wanted.new_dn, {"objectclass": (b"person",), **octets}), now=at, mapped=run.mapped)
     if not isinstance(person, Person):
         raise Invalid("it is no account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
@@ -84,7 +84,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     return new_person(person_line(replace(person, status=status, external_id=external), [key.hex() for key in keys]))
 
 
-def _group(tx: Tx, run: Run, known: Named, wanted: Change, revocations: Revocations, at: int) -> None:
+def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
     before = edges.members_told(tx, run.directory_id, known.dn_key)
     after, name = [key.hex() for key in sorted(before)], known.name
     # A further name is not the group's own, unless the distinguished name says so.
@@ -100,7 +100,7 @@ def _group(tx: Tx, run: Run, known: Named, wanted: Change, revocations: Revocati
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
     groups.put_group(tx, run, new, known, at)
     members = {bytes.fromhex(key) for key in after}
-    groups.lose_members(tx, run, new, sorted(before - members), revocations)
+    edges.take_members(tx, run.directory_id, new.dn_key, sorted(before - members))
     edges.add_members(tx, run.directory_id, new.dn_key, sorted(members - before))
 
 

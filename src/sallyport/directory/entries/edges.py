@@ -6,11 +6,9 @@ directories do with their own links; where one does not, its groups say so when 
 whether they have changed is forgotten.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sallyport.directory.entries.model import Run
-from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Tx
 
 BY_GROUP: Final = 0
@@ -21,12 +19,10 @@ _DELETE: Final = (
 )
 
 
-def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> set[bytes]:
-    """What a member says of its groups, in place of what it said before; the groups that it does not name any more."""
+def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
+    """What a member says of its groups, in place of what it said before."""
     before = set(told_by(tx, directory_id, member_key))
     after = set(group_keys)
-    if before == after:
-        return set()
     for key in before - after:
         tx.execute(_DELETE, dir=directory_id, m=member_key, g=key, told=BY_MEMBER)
     tx.insert(
@@ -35,7 +31,6 @@ def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterab
         [(directory_id, member_key, key, BY_MEMBER) for key in sorted(after - before)],
         on_conflict="on conflict do nothing",
     )
-    return before - after
 
 
 def told_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
@@ -121,22 +116,6 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
     tx.execute(
         "delete from directory_members where directory_id = :dir and group_key = :old", dir=directory_id, old=old
     )
-
-
-def any_matters(tx: Tx, run: Run, group_keys: Collection[bytes], revocations: Revocations) -> bool:
-    """Whether to lose one of these groups is to lose access."""
-    sql = "select name from directory_groups where directory_id = :dir and dn_key = :g"
-    names = [str(row[0]) for key in group_keys for row in tx.rows(sql, dir=run.directory_id, g=key)]
-    return any(revocations.group_matters(run.domain_id, name) for name in names)
-
-
-def people_of(tx: Tx, run: Run, member_keys: Iterable[bytes]) -> list[int]:
-    """The people who are called so, by ids."""
-    sql = (
-        "select id from directory_users where directory_id = :dir and dn_key = :m "
-        "union select id from directory_users where directory_id = :dir and uid_key = :m"
-    )
-    return [int(str(row[0])) for key in member_keys for row in tx.rows(sql, dir=run.directory_id, m=key)]
 
 
 def _key(row: tuple[object, ...]) -> bytes:

@@ -1,12 +1,10 @@
 """The SQL by which an import writes groups and units."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.directory.entries import edges, people
+from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import GROUPS, Counts, Moved, Run
-from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, fold
@@ -112,21 +110,8 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
     return Counts(updated=1)
 
 
-def lose_members(tx: Tx, run: Run, group: NewNamed, member_keys: Iterable[bytes], revocations: Revocations) -> None:
-    """A group does not name these members any more: take them off, and tell what that means to them."""
-    keys = list(member_keys)
-    edges.take_members(tx, run.directory_id, group.dn_key, keys)
-    if keys and revocations.group_matters(run.domain_id, group.name):
-        for user_id in edges.people_of(tx, run, keys):
-            names = people.names_of(tx, user_id)
-            revocations.revoke(tx, run.domain_id, names, "the user has lost a group in the directory")
-
-
-def remove_group(tx: Tx, run: Run, known: Named, revocations: Revocations) -> Counts | None:
+def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """A group is gone; None: call it again, there are more members than one transaction takes."""
-    if revocations.group_matters(run.domain_id, known.name):
-        group = NewNamed(known.external_id, known.dn, known.dn_key, known.name, known.digest)
-        lose_members(tx, run, group, sorted(edges.members_told(tx, run.directory_id, known.dn_key)), revocations)
     if not edges.forget_group(tx, run.directory_id, known.dn_key, MOST):
         return None
     _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))

@@ -49,7 +49,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One import as its transactions see it. marks: what was told of is marked, since the rest is gone at the end."""
+    """One import as its transactions see it. marks: what was told of is marked, since the rest is gone at the end.
+    mapped: the attributes that this mapping, and those of groups, take. started_at: microseconds."""
 
     domain_id: int
     directory_id: int
@@ -57,6 +58,8 @@ class Run:
     cloud: bool
     marks: bool
     mapping: FieldMapping
+    mapped: frozenset[str]
+    started_at: int
 
 
 @dataclass(frozen=True, slots=True)

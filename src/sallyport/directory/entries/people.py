@@ -108,9 +108,8 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
     edges.rename_member(tx, run.directory_id, known.dn_key, new.dn_key)
-    lost = edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
-    if not _judge(tx, run, known, new.status, names, revocations) and edges.any_matters(tx, run, lost, revocations):
-        revocations.revoke(tx, run.domain_id, names, "the user has lost a group in the directory")
+    edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    _judge(tx, run, known, new.status, names, revocations)
 
 
 def unchanged(tx: Tx, run: Run, known: Known) -> Counts:
@@ -263,12 +262,10 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
     tx.insert("directory_names", ("domain_id", "name_key", "user_id", "is_alias"), rows)
 
 
-def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> bool:
-    """Whether a person has lost their access by a change of status, which is told."""
-    lost = status in GONE and known.status not in GONE
-    if lost:
+def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> None:
+    """A person may have lost their access by a change of status."""
+    if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
-    return lost
 
 
 def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:

@@ -107,6 +107,51 @@ def shows_nobody(tx: Tx, run: Run) -> bool:
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How much of what was known of a directory an import has not told of."""
+
+    missing: int
+    known: int
+
+
+def missing(tx: Tx, run: Run, table: str) -> Missing:
+    """What an import has not told of, among what was there before it. table: of users, or of groups."""
+    found = tx.one(
+        Missing,
+        "select count(case when seen < :job then 1 end) as missing, "
+        "count(case when seen < :job or created_at < :started then 1 end) as known "
+        f"from {table} where directory_id = :dir",
+        job=run.job_id,
+        started=run.started_at,
+        dir=run.directory_id,
+    )
+    return found or Missing(0, 0)
+
+
+def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
+    """All people in a group and in the groups in it, by ids, with all that they may log in as."""
+    sql = (
+        f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
+        "join directory_names n on n.user_id = people.id"
+    )
+    found: dict[int, list[str]] = {}
+    for user_id, name in tx.rows(sql, g=group_id, dir=directory_id):
+        found.setdefault(int(str(user_id)), []).append(str(name))
+    return found
+
+
+def status_of(tx: Tx, user_id: int) -> str | None:
+    """Whether a person may log in; None: there is no such person."""
+    return tx.value(str, "select status from directory_users where id = :id", id=user_id)
+
+
+def groups_of_directory(tx: Tx, directory_id: int) -> list[tuple[int, str]]:
+    """The ids and names of a directory's groups."""
+    rows = tx.rows("select id, name from directory_groups where directory_id = :dir order by id", dir=directory_id)
+    return [(int(str(group_id)), str(name)) for group_id, name in rows]
+
+
 def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:
     """The ids of all people in a group and in the groups in it."""
     return [int(str(row[0])) for row in tx.rows(INSIDE + _PEOPLE_INSIDE, g=group_id, dir=directory_id)]

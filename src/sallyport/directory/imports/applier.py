@@ -173,7 +173,7 @@ class Applier:
         counts = groups.put_group(tx, run, new, known, at)
         before = edges.members_told(tx, run.directory_id, new.dn_key)
         edges.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
-        groups.lose_members(tx, run, new, sorted(before - set(item.members)), self._revocations)
+        edges.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(item.members)))
         return counts
 
     async def _large_group(self, run: Run, item: Item) -> None:
@@ -198,7 +198,7 @@ class Applier:
             )
         for part in _parts(sorted(before - after)):
             await self._store.write(
-                partial(groups.lose_members, run=run, group=new, member_keys=part, revocations=self._revocations)
+                partial(edges.take_members, directory_id=run.directory_id, group_key=new.dn_key, member_keys=part)
             )
 
         def finish(tx: Tx) -> None:
@@ -214,12 +214,12 @@ class Applier:
             return people.remove(tx, run, person, self._revocations)
         group = groups.find_group(tx, run, external_id, dn_key)
         if group is not None:
-            return groups.remove_group(tx, run, group, self._revocations)
+            return groups.remove_group(tx, run, group)
         unit = groups.find_unit(tx, run, external_id, dn_key)
         return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
     async def _removals(self, run: Run, table: str, ids: Sequence[int]) -> _Turn:
-        sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen <> :job"  # noqa: S608
+        sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
 
         def work(tx: Tx) -> _Turn:
             started, turn, counts = time.perf_counter(), _Turn(), Counts()
@@ -267,7 +267,7 @@ def _group_of(line: Line) -> NewNamed:
 
 
 def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
-    sql = f"select id from {table} where directory_id = :dir and id > :after and seen <> :job order by id limit 1000"  # noqa: S608
+    sql = f"select id from {table} where directory_id = :dir and id > :after and seen < :job order by id limit 1000"  # noqa: S608
     return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
 
 

@@ -1,15 +1,16 @@
-"""A file of entries made ready to be written, in a process of its own: `python -m ... ldif|spool SOURCE TARGET`.
+"""A file of entries made ready to be written, in a process of its own: `python -m ... ldif|spool SOURCE TARGET MAPPED`.
 
 Reading 100,000 entries takes seconds of the interpreter, which logins need. So a child process reads the file through,
 and writes what is to be done with each entry as a line of TARGET (`lines`). TARGET appears when all of SOURCE has been
 read: a file with an error in it imports nothing. What the child has to tell is one JSON object on standard output:
-`{"total", "skipped"}`, or `{"error"}`, which is for a person.
+`{"total", "skipped"}`, or `{"error"}`, which is for a person. MAPPED: the attributes that mappings take, with commas
+between them.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -36,8 +37,9 @@ KINDNESS: Final = 10
 class Converter:
     """Writes prepared lines to `target`; `later` keeps persons until the groups are known that they name by number."""
 
-    def __init__(self, target: BinaryIO, later: BinaryIO) -> None:
+    def __init__(self, target: BinaryIO, later: BinaryIO, mapped: Collection[str]) -> None:
         self._target = target
+        self._mapped = mapped
         self._later = later
         self._groups: dict[str, str] = {}
         self.total = 0
@@ -75,7 +77,7 @@ class Converter:
         try:
             match record:
                 case Content():
-                    entry = understand(record.raw, now=now)
+                    entry = understand(record.raw, now=now, mapped=self._mapped)
                     if entry is None:
                         self.total += 1
                         self.skipped += 1
@@ -143,12 +145,12 @@ def _renamed(record: Renaming) -> Line:
     return prepared_change(record.dn, f"{record.new_rdn},{superior}" if superior else record.new_rdn, steps)
 
 
-def convert(kind: str, source: Path, target: Path) -> dict[str, int | str]:
+def convert(kind: str, source: Path, target: Path, mapped: Collection[str] = ()) -> dict[str, int | str]:
     """Read SOURCE through and write TARGET; what there is to tell. OSError."""
     part, later = target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
     try:
         with source.open("rb") as lines, part.open("wb") as written, later.open("w+b") as kept:
-            converter = Converter(written, kept)
+            converter = Converter(written, kept, mapped)
             if kind == "ldif":
                 converter.ldif(lines, now_us())
             else:
@@ -166,11 +168,11 @@ def convert(kind: str, source: Path, target: Path) -> dict[str, int | str]:
 
 def main() -> None:
     """The child process."""
-    kind, source, target = sys.argv[1:]
+    kind, source, target, mapped = sys.argv[1:]
     os.umask(0o077)
     os.nice(KINDNESS)
     try:
-        told = convert(kind, Path(source), Path(target))
+        told = convert(kind, Path(source), Path(target), frozenset(mapped.split(",")))
     except OSError as error:
         told = {"error": f"the file cannot be prepared: {error.strerror}"}
     print(json.dumps(told))

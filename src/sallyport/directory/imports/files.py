@@ -18,6 +18,7 @@ FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
 """Octets that an import leaves free: a full disk would end all logins."""
 PREPARED: Final = ".lines"
+BEFORE: Final = ".before"
 PIECE: Final = 1 << 18
 
 
@@ -50,6 +51,10 @@ class ImportFiles:
         """Where what is to be done for a file is."""
         return self._folder / (name + PREPARED)
 
+    def before(self, name: str) -> Path:
+        """Where it is kept what was so before."""
+        return self._folder / (name + BEFORE)
+
     def append(self, name: str, octets: bytes, at: int) -> None:
         """Write at the end, which is at `at`; what a crash has left behind that is cut off. On disk when it returns.
         OSError."""
@@ -80,13 +85,13 @@ class ImportFiles:
     def delete(self, name: str) -> None:
         """With what was made of it."""
         if name:
-            for path in (self.path(name), self.prepared(name)):
+            for path in (self.path(name), self.prepared(name), self.before(name)):
                 path.unlink(missing_ok=True)
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str]) -> None:
         """Delete all others but those that are new since the start."""
-        kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED)}
+        kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
                 if path.name not in kept:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
 
 from sallyport.base.secret import Secret
@@ -27,6 +27,14 @@ class State(StrEnum):
 OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
 
 
+class Removals(IntEnum):
+    """Whether a job may remove most of what a directory has: it stops before it does, until somebody confirms it."""
+
+    FEW = 0
+    STOPPED = 1
+    CONFIRMED = 2
+
+
 class Kind(StrEnum):
     """What a job does: reads an uploaded file, what an agent has sent, or a directory; or maps what is there anew."""
 
@@ -39,7 +47,8 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job as it is stored. file: its name among the files of imports. complete: who is not told of is gone.
-    source, errors: JSON. position: lines of the prepared file that are written. Times in microseconds."""
+    source, errors: JSON. position: lines of the prepared file that are written. removals: a Removals. Times in
+    microseconds."""
 
     id: int
     domain_id: int
@@ -62,6 +71,7 @@ class Job:
     position: int
     errors: str
     message: str
+    removals: int
     created_at: int
     started_at: int | None
     ended_at: int | None

@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from sallyport.directory.entries.model import Counts
-from sallyport.directory.imports.model import LONGEST_ERROR, MOST_ERRORS, Job, NewJob, State
+from sallyport.directory.imports.model import LONGEST_ERROR, MOST_ERRORS, Job, NewJob, Removals, State
 from sallyport.store.model import Tx, Value
 
 _COLUMNS: Final = (
     "j.id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, j.state, "
     "j.file_name, j.file, j.complete, j.source, j.cursor, j.total, j.added, j.updated, j.removed, j.skipped, j.failed, "
-    "j.position, j.errors, j.message, j.created_at, j.started_at, j.ended_at"
+    "j.position, j.errors, j.message, j.removals, j.created_at, j.started_at, j.ended_at"
 )
 _SELECT: Final = f"select {_COLUMNS} from directory_jobs j join directories d on d.id = j.directory_id"
 _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
@@ -157,6 +157,20 @@ def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
         "where id = :id and state in ('QUEUED', 'RUNNING')"
     )
     return tx.execute(sql, id=job_id, state=state.value, message=message[:LONGEST_ERROR], at=at) > 0
+
+
+def stop(tx: Tx, job_id: int) -> None:
+    """The job has found more to remove than it may without somebody's word."""
+    tx.execute("update directory_jobs set removals = :stopped where id = :id", stopped=Removals.STOPPED, id=job_id)
+
+
+def confirm(tx: Tx, job_id: int) -> bool:
+    """A job that has stopped goes on; False: it has not."""
+    sql = (
+        "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null "
+        "where id = :id and state = 'FAILED' and removals = :stopped"
+    )
+    return tx.execute(sql, id=job_id, confirmed=Removals.CONFIRMED, stopped=Removals.STOPPED) > 0
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:

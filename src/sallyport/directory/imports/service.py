@@ -9,7 +9,7 @@ with the next start.
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -32,7 +32,8 @@ from sallyport.directory.imports.applier import Applier
 from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.finisher import Finisher
 from sallyport.directory.imports.lines import encoded, spooled
-from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Source, State
+from sallyport.directory.imports.losses import Losses
+from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Removals, Source, State
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
@@ -44,8 +45,11 @@ from sallyport.store.vault import Vault
 AT_ONCE: Final = 2
 MOST_WAITING: Final = 20
 """Jobs of a domain that wait or run."""
+TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain are not done yet"
 KEPT: Final = 200
 """Jobs of a domain that are over and still shown."""
+FEW_REMOVALS: Final = 20
+"""So many are removed however few there are; of more, not more than half."""
 LOOK_S: Final = 5.0
 AGAIN_S: Final = 5.0
 
@@ -76,6 +80,7 @@ class Jobs:
         self._metrics = metrics
         self._applier = Applier(store, revocations, clock, changed)
         self._finisher = Finisher(store, clock, changed)
+        self._losses = Losses(store, files, revocations)
         self._wake = trio.Event()
         self._running: dict[int, trio.CancelScope] = {}
         self._domains: dict[int, int] = {}
@@ -85,7 +90,7 @@ class Jobs:
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
         """Queue a job, in the transaction of who asks for it, who then calls `wake`. Conflict: too many wait."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
-            raise Conflict(f"{MOST_WAITING} imports of the domain are not done yet")
+            raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock())
         if new.secret is not None:
             repo.set_secret(tx, job_id, self._vault.seal(new.secret, _identity(job_id)))
@@ -120,6 +125,19 @@ class Jobs:
             self._running[job.id].cancel()
         else:
             await self._put_away(job.id)
+
+    async def confirm(self, job: Job) -> None:
+        """Let a job that has stopped remove what it has found missing. Conflict: it has not, or too many wait."""
+
+        def work(tx: Tx) -> None:
+            if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
+                raise Conflict(TOO_MANY_WAIT)
+            if not repo.confirm(tx, job.id):
+                raise Conflict("the import does not wait for a confirmation")
+            self._note(tx, job, "directory.import.confirm")
+
+        await self._store.write(work)
+        self.wake()
 
     def forget(self) -> None:
         """The store was replaced: no job of before goes on."""
@@ -201,6 +219,7 @@ class Jobs:
             job = await self.get(job_id)
             if job.ended_at is not None:
                 self._count(job, job.ended_at)
+                await self._losses.settle(job)
                 await trio.to_thread.run_sync(self._files.delete, job.file)
 
     def _count(self, job: Job, ended_at: int) -> None:
@@ -217,26 +236,37 @@ class Jobs:
         directory = await self._store.read(lambda tx: directories.get(tx, job.directory_id))
         if directory is None:
             raise NotFound("the directory is deleted")
+        mapped = await self._store.read(lambda tx: _mapped(tx, directory))
+        writes = job.kind != Kind.MAPPING and job.removals != Removals.CONFIRMED
         if job.kind == Kind.READING and not job.file:
-            await self._collect(job, directory)
-        if job.kind != Kind.MAPPING:
-            await self._prepare(await self.get(job.id))
+            await self._collect(job, directory, mapped)
+        if writes:
+            await self._prepare(await self.get(job.id), mapped)
         job = await self.get(job.id)
-        mapping = FieldMapping(json.loads(directory.mapping))
         run = Run(
-            job.domain_id, job.directory_id, job.id, directory.kind in CLOUD, marks=bool(job.complete), mapping=mapping
+            job.domain_id,
+            job.directory_id,
+            job.id,
+            directory.kind in CLOUD,
+            marks=bool(job.complete),
+            mapping=FieldMapping(json.loads(directory.mapping)),
+            mapped=mapped,
+            started_at=job.started_at or job.created_at,
         )
         if job.kind != Kind.MAPPING:
+            await self._losses.note(job)
+        if writes:
             await self._applier.apply(run, self._files.prepared(job.file), job.position)
         message = await self._finish(run)
+        await self._losses.settle(job)
         await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
 
-    async def _collect(self, job: Job, directory: directories.Directory) -> None:
+    async def _collect(self, job: Job, directory: directories.Directory, mapped: Collection[str]) -> None:
         """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
             raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
-        source = await self._source(job, directory)
+        source = await self._source(job, directory, mapped)
         full = not directory.cursor or bool(job.complete) or bool(job.source)
         name = await trio.to_thread.run_sync(self._files.new, "spool", 0)
         size, complete, cursor = 0, False, ""
@@ -260,7 +290,7 @@ class Jobs:
         self._files.append(name, octets, at)
         return len(octets)
 
-    async def _source(self, job: Job, directory: directories.Directory) -> Source:
+    async def _source(self, job: Job, directory: directories.Directory, mapped: Collection[str]) -> Source:
         """What is read, and with which secret: the directory's goes nowhere but where the directory is. SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}
@@ -271,18 +301,18 @@ class Jobs:
         elif directory.secret is not None and not job.source:
             secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
         app_url = own.pop("appUrl", directory.app_url)
-        mapped = await self._store.read(lambda tx: _mapped(tx, directory))
         settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
         account = "" if job.source else directory.account_name
         return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
 
-    async def _prepare(self, job: Job) -> None:
+    async def _prepare(self, job: Job, mapped: Collection[str]) -> None:
         """Have a child process read the job's file through. Invalid: there is an error in it."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
         kind = "ldif" if job.kind == Kind.LDIF else "spool"
-        command = [sys.executable, "-m", "sallyport.directory.imports.convert", kind, str(source), str(target)]
+        arguments = [kind, str(source), str(target), ",".join(sorted(mapped))]
+        command = [sys.executable, "-m", "sallyport.directory.imports.convert", *arguments]
         done = await trio.run_process(
             command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
         )
@@ -298,15 +328,34 @@ class Jobs:
 
     async def _finish(self, run: Run) -> str:
         """What follows from all entries together; what there is to tell."""
-        job, message = await self.get(run.job_id), ""
+        job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
             message = "nothing was removed, since some entries could not be used"
         elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
             message = "nothing was removed, since nobody was there"
         elif run.marks:
-            await self._applier.remove_unseen(run)
+            stops = await self._too_many(job, run)
+            if not stops:
+                await self._applier.remove_unseen(run)
         await self._finisher.finish(run, counts=job.kind == Kind.MAPPING)
+        if stops:
+            await self._store.write(partial(repo.stop, job_id=job.id))
+            raise Invalid(stops)
         return message
+
+    async def _too_many(self, job: Job, run: Run) -> str:
+        """Why a job must not remove what it has found missing; empty: it may."""
+        if job.removals == Removals.CONFIRMED:
+            return ""
+        for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):
+            found = await self._store.search(partial(entries.missing, run=run, table=table))
+            if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
+                return (
+                    f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} known of this directory are "
+                    "missing. Look at the base DN, the filter and what the account may read; if they are gone indeed, "
+                    f"confirm import {job.id}"
+                )
+        return ""
 
     def _end(self, tx: Tx, job: Job, state: State, message: str) -> None:
         at = self._clock()
@@ -331,10 +380,10 @@ class Jobs:
         )
 
 
-def _mapped(tx: Tx, directory: directories.Directory) -> set[str]:
+def _mapped(tx: Tx, directory: directories.Directory) -> frozenset[str]:
     """The attributes that the directory's mapping, and those of its groups, take."""
     mappings = [directory.mapping, *(group.mapping for group in entries.groups_with_mapping(tx, directory.id))]
-    return {str(attribute) for mapping in mappings for attribute in json.loads(mapping).values()}
+    return frozenset(str(attribute) for mapping in mappings for attribute in json.loads(mapping).values())
 
 
 def _identity(job_id: int) -> str:

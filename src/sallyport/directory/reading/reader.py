@@ -86,7 +86,8 @@ Batches = AsyncGenerator[Batch, None]
 class LdapSource:
     """A directory to read. servers: the first that answers is read. account: None for an anonymous bind. accounts:
     the filter of RFC 4515 that says which accounts; all groups and units are read beside them. attributes: beside
-    those that are read of every entry. authorities: PEM, trusted in place of the system's store."""
+    those that are read of every entry, and kept before them. authorities: PEM, trusted in place of the system's.
+    """
 
     servers: Sequence[Server]
     base: str
@@ -174,6 +175,7 @@ class _Reading:
         self._source = source
         self._connection = connection
         self._now = now
+        self._mapped = frozenset(map(str.lower, source.attributes))
         self._groups: dict[str, str] = {}  # their names by their keys
         self._read_here: set[str] = set()  # normalized names of the groups that are read
         self._is_read: dict[str, bool] = {}  # by the name as it is written, since to normalize costs
@@ -265,7 +267,7 @@ class _Reading:
 
     def _understood(self, raw: Raw) -> Person | Group | Unit | Problem | None:
         try:
-            entry = understand(raw, now=self._now)
+            entry = understand(raw, now=self._now, mapped=self._mapped)
         except Invalid as error:
             return Problem(raw.dn, str(error), _identity_of(raw))
         self._has_accounts |= isinstance(entry, Person)

@@ -1,0 +1,61 @@
+"""The directories that people and groups come from: whether they are read, and will be."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from cryptography import x509
+
+from sallyport.base.clock import SECOND, from_iso, now_us
+from sallyport.base.command import Row, entries
+from sallyport.certs.authority import common_name
+from sallyport.certs.directory import present
+from sallyport.cli.checks.certificates import of_time
+from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+
+LATE_US: Final = 600 * SECOND
+"""A reading that is due is asked for within half a minute."""
+_READINGS: Final = {"reading", "agent"}
+
+
+def check_directories(examination: Examination) -> Iterator[Finding]:
+    """Each directory has been read, the last time too, and is read again when it is due; its certificates are good."""
+    for domain in examination.rows("domain.list"):
+        number = str(domain["id"])
+        schedules = {each["directory"]: each for each in examination.line.rows("directory.schedules", domain=number)}
+        for each in examination.line.rows("directory.list", domain=number):
+            shown = examination.line.row("directory.show", domain=number, name=each["name"])
+            name = f"{domain['name']}: {each['name']}"
+            yield _of_readings(name, shown)
+            schedule = schedules.get(each["name"])
+            if schedule is not None and examination.process_id is not None:
+                yield from of_schedule(name, schedule)
+            yield from _of_authorities(name, shown)
+
+
+def _of_readings(name: str, directory: Row) -> Finding:
+    """How the last reading went. A directory that only files have filled is not read."""
+    if directory["kind"] == "ldif":
+        return ok(f"{name}: from files")
+    over = [each for each in entries(directory["jobs"]) if each["kind"] in _READINGS and each["ended"] is not None]
+    if not over:
+        how = "its agent has sent nothing yet" if directory["kind"] == "agent" else "sallyport directory sync"
+        return warning(f"{name}: never read: {how}")
+    last = over[0]
+    if last["state"] != "FAILED":
+        return ok(f"{name}: read at {last['ended']}")
+    read = next((f"at {each['ended']}" for each in over if each["state"] == "DONE"), "never, as far as is known")
+    return problem(f"{name}: import {last['id']} failed at {last['ended']}: {last['message']}; last read {read}")
+
+
+def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
+    """Whether a reading is overdue. schedule: of `directory.schedules`."""
+    if from_iso(str(schedule["next"])) < now_us() - LATE_US:
+        yield problem(f"{name}: the reading that was due at {schedule['next']} was not asked for")
+
+
+def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
+    """The certificates that the directory's own is checked against."""
+    settings = directory["settings"]
+    pem = settings.get("caCertificate") if isinstance(settings, dict) else None
+    for each in x509.load_pem_x509_certificates(str(pem).encode()) if pem else ():
+        yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())

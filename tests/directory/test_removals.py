@@ -1,0 +1,82 @@
+"""An import that would remove most of a directory stops before it does, until somebody says that it is right."""
+
+import pytest
+
+from sallyport.base.errors import Conflict
+from sallyport.directory.imports.model import Job, Removals
+from sallyport.directory.imports.service import FEW_REMOVALS
+from tests.areas import Areas
+from tests.directory.world import at_work, group, groups_of, imported, names, over, person, queue
+
+MANY = 2 * FEW_REMOVALS
+
+
+def people(count: int, *, first: int = 0) -> str:
+    """So many of them."""
+    return "".join(person(f"u{number:03}") for number in range(first, first + count))
+
+
+async def stopped(areas: Areas, ldif: str) -> Job:
+    """A complete import that has stopped."""
+    async with at_work(areas):
+        job = await over(areas, await queue(areas, ldif, complete=True))
+    assert (job.state, job.removals, job.removed) == ("FAILED", Removals.STOPPED, 0)
+    return job
+
+
+async def confirmed(areas: Areas, job: Job) -> Job:
+    """The same once it has gone on."""
+    async with at_work(areas):
+        await areas.directory.jobs.confirm(job)
+        return await over(areas, job.id)
+
+
+async def test_half_is_removed(areas: Areas) -> None:
+    """Up to half of them go without a word, and of few all but one."""
+    await imported(areas, people(MANY))
+    job = await imported(areas, people(FEW_REMOVALS), complete=True)
+    assert job.removed == FEW_REMOVALS
+    job = await imported(areas, people(1), complete=True)
+    assert job.removed == FEW_REMOVALS - 1
+
+
+async def test_more_than_half_is_not(areas: Areas) -> None:
+    """Whoever is new is there all the same, and does not count for those who are missing; the message has the numbers.
+    A confirmation removes them, once."""
+    await imported(areas, people(MANY) + group("ops", "uid=u001,ou=People,dc=x"))
+    job = await stopped(areas, people(FEW_REMOVALS - 1) + people(100, first=500))
+    assert f"{FEW_REMOVALS + 1} of the {MANY} users" in job.message and f"confirm import {job.id}" in job.message
+    assert len(await names(areas)) == MANY + 100 and await groups_of(areas, "u001") == {"ops"}
+    job = await confirmed(areas, job)
+    assert (job.state, job.removed) == ("DONE", FEW_REMOVALS + 2)
+    assert len(await names(areas)) == FEW_REMOVALS - 1 + 100
+    with pytest.raises(Conflict, match="does not wait"):
+        await areas.directory.jobs.confirm(job)
+
+
+async def test_most_groups(areas: Areas) -> None:
+    """Groups count by themselves: without the permission to read them, they would all be gone."""
+    await imported(areas, people(1) + "".join(group(f"g{number}") for number in range(FEW_REMOVALS)))
+    job = await stopped(areas, people(1))
+    assert f"{FEW_REMOVALS} of the {FEW_REMOVALS} groups" in job.message
+
+
+async def test_a_late_confirmation(areas: Areas) -> None:
+    """Whom a later import has seen is not removed by the confirmation of an earlier one."""
+    await imported(areas, people(MANY))
+    job = await stopped(areas, people(1))
+    await imported(areas, people(2) + person("u002", "mail: new@x"))
+    assert (await imported(areas, people(MANY - 1), complete=True)).removed == 1
+    assert (await confirmed(areas, job)).removed == 0
+    assert len(await names(areas)) == MANY - 1
+
+
+async def test_only_what_has_stopped(areas: Areas) -> None:
+    """An import that is done, failed for another reason, or waits is not confirmed."""
+    await imported(areas, people(1))
+    async with at_work(areas):
+        broken = await over(areas, await queue(areas, "no ldif"))
+    waits = await areas.directory.jobs.get(await queue(areas, people(1)))
+    for job in (await areas.directory.jobs.get(1), broken, waits):
+        with pytest.raises(Conflict, match="does not wait"):
+            await areas.directory.jobs.confirm(job)
