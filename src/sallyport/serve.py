@@ -61,8 +61,9 @@ from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.scope import Gate
 from sallyport.web.server import Listener, serve_http
 
-DRAIN_S = 5.0
-LAST_WORDS_S = 1.0
+LAST_WORDS_S = 2.0
+GRACE_S = 10.0
+"""Beyond the drain: what HTTP, the journal and the store may take to end."""
 LAG_S = 0.25
 STATUS = "every listener answers"
 
@@ -203,7 +204,7 @@ async def _answer_requests(
                 notifier.ready(STATUS)
                 await stop.wait()
                 app.agents.states.close()
-                notifier.stopping()
+                notifier.stopping(app.settings.drain_s + GRACE_S)
                 log.info(
                     "stopping: what is waiting is answered first", waiting=sum(each.in_flight for each in exchanges)
                 )
@@ -217,11 +218,19 @@ async def _answer_requests(
 
 
 async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
-    """Let logins in progress end and the journal write them, within the time for it."""
-    with trio.move_on_after(DRAIN_S):
+    """Let logins in progress end within the time for it, decide those that still wait for a second factor, and let the
+    journal write them all. A password that nobody has judged by then gets no answer: the device asks once more."""
+
+    async def ended() -> None:
         while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
             await trio.sleep(0.01)
         await app.journal.drained()
+
+    with trio.move_on_after(app.settings.drain_s):
+        await ended()
+    app.second.stop_waiting()
+    with trio.move_on_after(LAST_WORDS_S):
+        await ended()
     waiting.cancel_scope.cancel()
 
 

@@ -7,15 +7,19 @@ import pytest
 import trio
 
 from sallyport.domains.model import Fallback
+from sallyport.login.model import Reason
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire
-from tests.listen.second import OTHER, answer, challenged, events, exchange, typed, wire
+from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, prompted, told, typed, wire
 from tests.login.second.scripted import Script, fall_back_to, until
+from tests.packets import attributes
 
 __all__ = ["wire"]
+
+OTHERS = attributes(CALLING_STATION_ID=b"02-00-00-00-00-02")
 
 
 @pytest.fixture
@@ -137,3 +141,48 @@ async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Scr
     async with restarted(wire) as later:
         assert (await exchange(later, typed("", state)))[0] == ACCESS_REJECT
     assert script.polled == []
+
+
+# --- a stop that was asked for ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
+async def test_who_waits_is_answered_before_the_end(
+    wire: Wire, areas: Areas, script: Script, fallback: Fallback, code: int
+) -> None:
+    """By the domain's fallback, which is recorded with the reason; so is whoever comes to it later, unprompted."""
+    script.begins = Outcome.WAITING
+    await fall_back_to(areas, fallback)
+    datagram = a_login()
+    wire.put(datagram)
+    await prompted(script)
+    areas.second.stop_waiting()
+    assert (await answer(wire, datagram))[0] == code
+    assert (await exchange(wire, a_login(OTHERS)))[0] == code
+    script.answer(0, Outcome.APPROVED)
+    await wire.silence()
+    assert [each[3] for each in await told(areas)] == [Reason.STOPPED] * 2
+    assert (len(script.started), wire.auth.in_flight) == (1, 0)
+
+
+async def test_a_device_that_shows_challenges_goes_on(wire: Wire, areas: Areas, script: Script) -> None:
+    """It gets one in place of a refusal, and after the restart the same prompt's approval counts."""
+    script.begins, areas.patience = Outcome.WAITING, 0.02
+    state = await challenged(wire)
+    areas.patience = 60
+    pressed = typed("", state)
+    wire.put(pressed)
+    await until(lambda: len(script.polled) >= 1)
+    areas.second.stop_waiting()
+    code, values = await answer(wire, pressed)
+    assert code == ACCESS_CHALLENGE
+    waiting = a_login(OTHERS)  # now that the device is known to answer challenges
+    async with restarted(wire) as later:
+        script.answer(0, Outcome.APPROVED)
+        assert (await exchange(later, typed("", values[STATE])))[0] == ACCESS_ACCEPT
+        later.areas.patience = 60
+        later.put(waiting)
+        await prompted(script, 2)
+        await until(lambda: len(script.polled) >= 3)
+        later.areas.second.stop_waiting()
+        assert (await answer(later, waiting))[0] == ACCESS_CHALLENGE

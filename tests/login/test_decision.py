@@ -31,6 +31,7 @@ mfa_required  no provider                                        reject     acce
 mfa_required  provider unreachable                               reject     accept     error   bypass
 mfa_required  provider unreachable, circuit open                 reject     accept     error   bypass
 mfa_required  provider configuration unreadable                  reject     accept     error   bypass
+mfa_required  the service was stopped before the second factor was answered  reject  accept  error  bypass
 """
 FIRST = [
     Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER, Reason.UNKNOWN_REALM, Reason.NO_USER_NAME, Reason.NO_DOMAIN,

@@ -113,6 +113,7 @@ class Settings(BaseModel):
     ntlm_auth: Path = Path("/usr/bin/ntlm_auth")
     duplicate_window_s: Annotated[int, Field(ge=5, le=30)] = 15
     reject_delay_s: Annotated[float, Field(ge=0, le=10)] = 1.0
+    drain_s: Annotated[float, Field(ge=0, le=60)] = 5.0
     max_waiting_requests: Annotated[int, Field(ge=1)] = 16384
     lockout_failures: Annotated[int, Field(ge=0, le=1000)] = 10
     lockout_minutes: Annotated[int, Field(ge=1, le=1440)] = 15

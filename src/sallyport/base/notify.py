@@ -27,9 +27,9 @@ class Notifier:
         """It reads its settings anew; `ready` must follow."""
         self._tell("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
-    def stopping(self) -> None:
-        """It has begun to stop."""
-        self._tell("STOPPING=1")
+    def stopping(self, within_s: float) -> None:
+        """It has begun to stop, and is to be given so much time whatever the unit says."""
+        self._tell("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}")
 
     def alive(self) -> None:
         """All is well: the watchdog waits anew."""

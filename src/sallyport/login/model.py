@@ -85,6 +85,7 @@ class Reason(StrEnum):
     UNREACHABLE = "provider unreachable"
     CIRCUIT_OPEN = "provider unreachable, circuit open"
     UNREADABLE = "provider configuration unreadable"
+    STOPPED = "the service was stopped before the second factor was answered"
 
 
 class Method:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import trio
 
-from sallyport.login.model import NOTHING, TYPED, Found, Login, Reason
+from sallyport.login.model import NOTHING, TYPED, Found, Login, Method, Reason
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.service import Attached
 
@@ -71,6 +71,12 @@ class Conversation:
             waiter.done.set()
         return waiter
 
+    def outlives(self, login: Login) -> bool:
+        """Whether a challenge would be answered after the next start: the provider knows the prompt, the device shows
+        challenges, and the login is no conversation in memory as EAP is."""
+        shows = self.session.step > 0 or login.device.posture.takes_challenges
+        return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
+
     def leave(self, waiter: Waiter) -> None:
         """Wait no longer."""
         if self._newest is waiter:
@@ -79,6 +85,10 @@ class Conversation:
     def finish(self, told: Told) -> None:
         """It has ended."""
         self.told = told
+        self.wake()
+
+    def wake(self) -> None:
+        """Let whoever waits see how it stands."""
         if self._newest is not None:
             self._newest.done.set()
 

@@ -54,6 +54,7 @@ _REASONS = {
 _RESULTS = {Reason.NONE: "approved", Reason.ASKED: "challenged", Reason.NOT_ANSWERED: "expired"}
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
 OVER: Final = Told(Reason.CHALLENGE_OVER)
+STOPPED: Final = Told(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
@@ -95,6 +96,7 @@ class SecondFactor:
         # Whoever calls a provider passes here, one in a turn of the event loop: a thousand logins that begin or end
         # together would otherwise hold up everybody else's for as long as all of their calls take.
         self._turnstile = trio.Lock()
+        self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
         self._going_on: dict[str, Conversation] = {}  # by challenge id
         self._sessions: dict[str, Session] = {}  # the last step of each challenge; the store has them too
@@ -106,6 +108,13 @@ class SecondFactor:
             self._nursery.start_soon(self.enrolments.run)
             self._nursery.start_soon(self._purge)
             task_status.started()
+
+    def stop_waiting(self) -> None:
+        """The service ends: whoever waits for a second factor is answered now. A device that has answered challenges
+        before gets one, with which the same prompt goes on after the next start; any other what the fallback says."""
+        self._stopping = True
+        for talk in tuple(self._going_on.values()):
+            talk.wake()
 
     # --- without waiting --------------------------------------------------------------------------------------
 
@@ -159,6 +168,8 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return Told(UNAVAILABLE[attached])
+        if self._stopping:
+            return STOPPED
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
         talk = None if key is None else self._same.get(key)
@@ -217,12 +228,14 @@ class SecondFactor:
         waiter = talk.attach(login)
         may_challenge = talk.takes_codes and talk.session.step < MOST_CHALLENGES
         limit_s = self._patience(login, talk.attached) if may_challenge else math.inf
-        with trio.move_on_after(limit_s):
+        with trio.move_on_after(0 if self._stopping else limit_s):
             await waiter.done.wait()
         if waiter.superseded:
             return None
         if talk.error is not None:
             raise talk.error
+        if talk.told is None and self._stopping and not (may_challenge and talk.outlives(login)):
+            talk.finish(STOPPED)
         if talk.told is None:
             talk.leave(waiter)
             return self._send(talk, self._challenge(talk, Kind.APPROVAL, talk.handle, talk.text or APPROVE))
