@@ -11,10 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 import trio
+import trio.testing
 
 from sallyport.base.notify import Notifier
-from sallyport.supervise import feed_watchdog
+from sallyport.supervise import LOOK_S, feed_watchdog, watch_room
 from tests.areas import running_store
 from tests.service import RunningService, running_service
 
@@ -85,6 +87,24 @@ async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> Non
                 await trio.lowlevel.wait_readable(sock)
             assert sock.recv(4096) == b"WATCHDOG=1"
             nursery.cancel_scope.cancel()
+
+
+async def test_a_disk_that_fills_is_told_once(autojump_clock: trio.testing.MockClock) -> None:
+    """One warning when it gets below what is wanted, whatever it does near there; one line when there is room again. A
+    file system that does not say is no reason for either."""
+    seen = iter([200, 99, 50, None, 110, 99, 130, 120, 99])
+    with structlog.testing.capture_logs() as lines, trio.move_on_after(8.5 * LOOK_S):
+        await watch_room(Path("/var/lib/x"), 100 << 20, lambda _: None if (left := next(seen)) is None else left << 20)
+    told = [(each["log_level"], each["left_mib"]) for each in lines]
+    assert told == [("warning", 99), ("info", 130), ("warning", 99)]
+    assert lines[0]["directory"] == "/var/lib/x"
+
+
+async def test_nothing_is_told_where_nothing_is_wanted() -> None:
+    """0 is never, and ends at once."""
+    with structlog.testing.capture_logs() as lines:
+        await watch_room(Path("/"), 0)
+    assert lines == []
 
 
 def test_without_a_manager_nothing_is_told() -> None:

@@ -119,6 +119,9 @@ async def serve(
                 await background.start(app.second.run)
                 background.start_soon(_measure_lag, app)
                 background.start_soon(supervise.feed_watchdog, app.store, notifier)
+                background.start_soon(
+                    supervise.watch_room, settings.database_path.parent, settings.disk_warning_mib << 20
+                )
                 if hung_up is not None and read is not None:
                     background.start_soon(_reload, app, notifier, hung_up, read)
                 await _answer_requests(app, listeners, secure, stop, notifier, task_status)

@@ -4,7 +4,10 @@ The watchdog is fed by a write to the store that came back, whatever its answer:
 does. A full disk is no reason to be restarted, since a restart makes no room; a writer that hangs is.
 """
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import structlog
 import trio
@@ -16,6 +19,10 @@ from sallyport.base.errors import SallyportError, StoreError
 from sallyport.base.notify import Notifier
 from sallyport.store.model import Store
 
+LOOK_S: Final = 60.0
+"""How often the room on the disk is looked at."""
+MORE: Final = 1.25
+"""There is room again when there is so much more of it: who is at the edge is told once."""
 AT_ONCE = frozenset({"log_level", "log_identities"})
 """Settings that hold as soon as they are read anew."""
 
@@ -33,6 +40,30 @@ async def feed_watchdog(store: Store, notifier: Notifier) -> None:
             log.warning("the store refuses writes", error=str(error))
         notifier.alive()
         await trio.sleep(notifier.watchdog_s / 3)
+
+
+def free_octets(directory: Path) -> int | None:
+    """What is left on a directory's file system; None where it does not say."""
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return None
+
+
+async def watch_room(directory: Path, least: int, free: Callable[[Path], int | None] = free_octets) -> None:
+    """Warn in the log when less than `least` octets are left for the database, once until there is room again; long
+    before writes fail. least 0: never. free: octets left on a directory's file system. Runs until cancelled."""
+    is_short = False
+    while least:
+        left, was_short = free(directory), is_short
+        if left is not None:
+            is_short = left < least * (MORE if was_short else 1)
+            figures = {"directory": str(directory), "left_mib": left >> 20, "disk_warning_mib": least >> 20}
+            if is_short and not was_short:
+                log.warning("the disk fills; when it is full nobody is answered", **figures)
+            elif was_short and not is_short:
+                log.info("there is room on the disk again", **figures)
+        await trio.sleep(LOOK_S)
 
 
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:

@@ -118,6 +118,7 @@ class Settings(BaseModel):
     lockout_failures: Annotated[int, Field(ge=0, le=1000)] = 10
     lockout_minutes: Annotated[int, Field(ge=1, le=1440)] = 15
     disk_reserve_mib: Annotated[int, Field(ge=0)] = 32
+    disk_warning_mib: Annotated[int, Field(ge=0)] = 1024
     event_days: Annotated[int, Field(ge=1, le=36500)] = 90
     event_limit_mib: Annotated[int, Field(ge=1)] = 10240
     audit_days: Annotated[int, Field(ge=0, le=36500)] = 730
