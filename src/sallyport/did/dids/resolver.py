@@ -21,10 +21,13 @@ from sallyport.store.model import Store
 KEPT_S: Final = 300.0
 MAX_KEPT: Final = 256
 TIMEOUT_S: Final = 5.0
+LARGEST: Final = 64 << 10
+"""Octets of a document."""
 
 
 class Resolver:
-    """hosts: `host` or `host:port` of foreign did:web that may be asked. http: None asks nobody. now: seconds."""
+    """hosts: `host` or `host:port` of foreign did:web that may be asked. http: None asks nobody. now: seconds. most:
+    documents that are kept."""
 
     def __init__(
         self,
@@ -32,11 +35,13 @@ class Resolver:
         http: HttpFactory | None = None,
         hosts: Collection[str] = (),
         now: Callable[[], float] = trio.current_time,
+        most: int = MAX_KEPT,
     ) -> None:
         self._store = store
         self._http = http
         self._hosts = frozenset(host.lower() for host in hosts)
         self._now = now
+        self._most = most
         self._kept: dict[str, tuple[float, Document]] = {}
 
     async def resolve(self, did: str) -> Document:
@@ -58,7 +63,8 @@ class Resolver:
             raise CredentialError("the DID is at a host that is not asked", "unresolved")
         client = self._http(f"https://{place.netloc}", timeout_s=TIMEOUT_S)
         try:
-            answer = await exchange(client, "GET", place.path, headers={"Accept": "application/did+json, */*;q=0.1"})
+            accept = {"Accept": "application/did+json, */*;q=0.1"}
+            answer = await exchange(client, "GET", place.path, headers=accept, most=LARGEST)
         except ProviderError as error:
             raise CredentialError(str(error), "unresolved") from None
         finally:
@@ -66,7 +72,8 @@ class Resolver:
         if answer.status_code != 200:
             raise CredentialError("the DID's host has no document of it", "unresolved")
         found = parse(did, answer.content)
-        if len(self._kept) >= MAX_KEPT:
+        self._kept.pop(did, None)
+        if len(self._kept) >= self._most:
             del self._kept[next(iter(self._kept))]
         self._kept[did] = (self._now(), found)
         return found
