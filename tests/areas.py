@@ -8,6 +8,8 @@ fixtures by importing them in its conftest.py.
 """
 
 import math
+import ssl
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -116,12 +118,29 @@ def dictionary() -> Dictionary:
     return load_dictionary()
 
 
+@cache
+def trust() -> ssl.SSLContext:
+    """The system's trust store, which takes 50 ms to read: once for all tests of a process."""
+    return ssl.create_default_context()
+
+
+@cache
+def new_database() -> bytes:
+    """The file of a new store, whose migrations take 60 ms: once for all tests of a process."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "s.db")
+        SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0)).close()
+        return path.read_bytes()
+
+
 @asynccontextmanager
 async def running_store(
     path: Path, registry: CollectorRegistry | None = None, *, reserve: int = 0
 ) -> AsyncIterator[SqliteStore]:
     """The embedded store in a file, open and taking writes until the block is left. reserve: octets kept for a full
     disk."""
+    if not path.exists():
+        path.write_bytes(new_database())
     metrics = StoreMetrics(registry or CollectorRegistry())
     store = SqliteStore(path, metrics, Reserve(path.with_name("reserve"), reserve))
     try:
@@ -158,7 +177,7 @@ class Areas:
         self.clients = Clients(self.configuration, self.vault, self.domains.tenant_of, clock)
         self.devices = Devices(store, Sightings(), InventoryMetrics(self.registry), clock)
         self.rules = LoginRules(self.configuration, dictionary(), clock)
-        self.http = HttpFactory(egress=None)
+        self.http = HttpFactory(egress=None, verify=trust())
         self.dynamic = DynamicAuthorization(
             store,
             Sender(self.http.egress, timers=TIMERS, clock=clock),
@@ -188,7 +207,7 @@ class Areas:
             self.vault,
             store.path.parent,
             self.revocations,
-            readers(HttpFactory(egress=None), clock),
+            readers(self.http, clock),
             clock,
             DirectoryMetrics(self.registry),
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sallyport.base.clock import Clock, now_us
 from sallyport.mfa.model import Host, Question
 from sallyport.outgoing.http import HttpFactory
+from tests.areas import trust
 
 USER = "ann.o'neill+x@corp.example"
 """A user whose name has to be quoted in every way."""
@@ -60,7 +61,7 @@ class NoWallets:
 
 def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
     """A host of domain 1, corp."""
-    return Host(1, "corp", http or HttpFactory(egress=None), seeds or MemorySeeds(), NoWallets(), clock)
+    return Host(1, "corp", http or HttpFactory(egress=None, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock)
 
 
 def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:

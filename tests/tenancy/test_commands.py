@@ -10,7 +10,7 @@ from sallyport.base.errors import Invalid, NotFound, Unauthenticated
 from sallyport.store.sqlite import SqliteStore
 from sallyport.tenancy.commands import commands, expiry
 from sallyport.tenancy.service import Tenancy
-from tests.tenancy.conftest import SetClock
+from tests.areas import SetClock
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sallyport.store.model import T, Work
 from sallyport.store.sqlite import SqliteStore
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Caller, Role
-from tests.tenancy.conftest import SetClock
+from tests.areas import SetClock
 
 
 async def test_a_token_speaks_for_its_tenant(store: SqliteStore, clock: SetClock) -> None:

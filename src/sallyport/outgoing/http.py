@@ -62,7 +62,7 @@ class HttpFactory:
 
     def __init__(self, *, egress: Sequence[Network] | None, verify: ssl.SSLContext | None = None) -> None:
         self.egress = Egress(egress)
-        self._verify = verify or ssl.create_default_context()
+        self.trust = verify or ssl.create_default_context()
         # They log every URL at INFO and headers at DEBUG; both hold names of users, and headers hold secrets.
         for name in ("httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -78,7 +78,7 @@ class HttpFactory:
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            transport=_Transport(self.egress, self._verify),
+            transport=_Transport(self.egress, self.trust),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             trust_env=False,
         )

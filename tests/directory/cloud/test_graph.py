@@ -13,6 +13,7 @@ from sallyport.directory.entry import Gone, Person, Problem, Status
 from sallyport.directory.reading.errors import ReadError
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
+from tests.areas import trust
 from tests.directory.cloud.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.directory.reading.readings import Reading, heard
 from tests.mfa.web import serving
@@ -40,7 +41,9 @@ def source_of(server: GraphServer) -> GraphSource:
 async def read(server: GraphServer, cursor: str = "", *, full: bool = True) -> Reading:
     """All that one reading tells."""
     with trio.fail_after(60):
-        return await heard(GraphReader(HttpFactory(egress=None)).read(source_of(server), cursor, full=full))
+        return await heard(
+            GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(server), cursor, full=full)
+        )
 
 
 async def test_everything(graph: GraphServer) -> None:
@@ -147,7 +150,7 @@ async def test_a_link_to_somebody_else(graph: GraphServer, autojump_clock: trio.
     async with serving(graph) as other:
         graph.leads_to = f"http://127.0.0.1:{other.port}"
         with pytest.raises(ReadError, match="another server"):
-            await heard(GraphReader(HttpFactory(egress=None)).read(source_of(graph)))
+            await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(graph)))
         assert other.requests == 0
 
 
@@ -155,7 +158,7 @@ async def test_wrong_credentials(graph: GraphServer) -> None:
     """The admin hears which fields to look at; the secret is not repeated."""
     source = replace(source_of(graph), secret=Secret(b"wrong-secret"))
     with pytest.raises(ReadError, match="check tenant, clientId and clientSecret") as error:
-        await heard(GraphReader(HttpFactory(egress=None)).read(source))
+        await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source))
     assert "wrong-secret" not in str(error.value)
 
 
@@ -178,4 +181,4 @@ async def test_a_service_that_fails(
     assert graph.web is not None
     graph.web.behave(behaviour)
     with pytest.raises(ReadError):
-        await heard(GraphReader(HttpFactory(egress=None)).read(source_of(graph)))
+        await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(graph)))

@@ -14,6 +14,7 @@ from sallyport.directory.entry import Gone, Problem, Status
 from sallyport.directory.reading.errors import ReadError
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
+from tests.areas import trust
 from tests.directory.cloud.okta_server import CLIENT_ID, TOKEN, OktaServer
 from tests.directory.reading.readings import Reading, heard
 from tests.mfa.web import serving
@@ -45,7 +46,7 @@ def source_of(server: OktaServer) -> OktaSource:
 async def read_from(source: OktaSource, cursor: str = "", *, full: bool = True) -> Reading:
     """All that one reading tells."""
     with trio.fail_after(60):
-        return await heard(OktaReader(HttpFactory(egress=None), now_us).read(source, cursor, full=full))
+        return await heard(OktaReader(HttpFactory(egress=None, verify=trust()), now_us).read(source, cursor, full=full))
 
 
 async def test_everything(okta: OktaServer) -> None:

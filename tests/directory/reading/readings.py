@@ -13,6 +13,7 @@ from sallyport.base.clock import now_us
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.outgoing.egress import Egress
+from tests.areas import trust
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 Kind = TypeVar("Kind", Person, Group, Unit, Unchanged, Gone, Problem)
@@ -44,7 +45,7 @@ class Reading:
 async def read(source: LdapSource, cursor: str = "", *, full: bool = True) -> Reading:
     """Read a directory to its end, as a reader that obeys no particular egress."""
     with trio.fail_after(120):
-        return await heard(LdapReader(Egress(None), now_us).read(source, cursor, full=full))
+        return await heard(LdapReader(Egress(None), now_us, trust()).read(source, cursor, full=full))
 
 
 async def heard(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:

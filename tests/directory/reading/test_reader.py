@@ -14,6 +14,7 @@ from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.directory.reading.schema import Kind, kind_of
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
+from tests.areas import trust
 from tests.directory.reading.fake_directory import FakeDirectory, Manner, Person, directory
 from tests.directory.reading.readings import needs_bonsai, read
 
@@ -97,7 +98,7 @@ async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
     """Who leaves the block in the middle leaves no connection behind."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30), pytest.raises(ZeroDivisionError):
-            async with LdapReader(Egress(None), now_us).read(source_of(server)) as batches:
+            async with LdapReader(Egress(None), now_us, trust()).read(source_of(server)) as batches:
                 async for _ in batches:
                     raise ZeroDivisionError
     assert not nursery.child_tasks
@@ -109,7 +110,7 @@ async def test_a_reading_may_be_cancelled() -> None:
     async with directory(ANYBODY) as server:
         with trio.fail_after(30):
             with trio.CancelScope() as scope:
-                async with LdapReader(Egress(None), now_us).read(source_of(server)) as batches:
+                async with LdapReader(Egress(None), now_us, trust()).read(source_of(server)) as batches:
                     async for _ in batches:
                         scope.cancel()
             assert scope.cancelled_caught

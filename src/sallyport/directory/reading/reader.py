@@ -98,12 +98,12 @@ class LdapSource:
 
 
 class LdapReader:
-    """Reads directories, one or many at a time."""
+    """Reads directories, one or many at a time. trust: whom to trust; without it the system's trust store."""
 
-    def __init__(self, egress: Egress, clock: Clock) -> None:
+    def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
         self._clock = clock
-        self._trust = ssl.create_default_context()
+        self._trust = trust or ssl.create_default_context()
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
