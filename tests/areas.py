@@ -264,7 +264,7 @@ class Areas:
         self.enforcement = Enforcement(self.domains, self.preview)
         self.first_kinds = dict(KINDS)
         self.upstream_metrics = UpstreamMetrics(self.registry)
-        self.ntlm_auth = Helpers(Path("/there/is/no/ntlm_auth"))
+        self.ntlm_auth: Helpers | None = Helpers(Path("/there/is/no/ntlm_auth"))
         self.first = FirstFactors(self.configuration, self.vault, self.first_kinds, self._first_host, clock)
         self.lockouts = Lockouts(store, LockoutMetrics(self.registry), limit=lockout_failures, minutes=15, clock=clock)
         self.credentials: Credentials | None = None

@@ -292,6 +292,7 @@ class App:
         self.reverts = Reverts(self.domains)
         self._upstream_metrics = UpstreamMetrics(registry)
         self.ntlm_auth = Helpers(settings.ntlm_auth)
+        self._organizations = self.configuration.hold(tokens_repo.organizations, dict[int, int]())
         self.first = FirstFactors(self.configuration, vault, KINDS, self._first_host, now_us)
         self.lockouts = Lockouts(
             store,
@@ -427,8 +428,13 @@ class App:
             clock=now_us,
             upstream=self._upstream_metrics,
             hidden=self._hidden,
-            ntlm_auth=self.ntlm_auth,
+            ntlm_auth=self.ntlm_auth if self._lends_winbind(domain_id) else None,
         )
+
+    def _lends_winbind(self, domain_id: int) -> bool:
+        """Whether a domain may ask the winbind of this host, which has joined one company's Active Directory."""
+        allowed, tenant_id = self.settings.winbind_orgs, self.domains.tenant_of(domain_id)
+        return allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
 
     def _host(self, domain_id: int) -> Host:
         """What a domain's MFA provider may use of the service."""

@@ -36,7 +36,7 @@ def test_a_directory(service: Service) -> None:
         "domain", "first-factor", str(domain), "ldap", "--ldap-server", "ldap://dc1.example.com", "--ldap-server",
         "ldaps://dc2.example.com:3269", "--start-tls", "--base-dn", "dc=example,dc=com", "--bind-dn", "cn=s",
         "--bind-password", "-", "--user-filter", "(uid={user})", "--cache-seconds", "60", "--timeout-seconds", "7",
-        "--winbind", "--winbind-domain", "CORP",
+        "--winbind", "--winbind-domain", "CORP", "--code-digits", "8",
         input="t0psecret\n",
     )  # fmt: skip
     told = shown(service, str(domain))
@@ -44,7 +44,7 @@ def test_a_directory(service: Service) -> None:
     assert told["ldap"] == {
         "servers": ["ldap://dc1.example.com", "ldaps://dc2.example.com:3269"], "startTls": True,
         "baseDN": "dc=example,dc=com", "bindDN": "cn=s", "userFilter": "(uid={user})", "cacheSeconds": 60,
-        "timeoutSeconds": 7, "winbind": True, "winbindDomain": "CORP",
+        "timeoutSeconds": 7, "winbind": True, "winbindDomain": "CORP", "codeDigits": 8,
     }  # fmt: skip
 
 

@@ -75,6 +75,13 @@ def _words(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
 
+def _numbers(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+
+
+Numbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 
 
@@ -111,6 +118,7 @@ class Settings(BaseModel):
     eap_ca: Path | None = None
     dictionaries: Path | None = None
     ntlm_auth: Path = Path("/usr/bin/ntlm_auth")
+    winbind_orgs: Numbers | None = None
     duplicate_window_s: Annotated[int, Field(ge=5, le=30)] = 15
     reject_delay_s: Annotated[float, Field(ge=0, le=10)] = 1.0
     drain_s: Annotated[float, Field(ge=0, le=60)] = 5.0

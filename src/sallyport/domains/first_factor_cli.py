@@ -24,6 +24,7 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option("--ca-certificate", type=_FILE, help="In PEM.")
 @click.option("--cache-seconds", type=int, metavar="N", help="How long a right password is remembered.")
 @click.option("--timeout-seconds", type=int, metavar="N", help="For a login in all.")
+@click.option("--code-digits", type=click.Choice(["6", "8"]), help="How long a code typed behind the password is.")
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
 @click.option("--winbind-domain", metavar="NAME", help="The domain's name there; without it, the host's own.")
 @click.option("--radius-server", "radius_servers", multiple=True, metavar="HOST[:PORT]", help="May be repeated.")
@@ -46,6 +47,7 @@ def first_factor(
     ca_certificate: Path | None,
     cache_seconds: int | None,
     timeout_seconds: int | None,
+    code_digits: str | None,
     winbind: bool | None,
     winbind_domain: str | None,
     radius_servers: tuple[str, ...],
@@ -70,13 +72,19 @@ def first_factor(
         "winbind": winbind,
         "winbindDomain": winbind_domain,
     }
+    code: Row = {"codeDigits": None if code_digits is None else int(code_digits)}
     fields: dict[str, Row] = {
-        "ldap": _given(ldap | {"bindPassword": _secret(line, "Password of the account", bind_password)}),
+        "ldap": _given(
+            ldap
+            | {"bindPassword": _secret(line, "Password of the account", bind_password)}
+            | (code if kind != "radius" else {})
+        ),
         "radius": _radius(
             radius_servers,
             _secret(line, "Secret", radius_secret),
             _tls(radius_tls, radius_tls_ca, radius_tls_name),
-        ),
+        )
+        | (_given(code) if kind == "radius" else {}),
     }
     misplaced = [other for other, values in fields.items() if values and other != kind]
     if misplaced:

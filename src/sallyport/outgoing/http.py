@@ -204,7 +204,7 @@ def _retry_after(headers: httpx.Headers) -> float:
     """Seconds to wait: Retry-After as a number or a date (RFC 9110 section 10.2.3), or X-Rate-Limit-Reset."""
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():
-        return float(retry[:9])
+        return max(float(retry[:9]), 1.0)
     try:
         # The server's own clock, since ours may differ.
         now = parsedate_to_datetime(headers["Date"]).timestamp()

@@ -13,6 +13,11 @@ from access_tokens join tenants on tenants.id = access_tokens.tenant_id
 _IN_TENANT = "(:organization is null or organization_id = :organization) and (:number is null or number = :number)"
 
 
+def organizations(tx: Tx) -> dict[int, int]:
+    """The organization of each tenant, by the tenant's id."""
+    return {int(tenant or 0): int(owner or 0) for tenant, owner in tx.rows("select id, organization_id from tenants")}
+
+
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
     """The tenant; organization and tenant are made where they are new."""
     new_organization = tx.execute(

@@ -34,13 +34,16 @@ class ScriptedFields(Fields):
 class Script:
     """What the provider says, and what it was asked.
 
-    begins: what `start` says (WAITING: a push); None: nothing, for ever. fails: what every call raises. right: codes
+    begins: what `start` says (WAITING: a push); None: nothing, for ever. fails: what every call raises; busy: called by
+    calls that begin, or check a code, to raise, and busy_polls by those that wait. right: codes
     that are right, each once. gate: what `verify` waits for; slow: what `start` waits for. text: beside an answer.
     """
 
     begins: Outcome | None = Outcome.WAITING
     enrolment: Enrolment = Enrolment.ENROLLED
     fails: Exception | None = None
+    busy: Callable[[], None] = lambda: None
+    busy_polls: Callable[[], None] = lambda: None
     right: set[str] = field(default_factory=lambda: {"123456", "12345678"})
     gate: trio.Event | None = None
     slow: trio.Event | None = None
@@ -103,6 +106,7 @@ def provider(script: Script) -> type[Provider]:
 
         async def start(self, question: Question) -> Answer:
             """Prompt."""
+            script.busy()
             script.started.append(question)
             _may_fail()
             if script.begins is None:
@@ -115,11 +119,13 @@ def provider(script: Script) -> type[Provider]:
         async def poll(self, handle: str) -> Answer:
             """Wait for the user."""
             script.polled.append(handle)
+            script.busy_polls()
             _may_fail()
             return Answer(await script.wait_for(handle), handle)
 
         async def verify(self, question: Question, code: Code, handle: str) -> Answer:
             """Check a code; a right one is spent."""
+            script.busy()
             script.verified.append((code.text or "", handle))
             if script.gate is not None:
                 await script.gate.wait()

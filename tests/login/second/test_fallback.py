@@ -1,6 +1,7 @@
 """What the fallback covers, and what it never does."""
 
 import pytest
+import trio
 
 from sallyport.domains.model import Fallback
 from sallyport.login.rules.model import RuleFields
@@ -8,7 +9,7 @@ from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Outcome, ProviderError
 from tests.areas import Areas
 from tests.login.conftest import Desk
-from tests.login.second.scripted import Script, attached, fall_back_to
+from tests.login.second.scripted import Script, attached, fall_back_to, until
 from tests.packets import pap
 
 BOTH = pytest.mark.parametrize("fallback", Fallback)
@@ -156,3 +157,57 @@ async def test_the_attributes_of_an_accept(desk: Desk, areas: Areas, script: Scr
         login = desk.login(pap("ann", "hello"))
         assert (await desk.decide(login)).applied == "accept"
         assert login.attributes == kept.attributes
+
+
+class Busy:
+    """Makes a provider say that it is busy (HTTP 429) for its next calls: `times` of them, each `for_s` seconds."""
+
+    def __init__(self, script: Script, times: int, for_s: float) -> None:
+        self.script, self.times, self.for_s = script, times, for_s
+        self.calls = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise ProviderError("asks to be left alone (HTTP 429)", retry_after_s=self.for_s)
+
+
+@pytest.mark.parametrize("typed", ["hello", "hello123456"])
+async def test_a_busy_provider_is_waited_for(desk: Desk, areas: Areas, script: Script, typed: str) -> None:
+    """As long as it asks for (HTTP 429, Retry-After), within the time that the login has; however many logins it is
+    too busy for, the circuit stays closed."""
+    script.begins = Outcome.APPROVED
+    script.busy = busy = Busy(script, FAILURES + 1, 7.0)
+    began = trio.current_time()
+    assert (await ended(desk, typed))[:2] == ("accept", "accept")
+    assert busy.calls >= FAILURES + 2
+    assert 7.0 * (FAILURES + 1) <= trio.current_time() - began < 60
+    assert not attached(areas).provider.is_open
+
+
+@BOTH
+async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
+    """Is unreachable for a login whose time is over before; for the others nothing follows from it."""
+    await fall_back_to(areas, fallback)
+    script.busy = Busy(script, 10**6, 3600.0)
+    for _ in range(FAILURES + 1):
+        began = trio.current_time()
+        assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
+        assert trio.current_time() - began < 5
+    assert not attached(areas).provider.is_open
+
+
+async def test_a_provider_that_is_busy_while_a_user_is_asked(desk: Desk, script: Script) -> None:
+    """The prompt goes on: the answer counts once the provider tells it."""
+    script.busy_polls = Busy(script, 8, 3.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(until, lambda: bool(script.started))
+        login = desk.login(pap("ann", "hello"))
+
+        async def approve() -> None:
+            await until(lambda: bool(script.started))
+            script.answer(0, Outcome.APPROVED)
+
+        nursery.start_soon(approve)
+        decision = await desk.decide(login)
+    assert decision.applied == "accept"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from sallyport.endpoints.model import User
-from sallyport.login.first.model import Tell, silent
+from sallyport.login.first.model import CODE_LENGTHS, Tell, silent
 from sallyport.login.first.mschap import made_with
-from sallyport.login.first.password import CODE_LENGTHS, is_password, known, split_digits
+from sallyport.login.first.password import is_password, known, split_digits
 from sallyport.login.model import NOTHING, Found, Reason
 from sallyport.mfa.model import Code
 from sallyport.radius.eap.model import Chap, MsChap, Password, Question
@@ -81,6 +81,10 @@ class Binds(Protocol):
     def checks_mschap(self) -> bool:
         """Whether winbind is there to be asked."""
 
+    @property
+    def code_digits(self) -> int:
+        """How long a code behind a password is."""
+
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Whether it is the user's password."""
 
@@ -119,7 +123,7 @@ class Directory:
 
     async def _password(self, user: str, given: bytes) -> Finding:
         code = None
-        split = split_digits(given, CODE_LENGTHS[0])
+        split = split_digits(given, self._directory.code_digits)
         if split is not None and await self._has_codes(user):
             given, code = split[0], Code(split[1].decode())
         reason, found = await self._directory.bind(user, as_text(given), silent)

@@ -29,11 +29,11 @@ def operations(service: FirstFactors, trials: Trials, domains: Domains, gate: Ga
         """Choose who checks the passwords of a domain's logins; it holds for the next login.
 
         local: the domain's endpoint users. ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?,
-        startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, winbind?, winbindDomain?}: a bind to the directory,
-        and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}],
-        responseWindowSeconds?, loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?}: other RADIUS
-        servers, to which everything goes. none: the forwarding server has checked it already; only from clients
-        with `passwordVerified`. An `ldap` or `radius` that was set before may be left out.
+        startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a bind to the
+        directory, and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}],
+        responseWindowSeconds?, loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?, codeDigits?}:
+        other RADIUS servers, to which everything goes. none: the forwarding server has checked it already; only from
+        clients with `passwordVerified`. An `ldap` or `radius` that was set before may be left out.
         """
         await service.set(domains.table.by_id[body.domainId], body.firstFactor, body.given())
         return Done(message=f"the first factor is {body.firstFactor}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from sallyport.base.validation import unfit
 
 if TYPE_CHECKING:
     from sallyport.base.clock import Clock
+    from sallyport.base.errors import FieldError
     from sallyport.login.first.winbind.helpers import Helpers
     from sallyport.login.model import Login, Reason
     from sallyport.metrics import UpstreamMetrics
@@ -20,17 +23,33 @@ Tell: TypeAlias = Callable[[str], None]
 """Hears the steps of a check."""
 
 
+def _digits(value: int) -> int:
+    if value not in CODE_LENGTHS:
+        raise unfit("6 or 8")
+    return value
+
+
+CODE_LENGTHS: Final = (6, 8)
+CodeDigits: TypeAlias = Annotated[int, AfterValidator(_digits)]
+"""How long a code is that stands behind a password which can be tried once."""
+
+
 class Fields(BaseModel):
     """What a kind of first factor is configured with, in the interface's spelling; a secret is a SecretStr, and never
     returned. A field that nobody knows is refused: a misspelled one would go unnoticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
+    def refused(self, host: Host) -> FieldError | None:
+        """Which field the service does not lend a domain what it needs for; None: all is there."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """What the service lends a first factor. domain: the name of the domain that it serves. hidden: (vendor, type) of
-    the attributes that are hidden in answers (`radius.salted`). ntlm_auth: asks winbind."""
+    the attributes that are hidden in answers (`radius.salted`). ntlm_auth: asks winbind; None where the domain's
+    organization may not."""
 
     domain_id: int
     domain: str
@@ -38,7 +57,7 @@ class Host:
     clock: Clock
     upstream: UpstreamMetrics
     hidden: Mapping[tuple[int, int], int]
-    ntlm_auth: Helpers
+    ntlm_auth: Helpers | None
 
 
 class Checker(Protocol):

@@ -5,6 +5,7 @@ from hmac import compare_digest
 from typing import Final
 
 from sallyport.endpoints.model import User
+from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
 from sallyport.login.model import Found, Login, Method, Reason
 from sallyport.mfa.model import Code
@@ -15,8 +16,6 @@ from sallyport.radius.attributes import (
 )
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds, reveal_password
-
-CODE_LENGTHS: Final = (6, 8)
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:

@@ -183,6 +183,9 @@ class FirstFactors:
             wrong = refusal(error)
             named = tuple(FieldError(f"{name}.{each.field}", each.message) for each in wrong.fields)
             raise Invalid(str(wrong), named) from None
+        refused = fields.refused(self._host(domain_id))
+        if refused is not None:
+            raise Invalid(f"invalid {refused.field}", (FieldError(f"{name}.{refused.field}", refused.message),))
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         return FactorRow(domain_id, name, sealed, at)
 

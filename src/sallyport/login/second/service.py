@@ -2,6 +2,7 @@
 answers."""
 
 import math
+import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -336,7 +337,7 @@ class SecondFactor:
 
     async def _converse(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Told:
         await self._pass()
-        answer = await begin()
+        answer = await self._when_free(talk, begin)
         while answer.outcome is Outcome.WAITING:
             talk.handle, talk.text = answer.handle, answer.text
             if not 0 <= answer.again_s < math.inf:
@@ -354,6 +355,19 @@ class SecondFactor:
             return replace(told, wrong_code=True)
         return Told(_REASONS.get(answer.outcome, Reason.DENIED))
 
+    async def _when_free(self, talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """What the provider answers once it has time: one that is busy (HTTP 429) is asked again when it wants to be,
+        as long as the login lasts. ProviderError."""
+        until = min(talk.deadline, trio.current_time() + talk.attached.timeout_s)
+        while True:
+            try:
+                return await ask()
+            except ProviderError as error:
+                rest_s = error.retry_after_s * (1 + random.random() / 4)  # noqa: S311  not all of them at once
+                if not rest_s or trio.current_time() + rest_s >= until:
+                    raise
+                await trio.sleep(rest_s)
+
     async def _pass(self) -> None:
         async with self._turnstile:
             await trio.lowlevel.checkpoint()
@@ -361,15 +375,16 @@ class SecondFactor:
     async def _poll(self, talk: Conversation) -> Answer:
         """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
         provider = talk.attached.provider
+        poll = partial(provider.poll, talk.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
             await self._pass()
             try:
-                return await provider.poll(talk.handle, deadline_s=POLL_S)
+                return await self._when_free(talk, poll)
             except ProviderError:
                 if provider.is_open:
                     raise
                 await trio.sleep(POLL_AGAIN_S)
-        return await provider.poll(talk.handle, deadline_s=POLL_S)
+        return await self._when_free(talk, poll)
 
     async def _cancel(self, talk: Conversation) -> None:
         """Take the prompt back, where there is one: nobody can answer it any more."""

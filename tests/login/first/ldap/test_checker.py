@@ -344,6 +344,17 @@ async def test_a_code_behind_the_password(desk: Desk) -> None:
         assert len(server.binds) == 1 + 7
 
 
+async def test_a_code_of_eight_digits(desk: Desk) -> None:
+    """Is taken off where that is set; six digits are part of the password then."""
+    people = Person("ann"), Person("bob", "hello123456")
+    async with directory(*people) as server, asking(servers=[server.url], codeDigits=8) as asked:
+        assert await ask(asked, desk, pap("ann", "hello12345678"), takes_code=True) == (R.NONE, "12345678")
+        assert await ask(asked, desk, pap("bob", "hello123456"), takes_code=True) == (R.NONE, "")
+        assert await ask(asked, desk, pap("bob", "hello12345612345678"), takes_code=True) == (R.NONE, "12345678")
+        assert await ask(asked, desk, pap("ann", "hello123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert len(server.binds) == 1 + 4
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 async def test_passwords_in_latin_1(desk: Desk, encoding: str) -> None:
     """Some devices send them so; a directory takes UTF-8."""

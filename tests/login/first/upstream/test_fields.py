@@ -27,6 +27,7 @@ async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
         "statusCheck": True,
         "requireMessageAuthenticator": True,
         "stripRealm": False,
+        "codeDigits": 6,
     }
 
 

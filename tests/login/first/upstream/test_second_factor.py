@@ -141,6 +141,17 @@ async def test_a_code_behind_the_password(upstream: Upstream, script: Script) ->
     assert [text for text, _ in script.verified] == ["123456"]
 
 
+async def test_a_code_of_eight_digits(upstream: Upstream, script: Script) -> None:
+    """Where that is set, eight digits are taken off, and six are part of the password."""
+    await upstream.configure(codeDigits=8)
+    code, _ = await upstream.ask(login("s3cret12345678"))
+    assert code == ACCESS_ACCEPT
+    assert [text for text, _ in script.verified] == ["12345678"]
+    script.begins = Outcome.DENIED
+    await upstream.ask(login("s3cret123456"))
+    assert [typed(request) for request in upstream.first.received] == [PASSWORD, b"s3cret123456"]
+
+
 @pytest.mark.parametrize("password", ["s3cret12345", "123456", "s3cret123456x"])
 async def test_a_password_without_a_code(upstream: Upstream, script: Script, password: str) -> None:
     """Nothing is taken off what does not end in a code with a password before it."""

@@ -1,14 +1,20 @@
 """MS-CHAP logins of the first factor `ldap`: the directory says whose name it is, winbind whether it is that person."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from sallyport.base.errors import Invalid
+from sallyport.domains.model import FirstFactor
 from sallyport.login.model import Reason
 from sallyport.radius.mschap import MsChap1
+from tests.areas import Areas, areas, clock
 from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.first.ldap.checkers import asking, host, needs_bonsai
 from tests.login.first.winbind.conftest import KEY, Program, Running, question
+
+__all__ = ["areas", "clock"]
 
 pytestmark = needs_bonsai
 
@@ -74,3 +80,15 @@ async def test_without_one_account_winbind_is_not_asked(
     ]
     assert await asked_about(running, people, user, **fields) == (reason, frozenset())
     assert program.started == []
+
+
+async def test_an_organization_that_may_not_ask_winbind(areas: Areas) -> None:
+    """Is refused when it sets winbind, by the field; where it was set before, MS-CHAP is not checked at all."""
+    fields = {"servers": ["ldaps://dc.example.com"], "baseDN": "dc=example,dc=com", "winbind": True}
+    domain = areas.domains.table.by_id[areas.domain]
+    areas.ntlm_auth = None
+    with pytest.raises(Invalid, match="invalid winbind") as refusal:
+        await areas.first.set(domain, FirstFactor.LDAP, {"ldap": fields})
+    assert [each.field for each in refusal.value.fields] == ["ldap.winbind"]
+    async with asking(replace(host(), ntlm_auth=None), **fields) as asked:
+        assert not asked.ldap.checks_mschap

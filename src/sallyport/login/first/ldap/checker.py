@@ -27,7 +27,6 @@ from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2
 from sallyport.radius.packet import as_text
 
-CODE_LENGTH: Final = 6
 ACCOUNT_NAME: Final = "sAMAccountName"
 _UNREACHABLE: Final = (Reason.FIRST_FACTOR_UNREACHABLE, NOTHING)
 _Answer = TypeVar("_Answer")
@@ -45,7 +44,9 @@ class Ldap:
         assert isinstance(fields, LdapFields)  # noqa: S101  the caller made it with `fields`
         self._fields = fields
         self._host = host
-        self._winbind = Winbind(host.ntlm_auth, host.domain, fields.winbindDomain) if fields.winbind else None
+        self._winbind = None
+        if fields.winbind and host.ntlm_auth is not None:
+            self._winbind = Winbind(host.ntlm_auth, host.domain, fields.winbindDomain)
         self._memory = Memory(fields.cacheSeconds, host.clock)
         self._names = [(name, principal_pattern(each)) for name, each in ASSERTION.findall(fields.userFilter)]
         service = None
@@ -63,15 +64,21 @@ class Ldap:
         """Whether winbind is there to be asked."""
         return self._winbind is not None
 
+    @property
+    def code_digits(self) -> int:
+        """How long a code behind the password is."""
+        return self._fields.codeDigits
+
     async def run(self) -> None:
         """Carry the connections."""
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """A PAP password, with a code behind it where one may be: the last six characters, where they are digits.
+        """A PAP password, with a code behind it where one may be: the last six characters, or eight where that is set,
+        if they are digits.
 
-        There is one bind, so there is no second guess: who may type a code and has a password that ends in six digits
-        must type the code behind it, and a code of eight digits does not go into the password field.
+        There is one bind, so there is no second guess: who may type a code and has a password that ends in so many
+        digits must type the code behind it, and a code of another length does not go into the password field.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -80,9 +87,9 @@ class Ldap:
             tell(f"a bind needs the password itself, which {login.method} does not bring")
             return Reason.METHOD_UNFIT
         given, code = given_password(login), None
-        split = split_digits(given, CODE_LENGTH) if takes_code() else None
+        split = split_digits(given, self.code_digits) if takes_code() else None
         if split is not None:
-            tell(f"the last {CODE_LENGTH} digits are taken as a code")
+            tell(f"the last {self.code_digits} digits are taken as a code")
             given, code = split[0], Code(split[1].decode())
         if b"\0" in given:
             tell("a password cannot hold a NUL")

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
+from sallyport.base.errors import FieldError
 from sallyport.base.validation import unfit
 from sallyport.directory.reading.fields import (
     WITHOUT_LDAP,
@@ -17,7 +18,7 @@ from sallyport.directory.reading.fields import (
     has_ldap,
     in_clear,
 )
-from sallyport.login.first.model import Fields
+from sallyport.login.first.model import CodeDigits, Fields, Host
 from sallyport.outgoing.fields import SharedKey
 from sallyport.web.scope import Flag
 
@@ -56,7 +57,8 @@ class LdapFields(Fields):
     without them that search is anonymous. userFilter: finds a user, whose name takes the place of {user}; an entry's
     one name is that of the first attribute beside {user} that it has, by default sAMAccountName, else uid.
     caCertificate: PEM, trusted in place of the system's store. cacheSeconds: how long a right password is remembered.
-    winbind: MS-CHAP is checked through winbind. winbindDomain: the domain's name there; empty: the host's own."""
+    winbind: MS-CHAP is checked through winbind. winbindDomain: the domain's name there; empty: the host's own.
+    codeDigits: how long a code behind the password is."""
 
     servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)]
     baseDN: Name  # noqa: N815
@@ -68,7 +70,14 @@ class LdapFields(Fields):
     cacheSeconds: Annotated[int, Field(ge=0, le=300)] = 0  # noqa: N815
     winbind: Flag = False
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = ""  # noqa: N815
+    codeDigits: CodeDigits = 6  # noqa: N815
     timeoutSeconds: Annotated[int, Field(ge=1, le=30)] = 5  # noqa: N815
+
+    def refused(self, host: Host) -> FieldError | None:
+        """Winbind is the host's, and not every organization's."""
+        if self.winbind and host.ntlm_auth is None:
+            return FieldError("winbind", "the setting winbind_orgs leaves out this organization")
+        return None
 
     @model_validator(mode="after")
     def _together(self) -> LdapFields:

@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.errors import PacketError
 from sallyport.login.first.model import Fields, Host, Tell, silent
-from sallyport.login.first.password import CODE_LENGTHS, given_password, split_digits
+from sallyport.login.first.password import given_password, split_digits
 from sallyport.login.first.upstream.fields import HomeServerFields, UpstreamFields
 from sallyport.login.first.upstream.health import State
 from sallyport.login.first.upstream.home import HomeServer
@@ -48,6 +48,7 @@ class Upstream:
         self._metrics = host.upstream
         self._strips_realm = fields.stripRealm
         self._checks = fields.statusCheck
+        self._code_digits = fields.codeDigits
         self._back = Back(host.hidden)
         # Random, so that nobody can send it who has not had a request of ours, and its own for each domain: a request
         # may well pass here twice, on the way from one domain to another.
@@ -126,11 +127,11 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """What is passed on of a PAP password. One login is one question, so a code is split off before; one of six
-        digits, since what ends in eight ends in six."""
+        """What is passed on of a PAP password. One login is one question, so a code is split off before; of six
+        digits or of eight, as it is set, since what ends in eight ends in six."""
         login.code = None
         given = given_password(login)
-        split = split_digits(given, CODE_LENGTHS[0]) if given[-1:].isdigit() and takes_code() else None
+        split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
         if split is None:
             return given
         login.code = Code(split[1].decode())

@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from sallyport.base.validation import unfit
 from sallyport.directory.reading.fields import Certificates
-from sallyport.login.first.model import Fields
+from sallyport.login.first.model import CodeDigits, Fields
 from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.web.scope import Flag
 
@@ -72,6 +72,7 @@ class UpstreamFields(Fields):
     responseWindowSeconds: how long a server has for its answer. statusCheck: whether a server that does not answer is
     sent Status-Server (RFC 5997) until it does. requireMessageAuthenticator: an answer without one is dropped, since
     anybody on the way can forge it (BlastRADIUS, CVE-2024-3596). stripRealm: the realm is taken off User-Name.
+    codeDigits: how long a code behind a PAP password is.
     """
 
     servers: Annotated[list[HomeServerFields], Field(min_length=1, max_length=8)]
@@ -80,3 +81,4 @@ class UpstreamFields(Fields):
     statusCheck: Flag = True  # noqa: N815
     requireMessageAuthenticator: Flag = True  # noqa: N815
     stripRealm: Flag = False  # noqa: N815
+    codeDigits: CodeDigits = 6  # noqa: N815
