@@ -1,7 +1,6 @@
 """Sessions in the store: written with the records' transaction, listed, counted, ended, and kept over a restart."""
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,11 @@ from sallyport.inventory.sessions.report import Report, Status
 from sallyport.inventory.sessions.service import COUNT_S, Record, write_records
 from sallyport.inventory.sessions.session import NAS_REBOOT
 from sallyport.store import counters
-from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.model import Tx, Work
+from sallyport.store.model import Tx
 from tests.areas import Areas, SetClock, running_store
 from tests.inventory.sessions.records import NOW, interim, report, started, stopped
 from tests.packets import access_request, attributes, opened
+from tests.plans import plans
 
 DAY_S = 86_400
 
@@ -265,16 +264,6 @@ async def test_a_deleted_device_is_shown_as_it_was(areas: Areas) -> None:
     assert (before.device_name, before.ip_address, before.client_ip) == ("switch-1", "192.0.2.1", "192.0.2.1")
     await areas.devices.delete(areas.domain, device_ids=[device.id], addresses=None, actor="root")
     assert await listed(areas) == [before]
-
-
-def plans(path: Path, work: Work[object]) -> list[str]:
-    """How SQLite does what this work asks."""
-    statements: list[str] = []
-    with closing(open_connection(path)) as connection:
-        connection.set_trace_callback(statements.append)
-        work(SqliteTx(connection))
-        connection.set_trace_callback(None)
-        return [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
 
 
 async def test_no_record_walks_through_the_sessions(areas: Areas) -> None:

@@ -106,7 +106,10 @@ def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
     """Who shows a credential of that issuer for a user of the domain: the wallet with the newest accepted one, else the
     newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet; its holder's DID is not
-    deleted. schema_id 0: any."""
+    deleted. schema_id 0: any.
+
+    `+`: the planner is to go by the few ids, and not through all credentials of the domain.
+    """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
         "select l.credential_id from endpoint_users u join endpoint_user_credentials l on l.user_id = u.id "
@@ -117,7 +120,7 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
     )
     sql = (
         "select c.wallet_id, c.holder_did, c.epm_username as username, c.uuid as credential from credentials c "
-        f"where c.id in ({ids}) and c.domain_id = :d and c.issuer_did = :issuer and c.wallet_id is not null "
+        f"where c.id in ({ids}) and +c.domain_id = :d and c.issuer_did = :issuer and c.wallet_id is not null "
         f"and (:schema = 0 or c.schema_id = :schema) and {_VALID} and {_LIVE} order by c.status, c.id desc limit 1"
     )
     return tx.one(Holder, sql, d=domain_id, key=fold(user), issuer=issuer_did, schema=schema_id, at=at)

@@ -28,6 +28,7 @@ from sallyport.store.migrations import (
     m0026_outlets,
     m0027_bypass,
     m0028_agent_accounts,
+    m0029_did_pages,
     m0030_directory_removals,
     m0032_state_keys,
 )
@@ -58,5 +59,6 @@ ALL(name="m0024_wallets")(m0024_wallets.apply)
 ALL(name="m0026_outlets")(m0026_outlets.apply)
 ALL(name="m0027_bypass")(m0027_bypass.apply)
 ALL(name="m0028_agent_accounts")(m0028_agent_accounts.apply)
+ALL(name="m0029_did_pages")(m0029_did_pages.apply)
 ALL(name="m0030_directory_removals")(m0030_directory_removals.apply)
 ALL(name="m0032_state_keys")(m0032_state_keys.apply)
