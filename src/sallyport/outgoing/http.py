@@ -8,7 +8,8 @@ that is no redirect, complete, and not larger than MAX_BODY. It refuses to leave
 so an answer cannot make the service show a provider's credentials to somebody else.
 
 Below httpx lies httpcore with a network backend of our own: it resolves a name, drops the addresses that `egress`
-forbids, and connects to one that is left; SNI and the certificate's check keep the name.
+forbids, and connects to one that is left; SNI and the certificate's check keep the name. Requests begin, and go on with
+what has come for them, a few in each turn of the event loop.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import trio
 from sallyport.base.config import Network
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.turns import Turns
 
 MAX_BODY: Final = 256 * 1024
 USER_AGENT: Final = f"Sallyport/{version('sallyport')}"
@@ -37,6 +39,7 @@ _KEEPALIVE_S: Final = 30.0
 # small pools: the first with room is taken, which keeps connections in use while there is little to do.
 _POOL_SIZE: Final = 8
 _POOLS: Final = 256
+_AT_ONCE: Final = 4
 _BACK_OFF_S: Final = 5.0  # after a 429 that does not say how long
 
 _CORE_ERRORS: Final = (
@@ -63,6 +66,7 @@ class HttpFactory:
     def __init__(self, *, egress: Sequence[Network] | None, verify: ssl.SSLContext | None = None) -> None:
         self.egress = Egress(egress)
         self.trust = verify or ssl.create_default_context()
+        self._turns = Turns(_AT_ONCE)
         # They log every URL at INFO and headers at DEBUG; both hold names of users, and headers hold secrets.
         for name in ("httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -78,7 +82,7 @@ class HttpFactory:
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            transport=_Transport(self.egress, self.trust),
+            transport=_Transport(self.egress, self.trust, self._turns),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             trust_env=False,
         )
@@ -241,8 +245,9 @@ def _tls_error(error: BaseException) -> ssl.SSLError | None:
 class _Backend(httpcore.AsyncNetworkBackend):
     """TCP to addresses that the egress setting allows."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: Egress, turns: Turns) -> None:
         self._egress = egress
+        self._turns = turns
         self._inner = httpcore.TrioBackend()
 
     async def connect_tcp(
@@ -262,9 +267,10 @@ class _Backend(httpcore.AsyncNetworkBackend):
         for left in range(len(addresses), 0, -1):
             share = (deadline - trio.current_time()) / left
             try:
-                return await self._inner.connect_tcp(
+                stream = await self._inner.connect_tcp(
                     addresses[-left], port, max(share, 0.0), local_address, socket_options
                 )
+                return _Stream(stream, self._turns)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if left == 1:
                     raise
@@ -273,6 +279,33 @@ class _Backend(httpcore.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """For httpcore's retries."""
         await self._inner.sleep(seconds)
+
+
+class _Stream(httpcore.AsyncNetworkStream):
+    """A connection; what has come is given out in turns."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream, turns: Turns) -> None:
+        self._inner = inner
+        self._turns = turns
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        octets = await self._inner.read(max_bytes, timeout)
+        await self._turns.take()
+        return octets
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _Stream(await self._inner.start_tls(ssl_context, server_hostname, timeout), self._turns)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
 
 
 class _Pool:
@@ -292,8 +325,9 @@ class _Pool:
 class _Transport(httpx.AsyncBaseTransport):
     """httpx over pools with the backend above. Errors stay httpcore's: `exchange` knows them."""
 
-    def __init__(self, egress: Egress, verify: ssl.SSLContext) -> None:
-        self._backend = _Backend(egress)
+    def __init__(self, egress: Egress, verify: ssl.SSLContext, turns: Turns) -> None:
+        self._backend = _Backend(egress, turns)
+        self._turns = turns
         self._verify = verify
         self._pools: list[_Pool] = []
 
@@ -301,6 +335,7 @@ class _Transport(httpx.AsyncBaseTransport):
         """Send it over a kept connection, or a new one."""
         assert isinstance(request.stream, httpx.AsyncByteStream)  # noqa: S101  an AsyncClient makes no other
         url = request.url
+        await self._turns.take()
         pool = self._with_room()
         pool.busy += 1
         try:
