@@ -22,7 +22,7 @@ def row(domain_id: int, at: int, **fields: Value) -> tuple[Value, ...]:
         "at": at, "domain_id": domain_id, "user_name": "ann", "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
         "device_id": 1, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
         "decision": "accept", "applied_decision": "accept", "would_have_been": "", "reason": "", "latency_us": 0,
-        "service_type": None,
+        "service_type": None, "machine": None,
     }  # fmt: skip
     return tuple({**values, **fields}[column] for column in EVENT_COLUMNS)
 

@@ -56,7 +56,8 @@ class Log:
         values: dict[str, Value] = {
             "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1, "device_name": "switch",
             "station": "02-00", "method": "pap", "factor": "local", "decision": "accept", "applied_decision": "accept",
-            "would_have_been": "accept", "reason": "", "latency_us": 1234, "service_type": None, **fields,
+            "would_have_been": "accept", "reason": "", "latency_us": 1234, "service_type": None,
+            "machine": None, **fields,
         }  # fmt: skip
         rows = [
             tuple({"at": START + at, "domain_id": domain, "user_name": f"u{at}", **values}[c] for c in EVENT_COLUMNS)

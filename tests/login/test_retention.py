@@ -73,7 +73,7 @@ class Log:
 
     async def events(self, ages: list[int], domain: int = DOMAIN, user: str = "ann") -> None:
         """Write events, each so many microseconds old."""
-        fixed = ("192.0.2.1", "10.0.0.1", 1, "switch", "", "pap", "local", "accept", "accept", "", "", 0, None)
+        fixed = ("192.0.2.1", "10.0.0.1", 1, "switch", "", "pap", "local", "accept", "accept", "", "", 0, None, None)
         rows: list[tuple[Value, ...]] = [(self.clock() - age, domain, user, *fixed) for age in ages]
 
         def work(tx: Tx) -> None:

@@ -20,8 +20,10 @@ from sallyport.base.errors import StoreError
 from sallyport.inventory.devices.model import Device
 from sallyport.inventory.devices.service import Registered, write_first_sighting
 from sallyport.inventory.sessions.service import Record, write_records
-from sallyport.login.model import AccountingRecord, Answered, Login
+from sallyport.login.identity import kind
+from sallyport.login.model import AccountingRecord, Answered, Login, Method
 from sallyport.login.repo import COUNTER
+from sallyport.login.rules.model import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, CALLING_STATION_ID
 from sallyport.radius.duplicates import Source
 from sallyport.store import counters
@@ -35,7 +37,7 @@ PURGE_S = 5.0
 EVENT_COLUMNS = (
     "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
     "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
-    "service_type",
+    "service_type", "machine",
 )  # fmt: skip
 ACCOUNTING_COLUMNS = (
     "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
@@ -218,6 +220,7 @@ def _event(login: Login) -> tuple[Value, ...]:
         *login.decision.row,
         login.latency_us,
         login.service_type,
+        1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None,  # its name does not say so
     )
 
 

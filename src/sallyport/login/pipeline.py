@@ -10,23 +10,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from sallyport.directory.principals.service import NOBODY, Principals
+from sallyport.directory.principals.service import Principals
 from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.inventory.devices.sightings import Sightings
+from sallyport.login.bypass.model import spellings
 from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import decide
+from sallyport.login.eap.examiners import Station
 from sallyport.login.eap.service import Caller, Eap, Second
+from sallyport.login.facts import facts_of
 from sallyport.login.first.password import check_password, ends_in_code, known, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
-from sallyport.login.identity import kind, method_of, principal, who
+from sallyport.login.identity import method_of, principal, who
 from sallyport.login.lockout.service import Lockouts
-from sallyport.login.membership import both
 from sallyport.login.model import NOTHING, Decision, Login, Method, Reason, Verdict
-from sallyport.login.rules.match import Facts
 from sallyport.login.rules.model import UNMATCHED, Action
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.conversation import Told
@@ -42,7 +43,6 @@ from sallyport.radius.attributes import (
     push_attribute,
 )
 from sallyport.radius.packet import as_text
-from sallyport.vendors import medium
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
@@ -90,6 +90,8 @@ class Pipeline:
         if reason is Reason.NONE and self._bypass.admits(login, domain.id):
             return self._let_by(login, domain)
         watched = self._lockouts.some
+        if reason is Reason.NONE and self._station(login, domain) is not None:
+            return None
         if watched and reason is Reason.NONE and self._lockouts.refuses(login, domain):
             reason = Reason.LOCKED_OUT
         if reason is not Reason.NONE:
@@ -130,8 +132,9 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self._names_challenge(login) is not None:
             return None
-        if login.method == Method.EAP and self._eap.serves(domain):
-            return await self._converse(login, domain)
+        station = self._station(login, domain)
+        if station is not None or (login.method == Method.EAP and self._eap.serves(domain)):
+            return await self._converse(login, domain, station)
         if domain.first_factor is FirstFactor.LOCAL:
             first = self._check_password(login, domain, await self._user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
@@ -142,14 +145,24 @@ class Pipeline:
         await self._recall(login, domain)
         return self._say(login, domain, first)
 
-    async def _converse(self, login: Login, domain: Domain) -> Decision | None:
+    def _station(self, login: Login, domain: Domain) -> Station | None:
+        """The station that a login asks for by EAP and that the domain lets in by its address."""
+        key = self._bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
+        if not key:
+            return None
+        written = [each.encode() for name in spellings(key) for each in (name, name.upper())]
+        return Station(written, partial(self._bypass.has, domain.id, key))
+
+    async def _converse(self, login: Login, domain: Domain, station: Station | None) -> Decision | None:
         """A round of EAP, or what it comes to."""
         table = self._domains.table
         caller = Caller(partial(principal, login, domain, table), partial(self._ask_inside, login, domain))
-        result = await self._eap.check(login, domain, caller)
+        result = await self._eap.check(login, domain, caller, station)
         if result is None:
             return ROUND
         fresh = self._fresh(domain)
+        if result.by_address:
+            return self._let_by(login, fresh)
         if result.refusal is not None:
             decision: Decision | None = result.refusal
         elif result.second is not None:
@@ -190,7 +203,7 @@ class Pipeline:
         domain = login.domain
         if domain is None or domain.first_factor in _OURS or self._names_challenge(login) is not None:
             return False
-        if login.imported is None:
+        if login.imported is None or self._station(login, domain) is not None:
             return False
         if self._second.asks_for_codes(domain) and ends_in_code(login):
             return False  # whether the user has codes may have to be asked for
@@ -294,7 +307,7 @@ class Pipeline:
         login.attributes = found
         if rules is None:
             return UNMATCHED
-        rule = rules.match(_facts(login))
+        rule = rules.match(facts_of(login))
         if rule is None:
             return UNMATCHED
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
@@ -370,22 +383,3 @@ def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
     """The decision on a login that did not pass its first factor: the same in both modes."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
-
-
-def _facts(login: Login) -> Facts:
-    device, imported = login.device, login.imported or NOBODY
-    return Facts(
-        user=login.user,
-        kind=kind(login),
-        groups=both(login.found.groups, imported.groups),
-        ous=both(login.found.ous, imported.ous),
-        client=login.client.name,
-        source=login.source[0],
-        nas=device.client_ip,
-        product=device.device_type,
-        nas_product=device.nas_device_type,
-        medium=medium(login.request),
-        station=login.station,
-        service_type=login.service_type,
-        at=login.at,
-    )

@@ -35,9 +35,10 @@ NO_PROVIDER = Reason.NO_PROVIDER.value
 
 
 class ListFields(Fields):
-    """Whether winbind is there."""
+    """Whether winbind is there, and how long codes are."""
 
     winbind: bool = False
+    codeDigits: int = 6  # noqa: N815
 
 
 class Listed:
@@ -55,6 +56,11 @@ class Listed:
     def checks_mschap(self) -> bool:
         """As configured."""
         return self._fields.winbind
+
+    @property
+    def code_digits(self) -> int:
+        """As configured."""
+        return self._fields.codeDigits
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """The password is s3cret."""

@@ -336,3 +336,14 @@ async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) ->
             assert (await nas.log_in(side)).code == ACCESS_ACCEPT
         before = side
     assert [method for *_, method in await nas.told()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
+
+
+async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
+    """The event of a host's certificate says that it is a computer's, so the preview judges it as the login was."""
+    areas = nas.wire.areas
+    await areas.users.add(areas.domain, "pc1", b"hello")
+    rule = {"name": "computers", "action": "block", "kinds": ["machine"]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
+    await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate("pc1")), b"host/pc1")
+    impact = await areas.preview.impact(areas.domain)
+    assert [(each.outcome.value, each.reason) for each in impact.users] == [("reject", "blocked by rule")]

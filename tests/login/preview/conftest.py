@@ -125,7 +125,7 @@ class Book:
             "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
             "device_id": 0, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
             "decision": "accept", "applied_decision": "accept", "would_have_been": "accept", "reason": "",
-            "latency_us": 0, "service_type": None, **fields,
+            "latency_us": 0, "service_type": None, "machine": None, **fields,
         }  # fmt: skip
         rows = [tuple({**values, "user_name": name}[column] for column in EVENT_COLUMNS) for name in names]
 

@@ -256,3 +256,17 @@ async def test_slices_change_nothing(areas: Areas, book: Book) -> None:
     )  # fmt: skip
     assert await sliced.impact(areas.domain) == whole
     assert whole.logins == 150
+
+
+async def test_computers_by_certificate(book: Book) -> None:
+    """Are known though their names look like people's: a rule for people asks none of them, and one of a name that both
+    have is judged as each."""
+    await book.users("pc1", "ann")
+    await book.provider(enrolled="ann,pc1")
+    await book.rule(action="allow", kinds=["machine"])
+    await book.events(["pc1"], method="eap-tls", machine=1)
+    await book.events(["ann"])
+    told = await book.told()
+    assert (told["pc1"][0], told["ann"][0]) == ("accept", "challenge")
+    await book.events(["pc1"], method="eap-tls")
+    assert (await book.told())["pc1"] == ("unknown", "enrolment not known yet", 2)

@@ -10,5 +10,6 @@ the list of its domain, and only where the request is one that a NAS makes in it
 through the login rules, which give it its VLAN or block it, and is asked for no second factor: nobody is there.
 Whoever is not on the list logs in like anybody else, with a name and a password.
 
-EAP-MD5 with a MAC address as name, another way in which some switches ask, is not taken.
+Some switches ask by EAP-MD5: then a station on the list is offered that method alone, and answers with its address
+as the password; such a conversation ends here, whatever the domain's first factor is.
 """

@@ -2,7 +2,8 @@
 
 A NAS that has seen no supplicant asks in the station's name: User-Name and Calling-Station-Id are the same address,
 and the password is that address once more, or nothing. Products differ in how they write it, and in Service-Type: Cisco
-sends Call-Check (RFC 2865 section 5.6), others Framed or none.
+sends Call-Check (RFC 2865 section 5.6), others Framed or none. Some ask by EAP-MD5, with the address as identity and as
+password.
 """
 
 from typing import Final
@@ -27,13 +28,21 @@ def asking(login: Login) -> str:
     A request that is not signed counts where its password is the address: who has no secret of the RADIUS client
     cannot hide one in the packet. PacketError: the password is malformed.
     """
+    station = _station(login)
+    return station if station and _says_nothing_else(login, station) else ""
+
+
+def asking_by_eap(login: Login) -> str:
+    """The station that a request asks for by EAP, where its address is to be the password too (EAP-MD5); else empty."""
+    return _station(login) if login.method == Method.EAP and login.request.signed else ""
+
+
+def _station(login: Login) -> str:
     first = login.request.first
     station = mac_key(as_text(first.get(CALLING_STATION_ID, b"")))
     if not station or mac_key(as_text(first.get(USER_NAME, b""))) != station:
         return ""
-    if login.service_type not in _SERVICES or medium(login.request) not in _MEDIA:
-        return ""
-    return station if _says_nothing_else(login, station) else ""
+    return station if login.service_type in _SERVICES and medium(login.request) in _MEDIA else ""
 
 
 def _says_nothing_else(login: Login, station: str) -> bool:

@@ -27,6 +27,12 @@ def written(key: str) -> str:
     return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
 
 
+def spellings(key: str) -> list[str]:
+    """The ways in which NAS write an address, in lower case."""
+    pairs, words = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]
+    return [key, ":".join(pairs), "-".join(pairs), ".".join(words), "-".join(words), f"{key[:6]}-{key[6:]}"]
+
+
 def _mac(value: str) -> str:
     key = mac_key(value)
     if not key:

@@ -6,8 +6,8 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.endpoints.revocations import NoRevocations, Revocations
 from sallyport.login.bypass import repo
-from sallyport.login.bypass.match import asking
-from sallyport.login.bypass.model import written
+from sallyport.login.bypass.match import asking, asking_by_eap
+from sallyport.login.bypass.model import spellings, written
 from sallyport.login.bypass.repo import StationRow
 from sallyport.login.model import Login
 from sallyport.login.rules.match import station_key
@@ -37,6 +37,16 @@ class Bypass:
         stations = self._lists.value.get(domain_id)
         return stations is not None and asking(login) in stations
 
+    def admits_by_eap(self, login: Login, domain_id: int) -> str:
+        """The station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty: none."""
+        stations = self._lists.value.get(domain_id)
+        station = asking_by_eap(login) if stations else ""
+        return station if stations and station in stations else ""
+
+    def has(self, domain_id: int, station: str) -> bool:
+        """Whether a station is on a domain's list."""
+        return station in self._lists.value.get(domain_id, ())
+
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
         """Put stations (12 hex digits) on a domain's list; how many. One that is there gets the name. Conflict."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
@@ -55,7 +65,7 @@ class Bypass:
         def work(tx: Tx) -> int:
             repo.delete(tx, domain_id, wanted)
             self._record(tx, "bypass.delete", domain_id, wanted, "", at)
-            names = [name for station in wanted for name in _spellings(station)]
+            names = [name for station in wanted for name in spellings(station)]
             self._revocations.revoke(tx, domain_id, names, "the station is not let in by its address any more")
             return len(wanted)
 
@@ -82,9 +92,3 @@ class Bypass:
 
 
 _MARKS = str.maketrans("", "", ":-. ")
-
-
-def _spellings(station: str) -> list[str]:
-    """The ways in which NAS write an address as a User-Name; names are compared without case."""
-    pairs, words = [station[at : at + 2] for at in range(0, 12, 2)], [station[at : at + 4] for at in range(0, 12, 4)]
-    return [station, ":".join(pairs), "-".join(pairs), ".".join(words), "-".join(words), f"{station[:6]}-{station[6:]}"]

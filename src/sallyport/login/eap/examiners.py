@@ -73,6 +73,26 @@ class Local:
         return Finding(Reason.WRONG_PASSWORD)
 
 
+class Station:
+    """A station that is let in by its MAC address, which is its password too. passwords: the address in all ways in
+    which it is written. listed: whether it is on the list of the domain."""
+
+    checkable: Final = frozenset({Chap})
+
+    def __init__(self, passwords: Collection[bytes], listed: Callable[[], bool]) -> None:
+        self._passwords = passwords
+        self._listed = listed
+
+    async def examine(self, user: str, question: Question) -> Finding:
+        """See `Examiner`."""
+        if not isinstance(question, Chap):
+            return Finding(Reason.METHOD_UNFIT)
+        if not self._listed():
+            return Finding(Reason.UNKNOWN_USER)
+        right = any(chap_holds(question.value, password, question.challenge) for password in self._passwords)
+        return Finding(Reason.NONE if right else Reason.WRONG_PASSWORD)
+
+
 @runtime_checkable
 class Binds(Protocol):
     """A directory that is asked: `login.first.ldap.checker.Ldap`."""

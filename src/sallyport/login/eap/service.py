@@ -14,7 +14,7 @@ from sallyport.certs.model import Credentials
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
-from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local
+from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import NOTHING, Decision, Found, Login, Reason
@@ -26,10 +26,10 @@ from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, STATE, USER_NAM
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations
 from sallyport.radius.eap.framing import SMALLEST
-from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.methods import ORDER, Terms, offers
 from sallyport.radius.eap.model import Certificate, Check, Done, Failure, Outcome, Password, Send, Verdict, Waiting
 from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED
-from sallyport.radius.eap.packet import pull_eap_message, push_eap_message
+from sallyport.radius.eap.packet import MD5, pull_eap_message, push_eap_message
 from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
 from sallyport.radius.mschap_reply import push_mppe_keys
 from sallyport.radius.packet import as_text
@@ -55,11 +55,12 @@ class Second:
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a login by EAP comes to. first: what the first factor says. second: what became of the second one, where it
-    was asked for inside; refusal: which was refused for it."""
+    was asked for inside; refusal: which was refused for it. by_address: whether a station has shown its address."""
 
     first: Reason
     second: Reason | None = None
     refusal: Decision | None = None
+    by_address: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,17 @@ class Eap:
         """Whether a domain's EAP ends here."""
         return domain.first_factor in SERVED
 
-    async def check(self, login: Login, domain: Domain, caller: Caller) -> Result | None:
-        """Go on with the conversation that a request is part of, or begin one.
+    async def check(
+        self, login: Login, domain: Domain, caller: Caller, station: Station | None = None
+    ) -> Result | None:
+        """Go on with the conversation that a request is part of, or begin one. station: begin it with a station that
+        may be let in by its address.
 
         None: nothing is decided; `login.found` has a challenge, or the refusal that was decided before. A Result: it
         is; where it is refused, a challenge may be there all the same, with which EAP ends in its own way. PacketError:
         the request is no answer to the last one. StoreError, SecretError.
         """
-        talk, state = self._talk(login, domain)
+        talk, state = self._talk(login, domain, station)
         if isinstance(talk, Reason):
             return Result(talk)
         octets = pull_eap_message(login.request)
@@ -147,16 +151,17 @@ class Eap:
             raise
         return self._come_to(login, talk, state, outcome)
 
-    def _talk(self, login: Login, domain: Domain) -> tuple[Talk | Reason, bytes]:
+    def _talk(self, login: Login, domain: Domain, station: Station | None) -> tuple[Talk | Reason, bytes]:
         now, state = self._now(), login.request.first.get(STATE)
         if state is not None:
             talk = self._talks.find(login.client.id, state, now=now)
             return (Reason.CHALLENGE_OVER if talk is None or talk.domain_id != domain.id else talk), state
-        examiner = self._examiner(domain)
+        examiner = station or self._examiner(domain)
         if isinstance(examiner, Reason):
             return examiner, b""
         size = _fragment_size(login)
-        terms = Terms(self._tls(), examiner.checkable, fragment_size=size, scope=str(domain.id))
+        order = ORDER if station is None else (MD5,)
+        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=str(domain.id))
         talk = Talk(Conversation(offers(terms), now=now), domain.id, examiner)
         return talk, self._talks.add(login.client.id, talk, now=now)
 
@@ -208,7 +213,7 @@ class Eap:
     async def _examine(self, login: Login, domain: Domain, examiner: Examiner, name: str, check: Check) -> Finding:
         if not name:
             return Finding(Reason.UNKNOWN_REALM)
-        if self._lockouts.some and self._lockouts.refuses(login, domain):
+        if self._lockouts.some and not isinstance(examiner, Station) and self._lockouts.refuses(login, domain):
             return Finding(Reason.LOCKED_OUT)
         return await examiner.examine(name, check.question)
 
@@ -243,7 +248,7 @@ class Eap:
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
-            return Result(Reason.NONE, talk.second)
+            return Result(Reason.NONE, talk.second, by_address=isinstance(talk.examiner, Station))
         return self._refuse(login, talk, state, outcome)
 
     def _refuse(self, login: Login, talk: Talk, state: bytes, done: Done) -> Result | None:

@@ -22,7 +22,8 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 @dataclass(frozen=True, slots=True)
 class Group:
     """Recorded logins that rules and enrolment cannot tell apart. period: of when they were. exists: whether the
-    domain has an endpoint user of that name now. last_at: microseconds."""
+    domain has an endpoint user of that name now. machine: whether a certificate showed a computer, which the name does
+    not tell. last_at: microseconds."""
 
     user_name: str
     device_id: int
@@ -31,6 +32,7 @@ class Group:
     device_name: str
     station: str
     service_type: int | None
+    machine: int
     period: int
     logins: int
     last_at: int
@@ -52,11 +54,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What rules look at beside user, device and time: only by that are logins told apart. groups: of users, or OUs."""
+    """What rules look at beside user, device and time: only by that are logins told apart. groups: of users, or OUs.
+    kinds: users and computers."""
 
     stations: bool
     service_types: bool
     groups: bool = False
+    kinds: bool = False
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
@@ -70,16 +74,18 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> lis
     told = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
     station = "station" if looked.stations else "''"
     service_type = "service_type" if looked.service_types else "null"
+    machine = "coalesce(machine, 0)" if looked.kinds else "0"
     return tx.all(
         Group,
         # The spans stand first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
         f"with spans (period, since, until) as (values {told}), found as (select user_name, device_id, "
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
-        f"{station} as station, {service_type} as service_type, period, count(*) as logins, max(at) as last_at "
+        f"{station} as station, {service_type} as service_type, {machine} as machine, period, count(*) as logins, "
+        f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
         f"and method <> '{Method.MAB}' "  # nobody is there to be asked for a second factor
         f"group by user_name, device_id, {'station, ' if looked.stations else ''}"
-        f"{'service_type, ' if looked.service_types else ''}period) "
+        f"{'service_type, ' if looked.service_types else ''}{f'{machine}, ' if looked.kinds else ''}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
         'fold(user_name)) as "exists" from found',
         d=domain_id,

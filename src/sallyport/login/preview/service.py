@@ -21,7 +21,7 @@ from sallyport.login.preview.periods import Span, spans_of
 from sallyport.login.preview.repo import Group, Looked, Seen
 from sallyport.login.preview.tally import SEVERITY, Breath, Worst
 from sallyport.login.rules.match import Facts, kind_of
-from sallyport.login.rules.model import UNMATCHED, Action
+from sallyport.login.rules.model import UNMATCHED, Action, Kind
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.forecast import Standing
 from sallyport.store.model import Store, Tx
@@ -124,6 +124,7 @@ class Preview:
             stations=any(rule.definition.stations for rule in enabled),
             service_types=any(rule.definition.serviceTypes for rule in enabled),
             groups=any(rule.definition.groups or rule.definition.ous for rule in enabled),
+            kinds=any(rule.definition.kinds for rule in enabled),
         )
         total, first = await self._store.search(lambda tx: repo.extent(tx, domain.id))
         begin = max(since, first)
@@ -164,7 +165,7 @@ class Preview:
         """What the live path would tell the rules of this login (pipeline)."""
         return Facts(
             user=group.user_name,
-            kind=kind_of(group.user_name),
+            kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
             groups=member.groups,
             ous=member.ous,
             client=self._client_name(domain, group.ip_address),

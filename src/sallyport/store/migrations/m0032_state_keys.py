@@ -8,6 +8,7 @@ from sallyport.store.migrations.statements import execute_all
 SCHEMA = """
 alter table agent_signers add column former_public blob;
 alter table agent_signers add column former_private blob;
+alter table events add column machine integer;
 """
 
 

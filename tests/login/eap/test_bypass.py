@@ -1,0 +1,86 @@
+"""MAC authentication bypass by EAP-MD5: the address as identity and as password, by the explicit list alone."""
+
+import pytest
+
+from sallyport.domains.model import FirstFactor, Mode
+from sallyport.login.rules.model import RuleFields
+from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, push_attribute
+from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.login.eap.conftest import Nas
+from tests.radius.eap.supplicant import Md5Side, MsChapSide, Supplicant
+
+MAC = b"aabbccddeeff"
+ETHERNET = push_attribute(NAS_PORT_TYPE, (15).to_bytes(4))
+BODY = push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-FF") + ETHERNET
+
+
+async def listed(nas: Nas) -> None:
+    """The station is on the domain's list."""
+    areas = nas.wire.areas
+    await areas.bypass.add(areas.domain, ["aabbccddeeff"], "a printer")
+
+
+@pytest.mark.parametrize("name", [MAC, b"AA-BB-CC-DD-EE-FF", b"aa:bb:cc:dd:ee:ff"])
+async def test_a_station_on_the_list(nas: Nas, name: bytes) -> None:
+    """Gets in with its address for a password, without a certificate of ours, and as a station to the rules."""
+    nas.wire.areas.credentials = None
+    await listed(nas)
+    ended = await nas.log_in(Md5Side(name), name, BODY)
+    assert (ended.code, ended.rounds) == (ACCESS_ACCEPT, 1)
+    assert await nas.told() == [("", name.decode(), "mab")]
+
+
+async def test_the_rules_know_it_as_a_station(nas: Nas) -> None:
+    """One for stations blocks it, and EAP ends with a failure."""
+    areas = nas.wire.areas
+    await listed(nas)
+    await areas.rules.add(
+        areas.domain, RuleFields.model_validate({"name": "printers", "action": "block", "kinds": ["station"]})
+    )
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    ended = await nas.log_in(Md5Side(MAC), MAC, BODY)
+    assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, FAILURE)
+
+
+async def test_whatever_the_first_factor_is(nas: Nas) -> None:
+    """Also where EAP goes to another server, and where passwords are checked elsewhere."""
+    areas = nas.wire.areas
+    await listed(nas)
+    server = {"host": "127.0.0.1", "port": 9, "secret": "not asked at all"}
+    domain = areas.domains.table.by_id[areas.domain]
+    await areas.first.set(domain, FirstFactor.RADIUS, {"radius": {"servers": [server]}})
+    assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_ACCEPT
+    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_ACCEPT
+
+
+async def test_never_by_accident(nas: Nas) -> None:
+    """Not off the list, with another password, in another station's name, over a VPN, or by a method with keys."""
+    assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_REJECT
+    await listed(nas)
+    virtual = push_attribute(CALLING_STATION_ID, MAC) + push_attribute(NAS_PORT_TYPE, (5).to_bytes(4))
+    for side, name, body in (
+        (Md5Side(b"hello"), MAC, BODY),
+        (Md5Side(MAC), MAC, ETHERNET),
+        (Md5Side(MAC), MAC, push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-00") + ETHERNET),
+        (Md5Side(MAC), MAC, virtual),
+        (MsChapSide(MAC, MAC), MAC, BODY),
+    ):
+        assert (await nas.log_in(side, name, body)).code == ACCESS_REJECT
+
+
+async def test_taken_off_in_the_middle(nas: Nas) -> None:
+    """A station that is taken off the list between the question and its answer is not let in."""
+    await listed(nas)
+    side = Md5Side(MAC)
+    areas = nas.wire.areas
+
+    datagram = nas.request(encode(Packet(RESPONSE, 0, IDENTITY, MAC)), MAC, b"", BODY)
+    nas.wire.put(datagram)
+    ended, state = await nas.answer(datagram)
+    await areas.bypass.delete(areas.domain, ["aabbccddeeff"])
+    datagram = nas.request(Supplicant(MAC, side).respond(ended.eap), MAC, state, BODY)
+    nas.wire.put(datagram)
+    ended, _ = await nas.answer(datagram)
+    assert ended.code == ACCESS_REJECT
