@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 
+# Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test bench lint lock peers clean
 
 demo: $(READY)
@@ -10,7 +13,7 @@ demo: $(READY)
 
 # Much of the time of the tests is waiting: files are run side by side, and what failed there once more alone.
 test: $(READY) peers lint
-	$(BIN)/pytest -n 3 --dist loadfile $(ARGS) || tests/alone $$? $(ARGS)
+	$(BIN)/pytest -n 3 $(ARGS) || tests/alone $$? $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests grafana
