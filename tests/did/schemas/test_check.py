@@ -191,11 +191,20 @@ def test_a_reference_into_itself() -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    [{"a": "x" * 40_000}, {"a": [0] * 600}, {"a": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}],
-    ids=["large", "many", "deep"],
+    [
+        {"a": "x" * 40_000},
+        {"a": [0] * 600},
+        {"a": [[[[[[[[[[[[[[]]]]]]]]]]]]]]},
+        {"a": [float("nan")]},
+        {"a": float("inf")},
+        {"a": (1 << 53) + 1},
+        {"a": -(10**400)},
+    ],
+    ids=["large", "many", "deep", "NaN", "infinite", "rounded", "huge"],
 )
 def test_subjects_that_are_not_looked_at(subject: dict[str, JSON]) -> None:
-    """Large, numerous and deep metadata are refused before the schema runs."""
+    """Large, numerous and deep metadata are refused before the schema runs, and numbers that the credential would not
+    say as they were sent."""
     with pytest.raises(Invalid) as refused:
         check_subject(check_schema({}), subject)
     assert refused.value.fields[0].field == "metadata"

@@ -12,8 +12,6 @@ from sallyport.did.dids.model import Did
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Id, Name, OfDomain, ScopedIfGiven, Text
 
-MAX_PASSWORD = 4096
-
 
 class Status(StrEnum):
     """How a credential stands; EXPIRED is told of one whose time is over, and never stored."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import CredentialError, FieldError, Invalid, NotFound
 from sallyport.did.crypto.documents import jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
@@ -66,9 +66,10 @@ class Dids:
         NotFound: no such wallet user or issuer. Invalid: no key, or a private one. Conflict: the domain has that DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
-        key = from_jwk(jwk) if private is None else private.public
+        key = _key(jwk) if private is None else private.public
         if private is not None and not wallet_id:
-            raise Invalid("walletUserId is needed, or publicKeyJwk")
+            wanted = "walletUserId is needed, or publicKeyJwk"
+            raise Invalid(wanted, (FieldError("walletUserId", wanted),))
         did, method_id = self._named(new.method, key)
 
         def work(tx: Tx) -> Record:
@@ -173,6 +174,14 @@ class Dids:
         told: dict[str, JSON] = {"did": record.did, "name": record.name}
         _note(tx, action, record, at, audit.changed({}, told))
         return record
+
+
+def _key(jwk: JSON) -> PublicKey:
+    """Invalid: it is no public key of a curve that is known here."""
+    try:
+        return from_jwk(jwk)
+    except CredentialError as error:
+        raise Invalid(str(error), (FieldError("publicKeyJwk", str(error)),)) from None
 
 
 def _issuer(tx: Tx, domain_id: int, said: str) -> Record:

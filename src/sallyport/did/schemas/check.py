@@ -1,5 +1,6 @@
 """Whether a schema may be kept, and whether a subject is what it asks for."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
@@ -99,17 +100,26 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int) -> None:
-    """Invalid: a value is larger, deeper, or has more values in it."""
+    """Invalid: a value is larger, deeper, or has more values in it; or a number that others would read as another."""
     level, found = [value], 0
     for _ in range(depth):
         level = [inner for each in level for inner in _inner(each)]
         found += len(level)
+        if not all(map(_is_exact, level)):
+            raise Invalid(f"invalid {field}", (FieldError(field, "numbers that a double holds exactly"),))
         if found > values:
             raise Invalid(f"invalid {field}", (FieldError(field, f"at most {values} values"),))
     if level:
         raise Invalid(f"invalid {field}", (FieldError(field, f"at most {depth} levels deep"),))
     if len(canonical(value)) > octets:
         raise Invalid(f"invalid {field}", (FieldError(field, f"at most {octets >> 10} KiB"),))
+
+
+def _is_exact(value: JSON) -> bool:
+    """Whether every reader of JSON finds the same value (RFC 8259 section 6)."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) <= 1 << 53
 
 
 class _Budget:
