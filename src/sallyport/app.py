@@ -212,6 +212,7 @@ class App:
             self._http.egress,
             OutletMetrics(registry),
             in_log=settings.log_logins,
+            changes=settings.audit_outlets,
             domain=self._domain_name,
             pseudonyms=logs.pseudonyms,
         )

@@ -26,6 +26,14 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedRow(AuditRow):
+    """One entry with its tenant as bodies call it; None: of the whole installation."""
+
+    organization: int | None
+    tenant: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditQuery:
     """Which entries: of a domain, else of a tenant, else of the whole installation, from `since` up to `until`.
 
@@ -75,6 +83,24 @@ def matching(tx: Tx, query: AuditQuery) -> int:
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
     where, parameters = _of(query)
     return tx.value(int, f"select sum(value) from audit_totals where {where}", **parameters) or 0
+
+
+def after(tx: Tx, entry_id: int, limit: int) -> list[NumberedRow]:
+    """The entries that were written next."""
+    columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
+    return tx.all(
+        NumberedRow,
+        f"select {columns}, organization_id as organization, number as tenant "
+        "from audit_trail left join tenants on tenants.id = audit_trail.tenant_id "
+        "where audit_trail.id > :id order by audit_trail.id limit :limit",
+        id=entry_id,
+        limit=limit,
+    )
+
+
+def last(tx: Tx) -> int:
+    """The newest entry's id; 0 where there is none."""
+    return tx.value(int, "select max(id) from audit_trail") or 0
 
 
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:

@@ -135,6 +135,7 @@ class Settings(BaseModel):
     log_identities: Literal["clear", "hashed"] = "clear"
     log_logins: bool = True
     event_outlets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    audit_outlets: bool = True
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> "Settings":

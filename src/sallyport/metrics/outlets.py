@@ -6,15 +6,16 @@ from sallyport.metrics.instruments import Read, Tally
 
 
 class OutletMetrics:
-    """outlet: its URL, as the setting has it. waiting: events that were not delivered yet, by (outlet,)."""
+    """outlet: its URL, as the setting has it. type: login, audit. waiting: what was not delivered yet, by (outlet,
+    type)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet",))
+        self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet", "type"))
         self.waiting: dict[tuple[str, ...], float] = {}
         Read(
             registry,
             "sallyport_outlet_waiting_events",
             "Events that an outlet had not taken when it was last asked.",
-            ("outlet",),
+            ("outlet", "type"),
             lambda: self.waiting,
         )

@@ -15,6 +15,7 @@ from sallyport.login.outlets.model import Target, parse_target
 from sallyport.login.outlets.service import Outlets
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
+from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
@@ -49,12 +50,19 @@ async def carried(store: SqliteStore, *targets: Target) -> AsyncIterator[OutletM
     """Outlets at work until the block is left; they know their place before it begins."""
     metrics = OutletMetrics(CollectorRegistry())
     outlets = Outlets(
-        store, targets, Egress(None), metrics, in_log=False, domain=lambda _id: "corp", pseudonyms=lambda: None
+        store,
+        targets,
+        Egress(None),
+        metrics,
+        in_log=False,
+        changes=True,
+        domain=lambda _id: "corp",
+        pseudonyms=lambda: None,
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(outlets.run)
         with trio.fail_after(WAIT_S):
-            while len(metrics.waiting) < len(targets):
+            while len(metrics.waiting) < 2 * len(targets):
                 await trio.sleep(0.01)
         yield metrics
         nursery.cancel_scope.cancel()
@@ -81,6 +89,39 @@ async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -
         assert await lines_of(path, 1) == ["carl"]
 
 
+async def change(store: SqliteStore, *targets: str) -> None:
+    """Entries of the audit trail about these."""
+    await store.write(
+        lambda tx: [audit.record(tx, "user.update", at=1, tenant_id=0, target=target) for target in targets]
+    )
+
+
+async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path) -> None:
+    """From now on, each entry once, beside the logins, and by a place of its own over a restart."""
+    await change(store, "before")
+    path = tmp_path / "siem.jsonl"
+    target = parse_target(f"file://{path}")
+
+    async def told(count: int) -> list[tuple[str, str]]:
+        with trio.fail_after(WAIT_S):
+            while not path.exists() or path.read_bytes().count(b"\n") < count:
+                await trio.sleep(0.05)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        return sorted((line["type"], line.get("user") or line["target"]) for line in lines)
+
+    async with carried(store, target):
+        await change(store, "user 1 ann")
+        await decide(store, "ann")
+        assert await told(2) == [("audit", "user 1 ann"), ("login", "ann")]
+        places = "select sum(last_id) from outlet_places"
+        with trio.fail_after(WAIT_S):
+            while await store.read(lambda tx: tx.value(int, places)) != 3:
+                await trio.sleep(0.01)
+    await change(store, *(f"user {number}" for number in range(300)))
+    async with carried(store, target):
+        assert len(await told(302)) == 302
+
+
 async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_path: Path) -> None:
     """The place is in the store: a restart goes on behind it and repeats nothing that it remembered."""
     path = tmp_path / "logins.jsonl"
@@ -89,7 +130,10 @@ async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_pat
         await decide(store, "ann")
         await lines_of(path, 1)
         with trio.fail_after(WAIT_S):
-            while await store.read(lambda tx: tx.value(int, "select event_id from event_outlets")) != 1:
+            while (
+                await store.read(lambda tx: tx.value(int, "select last_id from outlet_places where type = 'login'"))
+                != 1
+            ):
                 await trio.sleep(0.01)
     await decide(store, *(f"user{number}" for number in range(500)))
     async with carried(store, target):
@@ -102,9 +146,11 @@ async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     target = parse_target(f"tcp://127.0.0.1:{port}")
-    async with carried(store, target):
+    async with carried(store, target) as metrics:
         await decide(store, "ann", "bob")
-        await trio.sleep(1.0)  # at least one attempt that fails
+        with trio.fail_after(WAIT_S):
+            while metrics.waiting.get((target.url, "login")) != 2:
+                await trio.sleep(0.01)
         (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
         async with listener:
             assert await users_over(listener, 2) == ["ann", "bob"]
@@ -144,7 +190,7 @@ async def test_datagrams_hold_one_message_each(store: SqliteStore) -> None:
             await decide(store, "ann", "bob")
             with trio.fail_after(WAIT_S):
                 messages = [await sock.recv(4096), await sock.recv(4096)]
-                while metrics.sent.cell(url).count != 2:
+                while metrics.sent.cell(url, "login").count != 2:
                     await trio.sleep(0.01)
     assert [b'user="ann"' in messages[0], b'user="bob"' in messages[1]] == [True, True]
     assert all(message.startswith(b"<86>1 ") for message in messages)

@@ -1,26 +1,38 @@
-"""An event for people's and other programs' eyes: fields, a line of JSON, a syslog message. Secrets are in no event."""
+"""A login's event, or an entry of the audit trail, for other programs: fields, a line of JSON, a syslog message. There
+are no secrets in either."""
 
 import json
 import os
 import re
 import socket
-from typing import Final
+from typing import Final, TypeAlias
 
+from sallyport.audit.repo import NumberedRow
 from sallyport.base.clock import iso
+from sallyport.base.command import JSON
 from sallyport.base.log import IDENTITIES, Pseudonyms
 from sallyport.login.outlets.repo import Decided
+from sallyport.store.audit import HIDDEN
 
-AUTHPRIV: Final = 10  # facility of security messages that are not for everybody (RFC 5424 section 6.2.1)
+LOGIN: Final = "login"
+AUDIT: Final = "audit"
+FACILITIES: Final = {LOGIN: 10, AUDIT: 13}  # security messages not for everybody; log audit (RFC 5424 section 6.2.1)
 INFORMATIONAL: Final = 6
 NOTICE: Final = 5
-SD_ID: Final = "login@32473"  # the enterprise number of examples (RFC 5612): this software has none of its own
+ENTERPRISE: Final = 32473  # the number of examples (RFC 5612): this software has none of its own
+LONGEST: Final = 6000
+"""Characters of a value in a syslog message: most receivers take 8 KiB, and a datagram less than 64."""
 _ESCAPED: Final = re.compile(r'(["\\\]])')
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def fields_of(event: Decided, domain: str, pseudonyms: Pseudonyms | None) -> dict[str, str | int | float]:
+Fields: TypeAlias = dict[str, JSON]
+
+
+def login_fields(event: Decided, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
     """An event by name, as GetAuthLog tells it. domain: its name. pseudonyms: stand for people where they are given."""
-    fields: dict[str, str | int | float] = {
+    fields: Fields = {
+        "type": LOGIN,
         "eventId": event.id,
         "time": iso(event.at),
         "domain": domain,
@@ -43,20 +55,50 @@ def fields_of(event: Decided, domain: str, pseudonyms: Pseudonyms | None) -> dic
     return fields
 
 
-def as_json(fields: dict[str, str | int | float]) -> bytes:
+def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
+    """An entry by name, as audit/list tells it. Where people are hidden, target and values are: they may name them."""
+    changes: dict[str, JSON] = json.loads(entry.changes)
+    return {
+        "type": AUDIT,
+        "auditId": entry.id,
+        "time": iso(entry.at),
+        "orgId": entry.organization,
+        "tenantId": entry.tenant,
+        "domain": domain,
+        "actorKind": entry.actor_kind,
+        "actor": entry.actor,
+        "tokenId": entry.token_id,
+        "action": entry.action,
+        "target": entry.target if pseudonyms is None else pseudonyms.of(entry.target),
+        "changes": changes if pseudonyms is None else {name: [HIDDEN, HIDDEN] for name in changes},
+    }
+
+
+def as_json(fields: Fields) -> bytes:
     """A line of JSON with its end; a line break in a name is escaped."""
     return json.dumps(fields, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 
-def as_syslog(fields: dict[str, str | int | float], host: str) -> bytes:
-    """One message of RFC 5424: everything as structured data, and a sentence."""
-    severity = NOTICE if fields["appliedDecision"] == "reject" else INFORMATIONAL
-    data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name != "time")
-    told = f"{fields['appliedDecision']} {fields['user']} at {fields['device']}"
-    if fields["reason"]:
-        told += f": {fields['reason']}"
-    head = f"<{AUTHPRIV * 8 + severity}>1 {fields['time']} {host} sallyport {os.getpid()} login [{SD_ID} {data}] "
+def as_syslog(fields: Fields, host: str) -> bytes:
+    """One message of RFC 5424, whose MSGID is the type: everything as structured data, and a sentence."""
+    kind = str(fields["type"])
+    severity, told = _told_of_login(fields) if kind == LOGIN else _told_of_change(fields)
+    data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name not in {"type", "time"})
+    head = (
+        f"<{FACILITIES[kind] * 8 + severity}>1 {fields['time']} {host} sallyport {os.getpid()} {kind} "
+        f"[{kind}@{ENTERPRISE} {data}] "
+    )
     return head.encode(errors="backslashreplace") + b"\xef\xbb\xbf" + _clean(told).encode(errors="backslashreplace")
+
+
+def _told_of_login(fields: Fields) -> tuple[int, str]:
+    told = f"{fields['appliedDecision']} {fields['user']} at {fields['device']}"
+    severity = NOTICE if fields["appliedDecision"] == "reject" else INFORMATIONAL
+    return severity, f"{told}: {fields['reason']}" if fields["reason"] else told
+
+
+def _told_of_change(fields: Fields) -> tuple[int, str]:
+    return NOTICE, f"{fields['actor']}: {fields['action']} {fields['target']}"[:LONGEST]
 
 
 def host_name() -> str:
@@ -69,9 +111,10 @@ def counted(message: bytes) -> bytes:
     return f"{len(message)} ".encode() + message
 
 
-def _value(value: str | float) -> str:
+def _value(value: JSON) -> str:
     """Of structured data: quotes, backslashes and closing brackets are escaped (RFC 5424 section 6.3.3)."""
-    return _ESCAPED.sub(r"\\\1", _clean(str(value)))
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else "" if value is None else str(value)
+    return _ESCAPED.sub(r"\\\1", _clean(text[:LONGEST]))
 
 
 def _clean(text: str) -> str:

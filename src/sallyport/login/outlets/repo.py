@@ -41,21 +41,19 @@ def last(tx: Tx) -> int:
     return tx.value(int, "select max(id) from events") or 0
 
 
-def place(tx: Tx, outlet: str) -> int | None:
-    """The last event that an outlet delivered; None for a new one."""
-    return tx.value(int, "select event_id from event_outlets where name = :name", name=outlet)
-
-
-def remember(tx: Tx, outlet: str, event_id: int) -> None:
-    """An outlet has delivered everything up to an event."""
-    tx.execute(
-        "insert into event_outlets (name, event_id) values (:name, :id) "
-        "on conflict (name) do update set event_id = excluded.event_id",
-        name=outlet,
-        id=event_id,
+def place(tx: Tx, outlet: str, kind: str) -> int | None:
+    """The last event, or entry of the audit trail, that an outlet delivered; None for a new one."""
+    return tx.value(
+        int, "select last_id from outlet_places where name = :name and type = :type", name=outlet, type=kind
     )
 
 
-def waiting(tx: Tx, event_id: int) -> int:
-    """How many ids lie behind an event: about as many events."""
-    return max(0, last(tx) - event_id)
+def remember(tx: Tx, outlet: str, kind: str, last_id: int) -> None:
+    """An outlet has delivered everything up to that one."""
+    tx.execute(
+        "insert into outlet_places (name, type, last_id) values (:name, :type, :id) "
+        "on conflict (name, type) do update set last_id = excluded.last_id",
+        name=outlet,
+        type=kind,
+        id=last_id,
+    )

@@ -1,24 +1,37 @@
-"""The tasks that carry events to their outlets."""
+"""The tasks that carry events and the audit trail to their outlets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import structlog
 import trio
 
+from sallyport.audit import repo as audit_repo
+from sallyport.audit.repo import NumberedRow
 from sallyport.base import log as logs
 from sallyport.base.errors import StoreError
 from sallyport.base.log import Pseudonyms
 from sallyport.login.outlets import repo
-from sallyport.login.outlets.format import as_json, as_syslog, counted, fields_of, host_name
+from sallyport.login.outlets.format import (
+    AUDIT,
+    LOGIN,
+    Fields,
+    as_json,
+    as_syslog,
+    audit_fields,
+    counted,
+    host_name,
+    login_fields,
+)
 from sallyport.login.outlets.model import Target
 from sallyport.login.outlets.repo import Decided
 from sallyport.login.outlets.transport import Transport, transport_to
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
-from sallyport.store.model import Store
+from sallyport.store.model import Store, Tx
 
 BATCH: Final = 200
 POLL_S: Final = 0.5
@@ -28,9 +41,26 @@ MOST_IN_LOG: Final = 2000
 
 log = structlog.get_logger()
 
+Entry: TypeAlias = Decided | NumberedRow
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Entries in the order in which they were written. last: the newest one's id. after: those behind an id, at most so
+    many."""
+
+    kind: str
+    last: Callable[[Tx], int]
+    after: Callable[[Tx, int, int], Sequence[Entry]]
+
+
+LOGINS: Final = Queue(LOGIN, repo.last, repo.after)
+CHANGES: Final = Queue(AUDIT, audit_repo.last, audit_repo.after)
+
 
 class Outlets:
-    """All outlets of the service. domain: a domain's name by its id. pseudonyms: for people, where they are hidden."""
+    """All outlets of the service. in_log: decisions go to the log too. changes: outlets carry the audit trail too.
+    domain: a domain's name by its id. pseudonyms: for people, where they are hidden."""
 
     def __init__(
         self,
@@ -40,6 +70,7 @@ class Outlets:
         metrics: OutletMetrics,
         *,
         in_log: bool,
+        changes: bool,
         domain: Callable[[int], str],
         pseudonyms: Callable[[], Pseudonyms | None],
     ) -> None:
@@ -48,6 +79,7 @@ class Outlets:
         self._egress = egress
         self._metrics = metrics
         self._in_log = in_log
+        self._queues = (LOGINS, CHANGES) if changes else (LOGINS,)
         self._domain = domain
         self._pseudonyms = pseudonyms
         self._host = host_name()
@@ -81,7 +113,8 @@ class Outlets:
             log.warning("logins are left out of the log: there are too many", count=newest - place)
             return newest
         for event in await self._store.read(partial(repo.after, event_id=place, limit=MOST_IN_LOG)):
-            fields = fields_of(event, self._domain(event.domain_id), None)  # the log hides names by itself
+            fields = login_fields(event, self._domain(event.domain_id), None)  # the log hides names by itself
+            del fields["type"]
             log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
             place = event.id
             await trio.lowlevel.checkpoint()
@@ -94,11 +127,11 @@ class Outlets:
         try:
             while True:
                 try:
-                    sent = await self._deliver(target, transport)
+                    sent = [await self._deliver(target, transport, queue) for queue in self._queues]
                     if told:
                         log.info("an outlet takes events again", outlet=target.url)
                     pause, told = POLL_S, False
-                    if sent < BATCH:
+                    if max(sent) < BATCH:
                         await trio.sleep(POLL_S)
                 except (OSError, ProviderError, StoreError) as error:
                     if not told:
@@ -109,31 +142,39 @@ class Outlets:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await transport.close()
 
-    async def _deliver(self, target: Target, transport: Transport) -> int:
+    async def _deliver(self, target: Target, transport: Transport, queue: Queue) -> int:
         """Send what comes next, and remember it; how many. OSError, ProviderError, StoreError: it is sent again."""
-        place = await self._store.read(lambda tx: repo.place(tx, target.url))
+        place = await self._store.read(lambda tx: repo.place(tx, target.url, queue.kind))
         if place is None:
-            place = await self._store.read(repo.last)
-            await self._move(target, place)
-        events = await self._store.read(lambda tx: repo.after(tx, place, BATCH))
-        if not events:
+            place = await self._store.read(queue.last)
+            await self._remember(target, queue, place)
+        newest, entries = await self._store.read(lambda tx: (queue.last(tx), queue.after(tx, place, BATCH)))
+        self._metrics.waiting[target.url, queue.kind] = float(max(0, newest - place))
+        if not entries:
             return 0
-        lost = events[0].id - place - 1
+        lost = entries[0].id - place - 1
         if lost > 0:  # the retention was faster
-            log.warning("events were deleted before an outlet took them", outlet=target.url, count=lost)
-        await transport.send([self._message(target, event) for event in events])
-        await self._move(target, events[-1].id)
-        self._metrics.sent.cell(target.url).count += len(events)
-        return len(events)
+            log.warning(
+                "events were deleted before an outlet took them", outlet=target.url, type=queue.kind, count=lost
+            )
+        await transport.send([self._message(target, entry) for entry in entries])
+        await self._remember(target, queue, entries[-1].id)
+        self._metrics.sent.cell(target.url, queue.kind).count += len(entries)
+        self._metrics.waiting[target.url, queue.kind] = float(newest - entries[-1].id)
+        return len(entries)
 
-    async def _move(self, target: Target, place: int) -> None:
-        await self._store.write(lambda tx: repo.remember(tx, target.url, place))
-        newest = await self._store.read(repo.last)
-        self._metrics.waiting[(target.url,)] = float(max(0, newest - place))
+    async def _remember(self, target: Target, queue: Queue, place: int) -> None:
+        await self._store.write(lambda tx: repo.remember(tx, target.url, queue.kind, place))
 
-    def _message(self, target: Target, event: Decided) -> bytes:
-        fields = fields_of(event, self._domain(event.domain_id), self._pseudonyms())
+    def _message(self, target: Target, entry: Entry) -> bytes:
+        fields = self._fields(entry)
         if not target.is_syslog:
             return as_json(fields)
         message = as_syslog(fields, self._host)
         return counted(message) if target.is_counted else message
+
+    def _fields(self, entry: Entry) -> Fields:
+        if isinstance(entry, Decided):
+            return login_fields(entry, self._domain(entry.domain_id), self._pseudonyms())
+        domain = "" if entry.domain_id is None else self._domain(entry.domain_id)
+        return audit_fields(entry, domain, self._pseudonyms())

@@ -30,6 +30,7 @@ from sallyport.store.migrations import (
     m0028_agent_accounts,
     m0029_did_pages,
     m0030_directory_removals,
+    m0031_outlet_places,
     m0032_state_keys,
 )
 
@@ -61,4 +62,5 @@ ALL(name="m0027_bypass")(m0027_bypass.apply)
 ALL(name="m0028_agent_accounts")(m0028_agent_accounts.apply)
 ALL(name="m0029_did_pages")(m0029_did_pages.apply)
 ALL(name="m0030_directory_removals")(m0030_directory_removals.apply)
+ALL(name="m0031_outlet_places")(m0031_outlet_places.apply)
 ALL(name="m0032_state_keys")(m0032_state_keys.apply)
