@@ -18,9 +18,11 @@ from sallyport.audit.service import Audit
 from sallyport.base import log as logs
 from sallyport.base import log_commands
 from sallyport.base.clock import SECOND, now_us
-from sallyport.base.command import Command, Commands
+from sallyport.base.command import JSON, Command, Commands
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
+from sallyport.certs import commands as cert_commands
+from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.certs.service import Certificates
 from sallyport.did import commands as did_commands
 from sallyport.did.area import Issuing
@@ -119,6 +121,7 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.salted import hidden_places
 from sallyport.store import commands as store_commands
+from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.directory import Reserve, open_data_directory, take_lock
 from sallyport.store.model import Tx
@@ -323,6 +326,12 @@ class App:
             keep_answers_s=2.0 * settings.duplicate_window_s,
         )
 
+    async def _note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
+        """Write into the audit trail what concerns the whole installation and is not in the store."""
+        await self.store.write(
+            lambda tx: record(tx, action, at=now_us(), tenant_id=INSTALLATION, target=target, changes=changes)
+        )
+
     def _commands(self) -> list[dict[str, Command]]:
         return [
             token_commands.commands(self.tenancy, now_us),
@@ -335,6 +344,7 @@ class App:
                 find_instance=self.instances.find,
                 configure=self.agent_file,
             ),
+            cert_commands.commands(CertificateDirectory(self.settings.data_dir.absolute()), self._note),
             audit_commands.commands(self.audit, self.tenancy, lambda name: self.domains.anywhere(name).id),
             domain_commands.commands(self.domains, self.enforcement, self.tenancy),
             preview_commands.commands(self.preview, lambda name: self.domains.anywhere(name).id),

@@ -53,6 +53,11 @@ def test_from_nothing_to_a_client(tmp_path: Path) -> None:
     assert [(row["name"], row["kind"], row["state"]) for row in shown] == [
         ("ann@example.org", "client", "valid"), ("radius.example.org", "server", "valid"),
     ]  # fmt: skip
+    trail = json.loads(line.ok("audit", "list", "--action", "certificate.issue", "--json"))
+    assert [each["target"].split()[2:] for each in trail] == [
+        ["ann@example.org"], ["radius.example.org"], ["Sallyport", "CA"],
+    ]  # fmt: skip
+    assert all(each["actorKind"] == "command line" and each["changes"]["expires"][1] for each in trail)
 
 
 def test_renew_and_revoke(line: Service) -> None:
@@ -64,6 +69,11 @@ def test_renew_and_revoke(line: Service) -> None:
     line.ok("cert", "revoke", "proxy.example.org")
     states = [(row["name"], row["state"]) for row in json.loads(line.ok("cert", "show", "--json"))]
     assert states[:3] == [("ann@example.org", "revoked")] + [("proxy.example.org", "revoked")] * 2
+    trail = [(each["action"], each["target"]) for each in json.loads(line.ok("audit", "list", "--json"))]
+    revoked = [target.split() for action, target in trail if action == "certificate.revoke"]
+    assert serial in [each[1] for each in revoked]
+    assert [each[2] for each in revoked].count("proxy.example.org") == 2
+    assert [action for action, _ in trail].count("certificate.renew") == 2
     assert line.cli("cert", "revoke", "bob").returncode == 1
     assert line.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
 

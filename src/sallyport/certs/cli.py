@@ -2,12 +2,12 @@
 
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from sallyport.base.command import CommandLine, Form, Row
-from sallyport.base.errors import StartError
-from sallyport.certs.authority import common_name, fingerprint
+from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, Issued, present
 
 COLUMNS = ("name", "kind", "state", "expires", "serial")
@@ -25,11 +25,10 @@ def cert() -> None:
 @click.pass_obj
 def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
     """Make an authority and the certificate of the server."""
-    directory = _directory(line)
-    directory.make(ca_name, hosts or [socket.getfqdn()], present())
-    line.print(f"{directory.ca}")
+    path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
+    line.print(path)
     line.note("the authority is made: install that file on whoever logs in or speaks RadSec (cert show --ca)")
-    line.note(f"its key is in {directory.path}: keep a copy of that directory apart")
+    line.note(f"its key is in {Path(path).parent}: keep a copy of that directory apart")
 
 
 @cert.command()
@@ -38,7 +37,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
     """Show every certificate that was made here, or the authority's in PEM."""
-    directory = _directory(line)
+    directory = Directory(line.settings().data_dir)
     if ca:
         line.print(directory.ca_pem().removesuffix("\n"))
     else:
@@ -50,11 +49,10 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 @click.pass_obj
 def issue(line: CommandLine, *, name: str) -> None:
     """Make a certificate and key for a client: a user (with @ a mail address), a machine, a RADIUS server."""
-    directory = _directory(line)
-    certificate = directory.issue(name, present())
-    path = directory.client(name)
+    made = line.row("cert.issue", name=name)
+    path = Path(str(made["path"]))
     line.print(f"{path}\n{path.with_suffix('.key')}")
-    line.note(f"SHA-256 fingerprint {fingerprint(certificate)}")
+    line.note(f"SHA-256 fingerprint {made['sha256']}")
 
 
 @cert.command()
@@ -65,10 +63,10 @@ def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str]) -> None:
     """Make a new certificate for the key of the server, or of a client. It holds without a restart."""
     if name is not None and hosts:
         raise click.UsageError("--host is for the certificate of the server")
-    certificate = _directory(line).renew(name, hosts, present())
-    line.note(f"{common_name(certificate)}: until {certificate.not_valid_after_utc:%Y-%m-%d}")
+    made = line.row("cert.renew", name=name, hosts=[*hosts])
+    line.note(f"{made['name']}: until {made['expires']}")
     if name is not None:
-        line.note(f"SHA-256 fingerprint {fingerprint(certificate)}")
+        line.note(f"SHA-256 fingerprint {made['sha256']}")
 
 
 @cert.command()
@@ -76,17 +74,8 @@ def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str]) -> None:
 @click.pass_obj
 def revoke(line: CommandLine, *, wanted: str) -> None:
     """Take back all certificates of a client, or one. Its next handshake fails; open RadSec connections are closed."""
-    for each in _directory(line).revoke(wanted, present()):
-        line.note(f"{common_name(each)}, serial {each.serial_number:x}, is revoked")
-
-
-def _directory(line: CommandLine) -> Directory:
-    data_dir = line.settings().data_dir
-    try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StartError(f"data directory {data_dir}: {error.strerror}") from error
-    return Directory(data_dir)
+    for each in line.rows("cert.revoke", wanted=wanted):
+        line.note(f"{each['name']}, serial {each['serial']}, is revoked")
 
 
 def _row(each: Issued) -> Row:
