@@ -1,11 +1,12 @@
 """Health, metrics and the description of the API."""
 
 import pytest
+import trio
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sallyport.web.app import create_app, create_metrics_app
-from sallyport.web.observe import PlainRoute
+from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of, make_sample, sample_operations
@@ -62,6 +63,21 @@ async def test_the_description_shows_models_security_and_errors() -> None:
     assert operation["description"] == "List things of a domain."
 
 
+async def test_the_description_is_made_once() -> None:
+    """Both, asked for at the same time and again, are octet for octet what they were."""
+    async with client_of(make_sample().app, "") as client:
+        answers: list[tuple[str, bytes]] = []
+
+        async def ask(path: str) -> None:
+            answers.append((path, (await client.get(path)).content))
+
+        async with trio.open_nursery() as nursery:
+            for path in ("/openapi.json", "/docs") * 2:
+                nursery.start_soon(ask, path)
+    assert len(answers) == 4
+    assert len(set(answers)) == 2
+
+
 async def test_the_page_of_the_api_needs_no_other_host() -> None:
     """/docs is HTML without scripts or addresses, names every operation, and escapes what it shows."""
     async with client_of(make_sample().app, "") as client:
@@ -116,7 +132,7 @@ async def test_pages_that_are_no_operations() -> None:
         observe=lambda method, route, status, seconds: seen.append((route, status)),
         not_ready=lambda: [],
         metrics=None,
-        pages=[PlainRoute("/pages/{name}", page), PlainRoute("/broken", broken)],
+        pages=[TemplateRoute("/pages/{name}", page), TemplateRoute("/broken", broken)],
     )
     async with client_of(app, "") as client:
         good, bad = await client.get("/pages/one"), await client.get("/broken")

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
+from sallyport.base.model import Model
 from sallyport.base.validation import Moment
 from sallyport.web.paging import Paged
 from sallyport.web.scope import ScopedIfGiven, Text, Whole
@@ -35,7 +36,7 @@ class ListAudit(ScopedIfGiven, Paged):
         return () if self.domainId is None else (self.domainId,)
 
 
-class AuditEntry(BaseModel):
+class AuditEntry(Model):
     """Who did what to what. time: ISO 8601 UTC. tokenId: of the token that acted, else null. domainId: null for what is
     of no domain. changes: [before, after] of each field; a secret is only named."""
 
@@ -50,7 +51,7 @@ class AuditEntry(BaseModel):
     changes: dict[str, JsonValue]
 
 
-class AuditList(BaseModel):
+class AuditList(Model):
     """Answer of audit/list, newest first."""
 
     code: int = 200

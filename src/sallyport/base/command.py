@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound
+from sallyport.base.model import Model
 from sallyport.base.validation import refusal, unfit
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -91,7 +92,7 @@ class Tenants(Protocol):
         """Organization and tenant as bodies call them, by the tenant's internal id."""
 
 
-class Arguments(BaseModel):
+class Arguments(Model):
     """The root of all commands' arguments: an unknown one is an error, and values are not repeated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)

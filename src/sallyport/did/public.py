@@ -17,7 +17,7 @@ from sallyport.did.credentials.status import PATH as STATUS_PATH
 from sallyport.did.dids.service import FOLDER
 from sallyport.did.schemas.service import PATH as SCHEMA_PATH
 from sallyport.web import problem
-from sallyport.web.observe import PlainRoute
+from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import token_of
 from sallyport.web.scope import Gate
 
@@ -60,10 +60,10 @@ def routes(issuing: Issuing, gate: Gate) -> list[BaseRoute]:
         )
 
     return [
-        PlainRoute(DID_PATH, _answering(document)),
-        PlainRoute(f"{SCHEMA_PATH}{{name}}", _answering(schema)),
-        PlainRoute(f"{STATUS_PATH}{{name}}", _answering(status)),
-        PlainRoute(f"{RESOLVE}{{did:path}}", _answering(resolution)),
+        TemplateRoute(DID_PATH, _answering(document)),
+        TemplateRoute(f"{SCHEMA_PATH}{{name}}", _answering(schema)),
+        TemplateRoute(f"{STATUS_PATH}{{name}}", _answering(status)),
+        TemplateRoute(f"{RESOLVE}{{did:path}}", _answering(resolution)),
     ]
 
 

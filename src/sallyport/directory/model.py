@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 
 from sallyport.base.errors import Invalid
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
 from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
@@ -64,7 +65,7 @@ class ListGroups(InDomain, Paged):
     search: Text = ""
 
 
-class GroupEntry(BaseModel):
+class GroupEntry(Model):
     """A group. memberCount: the people and groups in it itself; directoryName is an addition."""
 
     groupId: int
@@ -74,7 +75,7 @@ class GroupEntry(BaseModel):
     directoryName: str = ""
 
 
-class GroupList(BaseModel):
+class GroupList(Model):
     """Answer of GetAllGroupsByDomain."""
 
     groups: list[GroupEntry]
@@ -93,7 +94,7 @@ class ListUsersOfGroup(ListUsers):
     groupId: Id
 
 
-class UserEntry(BaseModel):
+class UserEntry(Model):
     """A person of a directory. source: the kind of the directory; groups: those that say so themselves. directoryName
     and fields, which the mapping makes, are additions."""
 
@@ -110,7 +111,7 @@ class UserEntry(BaseModel):
     fields: dict[str, str]
 
 
-class UserList(BaseModel):
+class UserList(Model):
     """Answer of GetAllUsersByGroup, GetAllAdUsers and GetCloudUsers."""
 
     users: list[UserEntry]
@@ -214,7 +215,7 @@ class ImportStatus(ScopedIfGiven):
         return () if self.domainId is None else (self.domainId,)
 
 
-class JobCounts(BaseModel):
+class JobCounts(Model):
     """What has become of the entries of an import. total: 0 until it is known."""
 
     total: int
@@ -225,14 +226,14 @@ class JobCounts(BaseModel):
     failed: int
 
 
-class JobError(BaseModel):
+class JobError(Model):
     """One of the first entries that could not be used. where: a line, a distinguished name, or both."""
 
     where: str
     message: str
 
 
-class JobEntry(BaseModel):
+class JobEntry(Model):
     """An import. needsConfirmation: it has stopped before it removes most of what was known, see confirmImport. Times
     as ISO 8601; empty: not yet."""
 
@@ -251,7 +252,7 @@ class JobEntry(BaseModel):
     endedAt: str
 
 
-class JobList(BaseModel):
+class JobList(Model):
     """Answer of getImportStatus: the last imports of the directories, the newest first."""
 
     message: str
@@ -322,7 +323,7 @@ class PreviewMapping(OfMapping):
     fieldMappings: FieldMappings = Field(default_factory=dict)
 
 
-class PreviewEntry(BaseModel):
+class PreviewEntry(Model):
     """Somebody's fields as they are, and as they would be."""
 
     userId: int
@@ -331,7 +332,7 @@ class PreviewEntry(BaseModel):
     after: dict[str, str]
 
 
-class MappingPreview(BaseModel):
+class MappingPreview(Model):
     """Answer of mapping/preview: at most ten people."""
 
     code: int = 200
@@ -344,7 +345,7 @@ class ListMappings(OfDomain, Paged):
     """Body of mapping/list."""
 
 
-class MappingEntry(BaseModel):
+class MappingEntry(Model):
     """A mapping. groupId: 0 for the directory's own."""
 
     directoryName: str
@@ -353,7 +354,7 @@ class MappingEntry(BaseModel):
     fieldMappings: dict[str, str]
 
 
-class MappingList(BaseModel):
+class MappingList(Model):
     """Answer of mapping/list: every directory's, and those of the groups that have one."""
 
     code: int = 200

@@ -39,7 +39,7 @@ _LOGINS: Final = {
 
 def readers(http: HttpFactory, clock: Clock) -> Mapping[str, Read]:
     """The reader of each kind that the service reads."""
-    ldap, graph, okta = LdapReader(http.egress, clock, http.trust), GraphReader(http), OktaReader(http, clock)
+    ldap, graph, okta = LdapReader(http.egress, clock), GraphReader(http), OktaReader(http, clock)
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
         return ldap.read(ldap_source(source), cursor, full=full)

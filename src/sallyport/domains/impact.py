@@ -6,9 +6,10 @@
 from enum import StrEnum
 from typing import Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sallyport.base.errors import Conflict
+from sallyport.base.model import Model
 
 DEFAULT_DAYS = 30
 LONGEST_DAYS = 365
@@ -23,7 +24,7 @@ class Effect(StrEnum):
     UNKNOWN = "unknown"
 
 
-class UserImpact(BaseModel):
+class UserImpact(Model):
     """A user who logged in. logins: of all kinds; outcome, reason: of those that fare worst; lastSeen: ISO 8601."""
 
     user: str
@@ -35,7 +36,7 @@ class UserImpact(BaseModel):
     """The directory does not have the user any more: rejected in both modes."""
 
 
-class DeviceImpact(BaseModel):
+class DeviceImpact(Model):
     """A device that users logged in through. outcome, reason: of its logins that fare worst, whoever logs in."""
 
     device_id: int
@@ -44,7 +45,7 @@ class DeviceImpact(BaseModel):
     reason: str
 
 
-class Tally(BaseModel):
+class Tally(Model):
     """How many there are of each outcome."""
 
     accept: int = 0
@@ -53,7 +54,7 @@ class Tally(BaseModel):
     unknown: int = 0
 
 
-class Counts(BaseModel):
+class Counts(Model):
     """All users and devices, also those that are not named.
 
     denied: users and devices that monitoring lets in and enforcing would not; a user whom the directory does not have
@@ -65,7 +66,7 @@ class Counts(BaseModel):
     denied: int
 
 
-class Summary(BaseModel):
+class Summary(Model):
     """An impact without names. logins: how many it rests on; from, to: their time, ISO 8601."""
 
     counts: Counts

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.domains.impact import Summary
 from sallyport.web.paging import ShortPaged
@@ -118,7 +119,7 @@ class GetAllDomains(Scoped, ShortPaged):
     """Body of GetAllDomains."""
 
 
-class DomainEntry(BaseModel):
+class DomainEntry(Model):
     """A domain in the list; the fields after `status` are additions to the interface. revertsAt: ISO 8601, when its
     mode ends by itself; empty where it stays."""
 
@@ -133,7 +134,7 @@ class DomainEntry(BaseModel):
     disconnectOnRevoke: bool
 
 
-class DomainList(BaseModel):
+class DomainList(Model):
     """Answer of GetAllDomains."""
 
     domains: list[DomainEntry]
@@ -153,7 +154,7 @@ class AddDomain(Scoped):
     disconnectOnRevoke: Flag = False
 
 
-class DomainAdded(BaseModel):
+class DomainAdded(Model):
     """Answer of AddDomain."""
 
     code: int = 200
@@ -196,7 +197,7 @@ class UpdateDomainEnforcement(Scoped):
         return (self.domainId,)
 
 
-class EnforcementUpdated(BaseModel):
+class EnforcementUpdated(Model):
     """What is now stored, and what the admin should know about it. revertsAt: ISO 8601, empty where the mode stays.
     preview: what enforcing does, where the domain was switched to it; null where that could not be told."""
 

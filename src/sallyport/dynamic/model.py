@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.login.rules.model import Replies
 from sallyport.web.scope import Id, InDomain, Text
@@ -30,7 +31,7 @@ class ChangeSession(InDomain):
     replyAttributes: Annotated[Replies, Field(min_length=1)]
 
 
-class SessionResult(BaseModel):
+class SessionResult(Model):
     """What came of asking about one session.
 
     outcome: `ack`, `nak`, `timeout`, `unreachable` or `unknown client`. errorCause: of RFC 5176 section 3.5, null
@@ -45,7 +46,7 @@ class SessionResult(BaseModel):
     latencyMs: float
 
 
-class SessionResults(BaseModel):
+class SessionResults(Model):
     """Answer of DisconnectSession and ChangeSession. more: further sessions are live: ask again."""
 
     code: int = 200

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.scope import OfDomain, Text
 
@@ -60,14 +61,14 @@ class Assignment(OfDomain):
     action: AnyAction = Field(validation_alias=AliasChoices("action", "actions"))
 
 
-class Told(BaseModel):
+class Told(Model):
     """An answer of status and message."""
 
     status: str = "Success"
     message: str
 
 
-class Coded(BaseModel):
+class Coded(Model):
     """An answer of code and message."""
 
     code: int = 200

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.radius.mschap import NtKey, nt_hash
 from sallyport.web.scope import Id, OfDomain, Text
@@ -110,7 +111,7 @@ class EnrolTotp(OfUser):
     """Body of enrolTotp."""
 
 
-class TotpEnrolled(BaseModel):
+class TotpEnrolled(Model):
     """Answer of enrolTotp. qrCode: an SVG image as a data URI. expiresAt: ISO 8601 UTC; for link and seed alike."""
 
     code: int = 200

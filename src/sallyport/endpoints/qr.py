@@ -2,7 +2,6 @@
 
 import io
 
-import segno
 import trio
 
 BORDER = 4
@@ -21,11 +20,15 @@ class QrImages:
 
 
 def _data_uri(text: str) -> str:
+    import segno
+
     return segno.make_qr(text, error="m").svg_data_uri(scale=4, border=BORDER, dark="#000", light="#fff")
 
 
 def blocks(text: str) -> str:
     """Lines of half blocks for a terminal; light is what is drawn, as suits a dark one, and scanners read both."""
+    import segno
+
     out = io.StringIO()
     segno.make_qr(text, error="l").terminal(out, border=BORDER, compact=True)
     return out.getvalue().rstrip("\n")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from sallyport.base.model import Model
 from sallyport.inventory.sessions.report import Report
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.web.paging import Paged
@@ -264,7 +265,7 @@ class GetAuthLog(InDomain, Paged):
     cursor: Text = ""
 
 
-class EventEntry(BaseModel):
+class EventEntry(Model):
     """One event. time: ISO 8601 UTC; latencyMs: from receipt to decision."""
 
     eventId: int
@@ -284,7 +285,7 @@ class EventEntry(BaseModel):
     latencyMs: float
 
 
-class EventList(BaseModel):
+class EventList(Model):
     """Answer of GetAuthLog, newest first. cursor: names the next page; empty on the last."""
 
     events: list[EventEntry]

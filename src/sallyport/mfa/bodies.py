@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
+from sallyport.base.model import Model
 from sallyport.mfa.service import LONGEST_TIMEOUT_S
 from sallyport.web.scope import InDomain, Name, Whole
 
@@ -33,7 +34,7 @@ class DeleteMfaProvider(InDomain):
     """Body of DeleteMFAProvider."""
 
 
-class MfaProvider(BaseModel):
+class MfaProvider(Model):
     """Answer of GetMFAProvider: the provider's own fields without its secrets stand beside these."""
 
     model_config = ConfigDict(extra="allow")

@@ -7,8 +7,9 @@ from enum import StrEnum
 from hmac import compare_digest
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from sallyport.base.model import Model
 from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PLC0414  what a provider raises
 from sallyport.radius.password import chap_holds
 
@@ -87,7 +88,7 @@ class Code:
         return len(self.response) == 17 and chap_holds(self.response, candidate.encode(), self.challenge)
 
 
-class Fields(BaseModel):
+class Fields(Model):
     """What a provider is configured with, in the interface's spelling; a secret is a SecretStr, and never returned."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)

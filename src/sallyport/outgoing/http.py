@@ -19,6 +19,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 from typing import Final
@@ -65,11 +66,16 @@ class HttpFactory:
 
     def __init__(self, *, egress: Sequence[Network] | None, verify: ssl.SSLContext | None = None) -> None:
         self.egress = Egress(egress)
-        self.trust = verify or ssl.create_default_context()
+        self._given = verify
         self._turns = Turns(_AT_ONCE)
         # They log every URL at INFO and headers at DEBUG; both hold names of users, and headers hold secrets.
         for name in ("httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)
+
+    @cached_property
+    def trust(self) -> ssl.SSLContext:
+        """Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody."""
+        return self._given or ssl.create_default_context()
 
     def __call__(
         self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0

@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.passwords.engine import CLASSES, First, Quality, Rules
 from sallyport.web.paging import Paged
@@ -82,7 +83,7 @@ FirstCharacter = Annotated[str, AfterValidator(_first)]
 Password = Annotated[str, Field(max_length=MAX_PASSWORD), AfterValidator(_password)]
 
 
-class PasswordPolicy(BaseModel):
+class PasswordPolicy(Model):
     """A policy as it is kept; the fields from minlen on are libpwquality's."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -162,7 +163,7 @@ class Policy:
     fields: PasswordPolicy
 
 
-class PolicyFields(BaseModel):
+class PolicyFields(Model):
     """What a policy can be made of: None is not given, an empty text is no value."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
@@ -198,7 +199,7 @@ class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
     policyName: Name
 
 
-class PolicyDone(BaseModel):
+class PolicyDone(Model):
     """The answer of adding and assigning."""
 
     code: int = 200
@@ -237,7 +238,7 @@ class PolicyEntry(PasswordPolicy):
     policyId: int
 
 
-class PolicyList(BaseModel):
+class PolicyList(Model):
     """Answer of listAllPasswordPolicy."""
 
     totalPolicies: int

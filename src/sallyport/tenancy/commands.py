@@ -7,11 +7,12 @@ where its domain or wallet is made, not here.
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.command import JSON, Command, command
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.model import Model
 from sallyport.tenancy.model import TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role
@@ -19,7 +20,7 @@ from sallyport.web.scope import Role
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-class _Arguments(BaseModel):
+class _Arguments(Model):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 

@@ -19,8 +19,8 @@ UNMATCHED = "unmatched"
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
-class PlainRoute(Route):
-    """A route that is no operation (health, metrics, pages); it leaves its template for the measurement."""
+class TemplateRoute(Route):
+    """A route that leaves its template for the measurement."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)

@@ -16,15 +16,17 @@ are read up to 16 KiB without one. An array body, `list[Model]`, also takes a si
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import trio
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
+from sallyport.base.model import Model
 from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
 from sallyport.web import problem
@@ -46,7 +48,7 @@ UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 
 
-class Done(BaseModel):
+class Done(Model):
     """The answer of an operation that has nothing to tell but that it is done."""
 
     code: int = 200
@@ -105,7 +107,7 @@ class Operations:
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
             reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit)
-            checked = _CheckedUpload(self._gate, roles, work, reader, TypeAdapter(answer))
+            checked = _CheckedUpload(self._gate, roles, work, reader, _Answer(answer))
             name, told = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
             self.all.append(
                 Operation("POST", (path,), self._tag, name, told, form, answer, checked.handle, has_file=True)
@@ -119,7 +121,7 @@ class Operations:
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
         def declare(work: Work[BodyT, AnswerT]) -> Work[BodyT, AnswerT]:
             body, answer = _types(work)
-            checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), TypeAdapter(answer))
+            checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), _Answer(answer))
             name = getattr(work, "__name__", "operation")
             told = inspect.getdoc(work) or ""
             self.all.append(Operation(method, paths, self._tag, name, told, body, answer, checked.handle))
@@ -132,21 +134,41 @@ class _Shape(Generic[BodyT]):
     """A body's type: a model, or a list of one."""
 
     def __init__(self, kind: type[BodyT]) -> None:
+        self._kind = kind
         self._is_list = get_origin(kind) is list
         self._model = _claiming(get_args(kind)[0] if self._is_list else kind)
-        self._adapter: TypeAdapter[BodyT] = TypeAdapter(kind)
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
         """The body, and the models in it whose claims are to be checked. Invalid."""
         try:
-            if self._is_list and octets.lstrip()[:1] == b"{":
-                one = self._model.model_validate_json(octets)
-                return cast(BodyT, [one]), [one]
-            value = self._adapter.validate_json(octets)
+            if self._is_list and octets.lstrip()[:1] != b"{":
+                several = self._adapter.validate_json(octets)
+                return several, cast(Sequence[Body], several)
+            one = self._model.model_validate_json(octets)
         except ValidationError as error:
             raise refusal(error) from None
-        return value, cast(Sequence[Body], value if self._is_list else [value])
+        return cast(BodyT, [one] if self._is_list else one), [one]
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[BodyT]:
+        return TypeAdapter(self._kind)
+
+
+class _Answer(Generic[AnswerT]):
+    """An answer's type."""
+
+    def __init__(self, kind: type[AnswerT]) -> None:
+        self._kind = kind
+
+    def response(self, answer: AnswerT) -> Response:
+        """The answer as it is sent."""
+        content = self._adapter.dump_json(answer, by_alias=True)
+        return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[AnswerT]:
+        return TypeAdapter(self._kind)
 
 
 class _Checked(Generic[BodyT, AnswerT]):
@@ -158,7 +180,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         roles: frozenset[Role],
         work: Work[BodyT, AnswerT],
         shape: _Shape[BodyT],
-        answer: TypeAdapter[AnswerT],
+        answer: _Answer[AnswerT],
     ) -> None:
         self._gate = gate
         self._roles = roles
@@ -173,7 +195,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             self._gate.admit(caller, claims, self._roles)
             with acting_as(caller.actor):
                 answer = await self._work(body, caller)
-            return _answered(self._answer, answer)
+            return self._answer.response(answer)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
@@ -209,7 +231,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
         roles: frozenset[Role],
         work: UploadWork[FormT, AnswerT],
         reader: Reader[FormT],
-        answer: TypeAdapter[AnswerT],
+        answer: _Answer[AnswerT],
     ) -> None:
         self._gate = gate
         self._roles = roles
@@ -230,14 +252,9 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
             except BaseException:
                 await self._reader.discard(upload.kept)
                 raise
-            return _answered(self._answer, answer)
+            return self._answer.response(answer)
         except Exception as error:
             return problem.response(error, request.scope["path"])
-
-
-def _answered(shape: TypeAdapter[AnswerT], answer: AnswerT) -> Response:
-    content = shape.dump_json(answer, by_alias=True)
-    return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
 
 
 def token_of(request: Request) -> str | None:

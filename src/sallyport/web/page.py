@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute
 
 from sallyport.base.errors import Invalid
 from sallyport.web import body, problem
-from sallyport.web.observe import PlainRoute
+from sallyport.web.observe import TemplateRoute
 
 FORM_LIMIT = 4 << 10
 FORM = "application/x-www-form-urlencoded"
@@ -92,7 +92,7 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
             page = _refused(error, path)
         return Response(page.render(), page.status, HEADERS, media_type="text/html")
 
-    return PlainRoute(path, answer, methods=["GET", "POST"])
+    return TemplateRoute(path, answer, methods=["GET", "POST"])
 
 
 def _fields(octets: bytes) -> dict[str, str]:

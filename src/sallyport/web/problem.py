@@ -11,13 +11,14 @@ from http import HTTPStatus
 from types import MappingProxyType
 
 import structlog
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from sallyport.base.errors import Invalid, Refused, StoreError
 from sallyport.base.ids import new_error_id
+from sallyport.base.model import Model
 
 RADIUS_PREFIXES = ("/network_device/", "/ad/")
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})
@@ -25,27 +26,27 @@ NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 log = structlog.get_logger()
 
 
-class RadiusProblem(BaseModel):
+class RadiusProblem(Model):
     """The error body of radius and domain operations."""
 
     error: str
     code: int
 
 
-class FieldProblem(BaseModel):
+class FieldProblem(Model):
     """One wrong field: its path with dots, and what it takes."""
 
     field: str
     message: str
 
 
-class Problem(BaseModel):
+class Problem(Model):
     """The error body of all other operations."""
 
     code: int
     status: str = "Failure"
     message: str
-    errors: list[FieldProblem] = []
+    errors: list[FieldProblem] = Field(default=[])
 
 
 class TooLarge(Refused):

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 
 
@@ -126,7 +127,7 @@ Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
 
 
-class Body(BaseModel):
+class Body(Model):
     """The root of all request bodies: unknown fields are ignored, numbers may be strings and the other way round."""
 
     model_config = ConfigDict(

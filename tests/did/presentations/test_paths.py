@@ -1,9 +1,11 @@
 """JSONPath: what the paths of definitions find, by the examples of RFC 9535."""
 
+from typing import Any
+
 import pytest
 from pydantic import JsonValue
 
-from sallyport.did.presentations.definition import compiled
+from sallyport.did.presentations.paths import compiled, found
 
 NAMES: JsonValue = {"o": {"j j": {"k.k": 3}}, "'": {"@": 2}}
 CHILDREN: JsonValue = {"o": {"j": 1, "k": 2}, "a": [5, 3]}
@@ -102,3 +104,30 @@ def test_what_is_no_path(path: str) -> None:
     """What the grammar of the RFC does not have is refused, and not guessed at."""
     with pytest.raises(ValueError, match="RFC 9535"):
         compiled(path)
+
+
+CREDENTIAL: dict[str, Any] = {"issuer": "did:key:z6Mk", "vc": {"type": ["One", "Two"], "name": None}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$.issuer", ["did:key:z6Mk"]),
+        ("$.vc.type[*]", ["One"]),
+        ("$..type[1]", ["Two"]),
+        ("$.vc.name", [None]),
+        ("$.holder", []),
+        ("$.issuer.name", []),
+    ],
+)
+def test_the_first_value(path: str, value: list[object]) -> None:
+    """The first of several; null is a value; nothing where the credential has nothing there."""
+    assert found(path, CREDENTIAL) == value
+
+
+def test_a_document_too_deep_has_nothing() -> None:
+    """The library's limit of depth is no error of ours."""
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    assert found("$..b", deep) == []

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, JsonValue
+from pydantic import BeforeValidator, JsonValue
 
 from sallyport.base.command import JSON
+from sallyport.base.model import Model
 from sallyport.base.validation import Moment
 from sallyport.did.dids.model import Did
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
@@ -40,7 +41,7 @@ class CreateCredential(OfDomain):
     expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = None
 
 
-class CredentialIssued(BaseModel):
+class CredentialIssued(Model):
     """Answer of createCredential. id: what lists call it. credentialId: its `urn:uuid:`."""
 
     code: int = 200
@@ -56,7 +57,7 @@ class ListCredentials(OfDomain, PagedByNumber):
     pageSize: LongSize = LONG
 
 
-class CredentialEntry(BaseModel):
+class CredentialEntry(Model):
     """A credential in the list."""
 
     id: int
@@ -67,7 +68,7 @@ class CredentialEntry(BaseModel):
     status: str
 
 
-class CredentialList(BaseModel):
+class CredentialList(Model):
     """Answer of credentialList. count: of the whole list."""
 
     code: int = 200
@@ -85,7 +86,7 @@ class OfWallet(ScopedIfGiven, PagedByNumber):
     filter: Text = ""
 
 
-class WalletCredential(BaseModel):
+class WalletCredential(Model):
     """A credential of a wallet. expireDate: empty where it does not expire."""
 
     id: int
@@ -100,7 +101,7 @@ class WalletCredential(BaseModel):
     status: str
 
 
-class WalletCredentials(BaseModel):
+class WalletCredentials(Model):
     """Answer of GetAssignedCredential and its neighbours."""
 
     code: int = 200
@@ -117,7 +118,7 @@ class GetCredential(ScopedIfGiven):
     credentialId: Name
 
 
-class CredentialDocument(BaseModel):
+class CredentialDocument(Model):
     """Answer of GetCredential."""
 
     id: int
@@ -132,7 +133,7 @@ class RevokeCredential(OfDomain):
     holderDid: Did
 
 
-class CredentialRevoked(BaseModel):
+class CredentialRevoked(Model):
     """Answer of revokecredential."""
 
     Message: str

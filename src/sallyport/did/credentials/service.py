@@ -20,7 +20,6 @@ from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.did.schemas import repo as schemas
-from sallyport.did.schemas.check import check_subject
 from sallyport.did.schemas.model import KIND as SCHEMA_KIND
 from sallyport.did.schemas.model import Schema
 from sallyport.did.schemas.service import Schemas
@@ -215,6 +214,8 @@ class Credentials:
 
 def _check(schema: Schema, new: NewCredential) -> None:
     """Whether the metadata, as it was sent, is what the schema asks for; `id` is there where the schema knows one."""
+    from sallyport.did.schemas.check import check_subject  # with a library that takes its time: in a worker thread
+
     content = json.loads(schema.content)["Schema"]
     properties = content.get("properties")
     subject = dict(new.claims)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from sallyport.base.clock import from_us
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.crypto.keys import CURVES, ED25519
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
@@ -122,7 +123,7 @@ class RotateKey(OfDomain):
     did: Did
 
 
-class DidCreated(BaseModel):
+class DidCreated(Model):
     """Answer of createIssuerDid and createHolderDid. id: the DID. didId: its record's id, which is the issuerId of an
     issuer."""
 
@@ -139,7 +140,7 @@ class IssuerCreated(DidCreated):
     issuerId: int
 
 
-class KeyRotated(BaseModel):
+class KeyRotated(Model):
     """Answer of rotateKey. verificationMethod: the new key's."""
 
     code: int = 200
@@ -148,7 +149,7 @@ class KeyRotated(BaseModel):
     verificationMethod: str
 
 
-class _Described(BaseModel):
+class _Described(Model):
     """A DID as lists describe it. issuerId: its own, or of the issuer that a holder belongs to; 0: none."""
 
     id: int
@@ -176,7 +177,7 @@ class FoundDid(_Described):
     lastUpdatedAt: str
 
 
-class DidsFound(BaseModel):
+class DidsFound(Model):
     """Answer of SearchDID."""
 
     count: int

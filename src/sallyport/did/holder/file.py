@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from sallyport.base.errors import CredentialError, StartError
+from sallyport.base.model import Model
 from sallyport.base.secret import Secret
 from sallyport.did.crypto.documents import key_did, resolve
 from sallyport.did.crypto.encoding import from_base64url, to_base64url
@@ -17,7 +18,7 @@ DEFAULT = Path("~/.sallyport-wallet.json")
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class WalletFile(BaseModel):
+class WalletFile(Model):
     """What a wallet knows. key: of its own, `curve` and the octets in base64url; empty where the service keeps it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)

@@ -6,56 +6,29 @@ every evaluator finds the field.
 
 What somebody else has written is read strictly: a definition is small, its paths are names, indexes and wildcards of
 RFC 9535 with one descent at most, and its filters compare. Nothing in it can take more time than the credential is
-long: no filter expressions, no lists of selectors (which multiply), no regular expressions.
+long: no filter expressions, no lists of selectors (which multiply), no regular expressions. The libraries for that are
+imported by the first that is read, in a worker thread: a tenth of a second, which a start does not need.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Final, Literal
 from uuid import uuid4
 
-from jsonpath import JSONPathEnvironment
-from jsonpath.exceptions import JSONPathError
-from jsonpath.path import JSONPath
-from jsonpath.segments import JSONPathRecursiveDescentSegment
-from jsonpath.selectors import IndexSelector, NameSelector, WildcardSelector
-from jsonschema import Draft7Validator, SchemaError
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import refusal, unfit
 
-LONGEST_PATH: Final = 255
-MAX_SEGMENTS: Final = 16
 ALGORITHMS: Final = ("EdDSA", "ES256", "ES256K")
-_ENVIRONMENT: Final = JSONPathEnvironment(strict=True)
 _COMPARING: Final = frozenset(
     {"type", "const", "enum", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
 _TELLING: Final = frozenset({"title", "description", "$comment", "$schema"})
 
 
-@lru_cache(maxsize=256)
-def compiled(path: str) -> JSONPath:
-    """A path that can be evaluated in time of the document's length. ValueError: it is none."""
-    if len(path) > LONGEST_PATH:
-        raise ValueError("the path is too long")
-    try:
-        query = _ENVIRONMENT.compile(path)
-    except (JSONPathError, RecursionError) as error:
-        raise ValueError("no JSONPath of RFC 9535") from error
-    if not isinstance(query, JSONPath) or len(query.segments) > MAX_SEGMENTS:
-        raise ValueError("the path has too many parts")
-    descents = sum(isinstance(segment, JSONPathRecursiveDescentSegment) for segment in query.segments)
-    selectors = [segment.selectors for segment in query.segments]
-    plain = all(
-        len(each) == 1 and isinstance(each[0], NameSelector | IndexSelector | WildcardSelector) for each in selectors
-    )
-    if descents > 1 or not plain:
-        raise ValueError("a path is of names, indexes and wildcards, with one descent at most")
-    return query
-
-
 def _path(value: str) -> str:
+    from sallyport.did.presentations.paths import compiled
+
     try:
         compiled(value)
     except ValueError:
@@ -64,6 +37,8 @@ def _path(value: str) -> str:
 
 
 def _filter(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+    from jsonschema import Draft7Validator, SchemaError
+
     if value is not None and not value.keys() <= _COMPARING | _TELLING:
         raise unfit(f"a JSON Schema of {', '.join(sorted(_COMPARING))}")
     try:
@@ -73,7 +48,7 @@ def _filter(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
     return value
 
 
-class _Part(BaseModel):
+class _Part(Model):
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
@@ -161,9 +136,9 @@ def both(path: str) -> list[str]:
 
 def asking(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
     """A definition that asks for one credential. wanted: paths into the credential, each with the value that it must
-    have; None: any."""
+    have; None: any. Its own paths and filters need no check."""
     fields = [
-        RequestedField(
+        RequestedField.model_construct(
             id=path.removeprefix("$."),
             path=both(path),
             filter=None if value is None else {"type": "string", "const": value},

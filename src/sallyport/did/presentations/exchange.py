@@ -7,12 +7,10 @@ descriptor must be in the same credential.
 
 from collections.abc import Mapping, Sequence
 
-from jsonpath.exceptions import JSONPathError
-from jsonschema import Draft7Validator
 from pydantic import JsonValue
 
 from sallyport.did.crypto.jws import Token
-from sallyport.did.presentations.definition import Definition, InputDescriptor, RequestedField, compiled
+from sallyport.did.presentations.definition import Definition, InputDescriptor, RequestedField
 
 Document = Mapping[str, JsonValue]
 _EDWARDS = frozenset({"EdDSA", "Ed25519"})
@@ -43,11 +41,9 @@ def _takes(algs: Sequence[str], alg: str) -> bool:
 
 
 def _has(field: RequestedField, payload: Document) -> bool:
-    for path in field.path:
-        try:
-            found = next(iter(compiled(path).finditer(dict(payload))), None)
-        except JSONPathError:  # too deep for the library
-            continue
-        if found is not None and (field.filter is None or Draft7Validator(field.filter).is_valid(found.obj)):
-            return True
-    return False
+    from jsonschema import Draft7Validator
+
+    from sallyport.did.presentations.paths import found
+
+    values = (value for path in field.path for value in found(path, payload))
+    return any(field.filter is None or Draft7Validator(field.filter).is_valid(value) for value in values)

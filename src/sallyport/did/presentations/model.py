@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.dids.model import Did
 from sallyport.did.wallets.model import WalletKey
@@ -47,7 +48,7 @@ class IssuePR(ScopedIfGiven):
         return self
 
 
-class IssuedPR(BaseModel):
+class IssuedPR(Model):
     """One request that was issued."""
 
     prId: int
@@ -55,7 +56,7 @@ class IssuedPR(BaseModel):
     holderDid: str
 
 
-class PRsIssued(BaseModel):
+class PRsIssued(Model):
     """Answer of issuePR."""
 
     prs: list[IssuedPR]
@@ -73,7 +74,7 @@ class PollPR(ScopedIfGiven):
     presentationRequestId: Id = 0
 
 
-class PolledPR(BaseModel):
+class PolledPR(Model):
     """Answer of pollPresentationRequest: the definition, and beside it what the presentation must be bound to.
 
     verifierDid: the presentation's `aud`. pending: how many requests are open.
@@ -119,7 +120,7 @@ class CreatePresentation(ScopedIfGiven):
     presentationRequestId: Id
 
 
-class PresentationCreated(BaseModel):
+class PresentationCreated(Model):
     """Answer of createPresentation. presentation: a VP-JWT, to be submitted."""
 
     code: int = 200

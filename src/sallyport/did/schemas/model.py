@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from sallyport.base.command import JSON
+from sallyport.base.model import Model
 from sallyport.did.dids.model import Did
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Flag, Name, OfDomain, PlainText, ScopedIfGiven
@@ -23,7 +24,7 @@ class CreateSchema(ScopedIfGiven):
     sign: Flag = False
 
 
-class SchemaCreated(BaseModel):
+class SchemaCreated(Model):
     """Answer of createSchema. id: the schemaId. Schema: the credential schema, with the JSON Schema in it."""
 
     id: int
@@ -40,7 +41,7 @@ class ListSchemas(OfDomain, PagedByNumber):
     pageSize: LongSize = LONG
 
 
-class SchemaEntry(BaseModel):
+class SchemaEntry(Model):
     """A schema in the list."""
 
     id: int

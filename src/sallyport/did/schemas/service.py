@@ -14,7 +14,6 @@ from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.schemas import repo
-from sallyport.did.schemas.check import check_schema
 from sallyport.did.schemas.model import KIND, VERSION, NewSchema, Schema
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -41,7 +40,7 @@ class Schemas:
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
         """A new schema of an issuer's domain. Invalid: it is none, or not one that is run here. NotFound: the author is
         no issuer of the tenant."""
-        checked = await trio.to_thread.run_sync(check_schema, new.content)
+        checked = await trio.to_thread.run_sync(_checked, new.content)
 
         def work(tx: Tx) -> Schema:
             author = dids.of_tenant(tx, tenant_id, new.author, Kind.ISSUER)
@@ -87,3 +86,9 @@ class Schemas:
         if schema is None:
             raise NotFound("schema not found")
         return schema.content
+
+
+def _checked(content: JSON) -> dict[str, JSON]:
+    from sallyport.did.schemas.check import check_schema  # with a library that takes its time: in a worker thread
+
+    return check_schema(content)

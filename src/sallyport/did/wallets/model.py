@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.wallets.key import LONGEST
 from sallyport.web.paging import PagedByNumber
@@ -55,7 +56,7 @@ class ResetWallet(OfDomain):
     walletId: Id
 
 
-class WalletRegistered(BaseModel):
+class WalletRegistered(Model):
     """Answer of registerWalletUser and resetWallet. walletKey and token are shown here alone."""
 
     code: int = 200
@@ -73,7 +74,7 @@ class ListWallets(OfDomain, PagedByNumber):
     filter: Text = ""
 
 
-class WalletEntry(BaseModel):
+class WalletEntry(Model):
     """A wallet user in the list. noOfcredential: the credentials that are assigned to the wallet or accepted."""
 
     walletId: int
@@ -85,7 +86,7 @@ class WalletEntry(BaseModel):
     noOfcredential: int
 
 
-class WalletList(BaseModel):
+class WalletList(Model):
     """Answer of walletUserList."""
 
     code: int = 200
@@ -111,7 +112,7 @@ class PollCredentials(ScopedIfGiven):
     walletKey: WalletKey
 
 
-class PolledCredential(BaseModel):
+class PolledCredential(Model):
     """A credential on its way to a wallet. epmPassword: for the holder alone; never part of jwt."""
 
     credentialId: int
@@ -125,7 +126,7 @@ class PolledCredential(BaseModel):
     epmPassword: str = ""
 
 
-class Polled(BaseModel):
+class Polled(Model):
     """Answer of pollCredentials."""
 
     code: int = 200

@@ -16,13 +16,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import httpx
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, RSAKey
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.secret import Secret
@@ -32,6 +29,9 @@ from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem
 from sallyport.directory.reading.errors import ReadError
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import HttpFactory, json_array, member, text_at
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, RSAKey
 
 PAGE: Final = "100"
 OVERLAP_US: Final = 300 * SECOND
@@ -98,8 +98,10 @@ def _token_of(source: OktaSource) -> Authorize:
 
 
 def _application(client: httpx.AsyncClient, source: OktaSource, clock: Clock) -> AccessToken:
+    from joserfc import jwt
+
     key = _key_of(source.secret.reveal())
-    header = {"alg": "RS256" if isinstance(key, RSAKey) else "ES256", **({"kid": key.kid} if key.kid else {})}
+    header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
     path = "/oauth2/v1/token"
 
     def form() -> dict[str, str]:
@@ -124,6 +126,9 @@ def _application(client: httpx.AsyncClient, source: OktaSource, clock: Clock) ->
 
 def _key_of(octets: bytes) -> RSAKey | ECKey:
     """A private key in PEM or as a JWK. ReadError."""
+    from joserfc.errors import JoseError
+    from joserfc.jwk import ECKey, RSAKey
+
     text = octets.decode(errors="replace")
     for kind in (RSAKey, ECKey):
         try:

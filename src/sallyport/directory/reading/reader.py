@@ -20,6 +20,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import trio
@@ -103,7 +104,11 @@ class LdapReader:
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
         self._clock = clock
-        self._trust = trust or ssl.create_default_context()
+        self._given = trust
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return self._given or ssl.create_default_context()  # reads the system's trust store, 20 ms
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:

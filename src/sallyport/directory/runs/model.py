@@ -2,9 +2,10 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from sallyport.base.errors import Invalid
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import normalized
 from sallyport.directory.entry import (
@@ -166,7 +167,7 @@ class BeginRun(OfDomain):
     runId: Id | None = None
 
 
-class RunBegun(BaseModel):
+class RunBegun(Model):
     """Answer of begin. sequence: of the batch that is expected next; cursor: of the last run that was applied."""
 
     code: int = 200
@@ -185,7 +186,7 @@ class SendBatch(OfDomain):
     entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)]
 
 
-class BatchTaken(BaseModel):
+class BatchTaken(Model):
     """Answer of batch. sequence: of the batch that is expected next."""
 
     code: int = 200
@@ -205,7 +206,7 @@ class FinishRun(OfDomain):
     cursor: LongText = ""
 
 
-class RunFinished(BaseModel):
+class RunFinished(Model):
     """Answer of finish. jobId: of the import that applies the run."""
 
     code: int = 200

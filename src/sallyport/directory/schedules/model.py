@@ -6,9 +6,10 @@ from functools import cache
 from typing import Annotated, Final
 from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from sallyport.base.errors import Invalid
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.schedules.timing import Timing
 from sallyport.web.operation import Done
@@ -89,7 +90,7 @@ class ListSchedules(OfDomain):
     """Body of directory/listSchedules."""
 
 
-class ScheduleEntry(BaseModel):
+class ScheduleEntry(Model):
     """A schedule, and how the last import of its directory went; empty, or 0, where there was none."""
 
     directoryName: str
@@ -103,7 +104,7 @@ class ScheduleEntry(BaseModel):
     lastEnd: str
 
 
-class ScheduleList(BaseModel):
+class ScheduleList(Model):
     """Answer of directory/listSchedules."""
 
     code: int = 200

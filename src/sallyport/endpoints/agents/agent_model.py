@@ -7,10 +7,11 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SkipValidation, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, SkipValidation, model_validator
 
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.errors import FieldError, Invalid, WireError
+from sallyport.base.model import Model
 from sallyport.base.wire import decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
@@ -74,7 +75,7 @@ class AddMachine(ScopedIfGiven):
         )
 
 
-class MachineAdded(BaseModel):
+class MachineAdded(Model):
     """Answer of add-machine. stateKey: the Ed25519 key, in base64, by which an agent checks its states; empty for who
     is no agent."""
 

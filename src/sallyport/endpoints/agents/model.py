@@ -3,11 +3,12 @@
 import re
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.command import JSON
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.base.wire import decode
 from sallyport.endpoints.agents.desired import account_name
@@ -26,7 +27,7 @@ class ListAgents(OfDomain, Paged):
     status: Text = ""
 
 
-class AgentEntry(BaseModel):
+class AgentEntry(Model):
     """An agent in the list. upToDate: it has reported on the state that is wanted now."""
 
     instanceId: int
@@ -41,7 +42,7 @@ class AgentEntry(BaseModel):
     upToDate: bool
 
 
-class AgentList(BaseModel):
+class AgentList(Model):
     """Answer of listAgents."""
 
     agents: list[AgentEntry]
@@ -54,7 +55,7 @@ class OneAgent(OfDomain):
     instanceId: Id
 
 
-class OrderEntry(BaseModel):
+class OrderEntry(Model):
     """An order. outcome: waiting, done or failed; error: why it failed."""
 
     orderId: int
@@ -67,7 +68,7 @@ class OrderEntry(BaseModel):
     error: str
 
 
-class AgentStatus(BaseModel):
+class AgentStatus(Model):
     """Answer of agentStatus. users: the accounts that should be there. unfit: users whose names no host takes. report:
     the newest."""
 
@@ -85,7 +86,7 @@ class ListReports(OneAgent, Paged):
     """Body of listReports."""
 
 
-class ReportEntry(BaseModel):
+class ReportEntry(Model):
     """A report. told: actions, managed accounts, drift and versions, of long lists the beginnings."""
 
     reportId: str
@@ -95,7 +96,7 @@ class ReportEntry(BaseModel):
     told: dict[str, object]
 
 
-class ReportList(BaseModel):
+class ReportList(Model):
     """Answer of listReports."""
 
     reports: list[ReportEntry]
@@ -109,7 +110,7 @@ class ListDrift(OfDomain, Paged):
     lasting: Flag = True
 
 
-class DriftEntry(BaseModel):
+class DriftEntry(Model):
     """What someone else changed on a machine. ended: empty while it lasts."""
 
     driftId: int
@@ -123,7 +124,7 @@ class DriftEntry(BaseModel):
     ended: str
 
 
-class DriftList(BaseModel):
+class DriftList(Model):
     """Answer of listDrift."""
 
     drift: list[DriftEntry]
@@ -142,7 +143,7 @@ class ListDiscovered(OneAgent, Paged):
     kind: Annotated[str, BeforeValidator(_kind)] = "account"
 
 
-class DiscoveredEntry(BaseModel):
+class DiscoveredEntry(Model):
     """An account or a group of a machine. userId: of the endpoint user of that name, or 0."""
 
     name: str
@@ -151,7 +152,7 @@ class DiscoveredEntry(BaseModel):
     told: dict[str, object]
 
 
-class DiscoveredList(BaseModel):
+class DiscoveredList(Model):
     """Answer of listDiscovered."""
 
     discovered: list[DiscoveredEntry]
@@ -194,7 +195,7 @@ class GiveOrder(OfDomain):
         return self
 
 
-class OrdersGiven(BaseModel):
+class OrdersGiven(Model):
     """Answer of order."""
 
     code: int = 200
@@ -241,7 +242,7 @@ class GetSettings(OfDomain):
     instanceId: Id = 0
 
 
-class SettingsShown(BaseModel):
+class SettingsShown(Model):
     """Answer of getSettings: everything, with the defaults."""
 
     putBackPrivileges: bool
@@ -282,7 +283,7 @@ class GetPassword(OneAgent):
     userName: Text
 
 
-class PasswordEntry(BaseModel):
+class PasswordEntry(Model):
     """A password of an account. state: `set` (by the service), `current`, `candidate` (it may be in force) or
     `former`."""
 
@@ -291,7 +292,7 @@ class PasswordEntry(BaseModel):
     since: str
 
 
-class PasswordList(BaseModel):
+class PasswordList(Model):
     """Answer of getPassword: the most likely first."""
 
     passwords: list[PasswordEntry]

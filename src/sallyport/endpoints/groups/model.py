@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
 from sallyport.web.paging import Paged
@@ -82,7 +83,7 @@ class ListGroups(OfDomain, Paged):
     filter: Text = ""
 
 
-class GroupEntry(BaseModel):
+class GroupEntry(Model):
     """A group in the list."""
 
     groupId: int
@@ -90,7 +91,7 @@ class GroupEntry(BaseModel):
     usersCount: int
 
 
-class GroupList(BaseModel):
+class GroupList(Model):
     """Answer of listEndpointGroup."""
 
     totalCount: int
@@ -107,7 +108,7 @@ class AddGroup(OfDomain):
     dc: Text = ""
 
 
-class GroupAdded(BaseModel):
+class GroupAdded(Model):
     """Answer of addInstanceGroup. instanceId: the group's id."""
 
     instanceId: int
@@ -147,7 +148,7 @@ class AddAuthFlow(OfDomain):
     authFlow: Methods
 
 
-class AuthFlowAdded(BaseModel):
+class AuthFlowAdded(Model):
     """Answer of addAuthFlowToInstanceGroup. instanceId: the group's id."""
 
     instanceId: int
@@ -168,7 +169,7 @@ class OneGroup(OfDomain):
     groupId: Id
 
 
-class Member(BaseModel):
+class Member(Model):
     """An instance of a group."""
 
     instanceId: int
@@ -180,7 +181,7 @@ class Member(BaseModel):
     status: str
 
 
-class GroupDetail(BaseModel):
+class GroupDetail(Model):
     """Answer of fetchInstanceGroupDetail: the group's first instance, its state, and its first 1,000 instances."""
 
     instanceName: str = ""

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import Assignment, Methods
 from sallyport.web.paging import Paged
@@ -68,7 +69,7 @@ class AddInstance(InstanceFields, OfDomain):
     domainId: Whole = Field(validation_alias=AliasChoices("domainId", "domain_id"))
 
 
-class InstanceAdded(BaseModel):
+class InstanceAdded(Model):
     """Answer of addInstance."""
 
     instanceId: str
@@ -83,7 +84,7 @@ class ListInstances(OfDomain, Paged):
     groupId: Id = 0
 
 
-class InstanceEntry(BaseModel):
+class InstanceEntry(Model):
     """An instance in the list. totalUsers, totalGroups: those assigned to it."""
 
     totalUsers: int
@@ -97,7 +98,7 @@ class InstanceEntry(BaseModel):
     totalGroups: int
 
 
-class InstanceList(BaseModel):
+class InstanceList(Model):
     """Answer of list. groupId: the one asked for."""
 
     domainId: int

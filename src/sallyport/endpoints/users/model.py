@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.command import JSON
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, FlagText
 from sallyport.endpoints.users.values import (
@@ -118,7 +119,7 @@ class UpdateUser(UserFields, OfDomain):
     userId: Id
 
 
-class UserSaved(BaseModel):
+class UserSaved(Model):
     """Answer of addEpmUserInfo and updateEpmUserInfo."""
 
     status: str = "Success"
@@ -132,7 +133,7 @@ class OneUser(OfDomain):
     userId: Id
 
 
-class UserDetail(BaseModel):
+class UserDetail(Model):
     """Answer of getEpmUserDetail. password, motp: HIDDEN to who may not see them; empty where there is none."""
 
     domainId: int
@@ -165,7 +166,7 @@ class ListUsers(OfDomain, Paged):
     instanceIds: Many[Id] | None = None
 
 
-class UserEntry(BaseModel):
+class UserEntry(Model):
     """A user in the list. instanceIds: where the user is assigned to, with hostNames in the same order. assign: whether
     there is any."""
 
@@ -180,7 +181,7 @@ class UserEntry(BaseModel):
     hostNames: list[str]
 
 
-class UserList(BaseModel):
+class UserList(Model):
     """Answer of listAllEpmUsers."""
 
     totalCount: int

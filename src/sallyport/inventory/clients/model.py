@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
@@ -244,7 +245,7 @@ class AddClient(_ClientFields):
     tlsFingerprint: Fingerprint = ""
 
 
-class ClientAdded(BaseModel):
+class ClientAdded(Model):
     """Answer of AddClient: the only time that the secret is shown."""
 
     code: int = 200
@@ -283,7 +284,7 @@ class ListClients(Scoped, Paged):
     search: Text = ""
 
 
-class ClientEntry(BaseModel):
+class ClientEntry(Model):
     """A RADIUS client without its secret. signatureRequired and proxyStateLimited are what holds now."""
 
     clientId: int
@@ -301,7 +302,7 @@ class ClientEntry(BaseModel):
     proxyStateLimited: bool
 
 
-class ClientList(BaseModel):
+class ClientList(Model):
     """Answer of ListClients."""
 
     clients: list[ClientEntry]

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from pydantic import AliasChoices, BaseModel, Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.inventory.devices.posture import Posture
 from sallyport.web.paging import Paged, ShortPaged
@@ -94,7 +95,7 @@ class ListDevices(InDomain, ShortPaged):
     MachineType: Text = ""
 
 
-class DeviceEntry(BaseModel):
+class DeviceEntry(Model):
     """A device in the list; the fields after `nas_port_type` are additions to the interface. Times: ISO 8601 UTC.
 
     signed_share: of its logins, 0 to 1. unsigned_proxy_state: how many unsigned logins it proxied. safe_to_require:
@@ -124,7 +125,7 @@ class DeviceEntry(BaseModel):
     challenge_support: str
 
 
-class DeviceList(BaseModel):
+class DeviceList(Model):
     """Answer of ListDevices."""
 
     network_devices: list[DeviceEntry]
@@ -154,7 +155,7 @@ class ListStations(InDomain, Paged):
     search: Text = ""
 
 
-class StationEntry(BaseModel):
+class StationEntry(Model):
     """A station behind a device."""
 
     station: str
@@ -165,7 +166,7 @@ class StationEntry(BaseModel):
     request_count: int
 
 
-class StationList(BaseModel):
+class StationList(Model):
     """Answer of ListStations."""
 
     stations: list[StationEntry]
@@ -178,7 +179,7 @@ class DeviceHistory(InDomain, Paged):
     deviceId: Id = 0
 
 
-class HistoryEntry(BaseModel):
+class HistoryEntry(Model):
     """One line of a device's history. event: registered or deleted; actor: who deleted it, empty for the device."""
 
     device_id: int
@@ -190,7 +191,7 @@ class HistoryEntry(BaseModel):
     actor: str
 
 
-class HistoryList(BaseModel):
+class HistoryList(Model):
     """Answer of DeviceHistory."""
 
     history: list[HistoryEntry]

@@ -1,7 +1,8 @@
 """Sessions in the interface."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from sallyport.base.model import Model
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, InDomain, Text
 
@@ -18,7 +19,7 @@ class ListSessions(InDomain, Paged):
     until: Text = Field(default="", validation_alias="to")
 
 
-class SessionEntry(BaseModel):
+class SessionEntry(Model):
     """One session. Times: ISO 8601 UTC, `stoppedAt` empty while it is live; sessionTime in seconds.
 
     acctSessionId: as text, octets that are none as Latin-1. state: live, stopped, or lost where its device restarted
@@ -53,7 +54,7 @@ class SessionEntry(BaseModel):
     terminateCause: str
 
 
-class SessionList(BaseModel):
+class SessionList(Model):
     """Answer of ListSessions, newest first."""
 
     sessions: list[SessionEntry]

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.login.rules.match import station_key
 from sallyport.web.paging import Paged
@@ -63,7 +64,7 @@ class ListBypassStations(InDomain, Paged):
     search: Text = ""
 
 
-class StationEntry(BaseModel):
+class StationEntry(Model):
     """A station on the list. addedAt: ISO 8601 UTC."""
 
     station: str
@@ -71,7 +72,7 @@ class StationEntry(BaseModel):
     addedAt: str
 
 
-class StationList(BaseModel):
+class StationList(Model):
     """Answer of ListBypassStations, in the order in which they were added."""
 
     stations: list[StationEntry]

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
 
+from sallyport.base.model import Model
 from sallyport.domains.model import AnyFirstFactor, FirstFactor
 from sallyport.web.scope import Flag, InDomain, PlainText
 
@@ -26,7 +27,7 @@ class SetFirstFactor(InDomain):
         return {name: values for name, values in (("ldap", self.ldap), ("radius", self.radius)) if values is not None}
 
 
-class DomainFirstFactor(BaseModel):
+class DomainFirstFactor(Model):
     """Answer of GetFirstFactor. ldap, radius: as they were set, without secrets; null where they never were."""
 
     code: int = 200
@@ -45,7 +46,7 @@ class CheckFirstFactor(InDomain):
     mschap: Flag = False
 
 
-class FirstFactorChecked(BaseModel):
+class FirstFactorChecked(Model):
     """Answer of CheckFirstFactor. reason: empty where the password is right. steps: what was done, in order."""
 
     code: int = 200

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ CodeDigits: TypeAlias = Annotated[int, AfterValidator(_digits)]
 """How long a code is that stands behind a password which can be tried once."""
 
 
-class Fields(BaseModel):
+class Fields(Model):
     """What a kind of first factor is configured with, in the interface's spelling; a secret is a SecretStr, and never
     returned. A field that nobody knows is refused: a misspelled one would go unnoticed."""
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.paging import Paged
 from sallyport.web.scope import InDomain, Text
@@ -39,7 +40,7 @@ class Unlock(InDomain):
         return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
 
 
-class LockoutEntry(BaseModel):
+class LockoutEntry(Model):
     """One that is locked out. since, until: ISO 8601 UTC. failures: how many it took."""
 
     kind: str
@@ -49,7 +50,7 @@ class LockoutEntry(BaseModel):
     failures: int
 
 
-class LockoutList(BaseModel):
+class LockoutList(Model):
     """Answer of ListLockouts."""
 
     lockouts: Sequence[LockoutEntry]

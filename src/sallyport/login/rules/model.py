@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
+from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
@@ -50,7 +51,7 @@ def minutes(clock: str) -> int:
     return int(hours) * 60 + int(rest)
 
 
-class Window(BaseModel):
+class Window(Model):
     """A time of day. days: of mon to sun, none means every day; start (`from`) up to but without until, which may be
     of the day after: then the days are those on which it begins. timezone: a name of the IANA database."""
 
@@ -67,7 +68,7 @@ class Window(BaseModel):
         return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
 
 
-class ReplyAttribute(BaseModel):
+class ReplyAttribute(Model):
     """An attribute of the answer, by its name in the dictionary, with `:TAG` where it takes one."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
@@ -76,7 +77,7 @@ class ReplyAttribute(BaseModel):
     value: Annotated[PlainText, Field(max_length=1024)]
 
 
-class Definition(BaseModel):
+class Definition(Model):
     """A rule as it is kept. Every entry is as it was given; serviceTypes are numbers, media the service's words."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -202,7 +203,7 @@ Time = Annotated[GivenWindow, BeforeValidator(_cleared)]
 Replies = Annotated[list[ReplyAttribute], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
 
 
-class RuleFields(BaseModel):
+class RuleFields(Model):
     """What a rule can be made of: None is not given, an empty list or text clears."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
@@ -237,7 +238,7 @@ class AddLoginRule(InDomain, RuleFields):
     action: AnyAction
 
 
-class RuleAdded(BaseModel):
+class RuleAdded(Model):
     """Answer of AddLoginRule."""
 
     code: int = 200
@@ -265,7 +266,7 @@ class ListLoginRules(InDomain, Paged):
     search: Text = ""
 
 
-class TimeEntry(BaseModel):
+class TimeEntry(Model):
     """A rule's time of day."""
 
     days: list[str]
@@ -274,7 +275,7 @@ class TimeEntry(BaseModel):
     timezone: str
 
 
-class RuleEntry(BaseModel):
+class RuleEntry(Model):
     """A login rule. position: its place among the domain's rules, from 1, in the order in which they are read.
     encoded: the reply attributes, the VLAN's among them, as octets in hex."""
 
@@ -300,7 +301,7 @@ class RuleEntry(BaseModel):
     encoded: str
 
 
-class RuleList(BaseModel):
+class RuleList(Model):
     """Answer of ListLoginRules."""
 
     rules: list[RuleEntry]

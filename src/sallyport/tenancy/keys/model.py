@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from sallyport.base.clock import SECOND
+from sallyport.base.model import Model
 from sallyport.base.validation import Moment
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text
@@ -117,7 +118,7 @@ class CreateKey(OfDomain):
     startTls: Flag | None = None
 
 
-class KeyMade(BaseModel):
+class KeyMade(Model):
     """The key, which is shown here and nowhere else, and the file that its agent starts with."""
 
     code: int = 200
@@ -133,7 +134,7 @@ class ListKeys(OfDomain, Paged):
     """A page of a domain's keys."""
 
 
-class KeyEntry(BaseModel):
+class KeyEntry(Model):
     """A key in a list. kind: enrolment or own (an agent's). status: active, expired, revoked or used up."""
 
     keyId: int
@@ -150,7 +151,7 @@ class KeyEntry(BaseModel):
     lastSeen: str | None
 
 
-class KeyList(BaseModel):
+class KeyList(Model):
     """A page of keys and how many there are."""
 
     code: int = 200
@@ -182,7 +183,7 @@ class RenewKey(ScopedIfGiven):
     keyHash: KeyHash
 
 
-class KeyKept(BaseModel):
+class KeyKept(Model):
     """The agent's own key is known by now. renewAt: when to make the next one; now: the service's clock."""
 
     code: int = 200
