@@ -21,9 +21,7 @@ from typing import Annotated, Final
 
 from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
-from sallyport.agent.endpoint.generate import generate
 from sallyport.agent.endpoint.hands import Hands
-from sallyport.agent.endpoint.hashing import hash_password, matches
 from sallyport.agent.endpoint.memory import ANYBODY, digest
 from sallyport.agent.endpoint.service import Service
 from sallyport.base.agentwire.fields import HASH, Name, Number
@@ -97,6 +95,9 @@ class Rotator:
 
         HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.
         """
+        from sallyport.agent.endpoint.generate import generate  # a tenth of the agent's start, for what is done rarely
+        from sallyport.agent.endpoint.hashing import hash_password, matches
+
         account = self._own(user)
         if account.locked:
             raise HostError("the account is locked")
