@@ -270,3 +270,16 @@ async def test_nobody_walks_through_past_sessions(areas: Areas) -> None:
         assert any(f"s USING INDEX {index}" in plan for plan in plans(areas.store.path, user))
     station = partial(repo.of_station, domain_id=areas.domain, station="x", mac=None, limit=MOST)
     assert any("s USING INDEX sessions_order" in plan for plan in plans(areas.store.path, station))
+
+
+async def test_a_nas_behind_radsec(areas: Areas) -> None:
+    """Is asked by UDP at its own address, never over its connection; where nothing comes of it, the answer says so."""
+    client = await areas.client(LOCAL, coa_port=9, tls_name="nas.example.com")
+    found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
+    (result,) = (await impatient(areas).disconnect(found)).results
+    assert result.answer.outcome is Outcome.TIMEOUT
+    assert "RadSec" in result.error
+    await areas.clients.delete(areas.tenant, client.id)
+    (result,) = (await impatient(areas).disconnect(found)).results
+    assert result.answer.outcome is Outcome.UNKNOWN_CLIENT
+    assert "RadSec" in result.error

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -31,6 +31,8 @@ MOST: Final = 100
 """Sessions in one call."""
 AT_ONCE: Final = 128  # of a tenant: one that has many dead NASes holds nobody else up
 NO_SESSION: Final = "session not found"
+NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
+OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
 _MAC: Final = re.compile("[0-9a-f]{12}")
 
 log = structlog.get_logger()
@@ -155,16 +157,21 @@ class DynamicAuthorization:
         tenant_id = self._domains().by_id[target.domain_id].tenant_id
         nas = self._nas(target, tenant_id)
         if nas is None:
-            return Answer(Outcome.UNKNOWN_CLIENT, trouble="no RADIUS client that takes requests has its address")
+            return Answer(Outcome.UNKNOWN_CLIENT, trouble=NO_CLIENT)
+        place, is_over_tls = nas
         async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
-            return await self._sender.ask(nas, kind, identify(target) + attributes)
+            answer = await self._sender.ask(place, kind, identify(target) + attributes)
+        if is_over_tls and answer.outcome in {Outcome.TIMEOUT, Outcome.UNREACHABLE}:
+            return replace(answer, trouble=f"{answer.trouble} ({OVER_TLS})")
+        return answer
 
-    def _nas(self, target: Target, tenant_id: int) -> Nas | None:
-        """Where to ask. A NAS may claim any address: only a client of the same tenant is asked, and its secret used."""
+    def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
+        """Where to ask, and whether its logins come over TLS. A NAS may claim any address: only a client of the same
+        tenant is asked, and its secret used."""
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
-                return Nas(address, client.coa_port, client.secret)
+                return Nas(address, client.coa_port, client.secret), bool(client.tls_name or client.tls_fingerprint)
         return None
 
     def _error(self, answer: Answer) -> str:
