@@ -297,6 +297,7 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
         ({"metadata": ["hunter2"]}, (400, "invalid metadata")),
         ({"metadata": {"id": "did:x:y"}}, (400, "invalid metadata")),
         ({"metadata": {"holderDID": "did:x:y"}}, (400, "invalid metadata")),
+        ({"metadata": {"holderDID": ["hunter2"]}}, (400, "invalid metadata")),
         ({"metadata": {"epmUsername": "hunter2" * 9}}, (400, "metadata is not what the schema asks for")),
         ({"metadata": {"x": "y" * 40_000}}, (400, "invalid metadata")),
         ({"schemaId": 10**9}, (404, "schema not found")), ({"issuerDid": DID}, (404, "issuer not found")),

@@ -145,6 +145,11 @@ async def test_a_document_that_is_not_that_dids(areas: Areas, tmp_path: Path) ->
         stolen = [{"id": f"{other}#1", "controller": did, "publicKeyMultibase": HOLDER.key.public.multikey}]
         host.publish(did, "/ann/did.json", verificationMethod=stolen)
         assert await host.refused(did) == "malformed"
+        odd = [{"id": f"{did}#1", "publicKeyJwk": {"kty": "OKP", "crv": crv}} for crv in ([], {})]
+        for method in odd:
+            host.publish(did, "/ann/did.json", verificationMethod=[method])
+            assert (await host.resolver.resolve(did)).methods == ()
+            host.time.now += KEPT_S
         for text in ("", "[]", "<html>", '{"id": 1, "id": 2}', json.dumps({"verificationMethod": []})):
             host.documents["/ann/did.json"] = Reply(200, text)
             assert await host.refused(did) == "malformed"

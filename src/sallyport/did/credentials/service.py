@@ -265,6 +265,6 @@ def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSO
     username = claims.get(USERNAME, "")
     if not isinstance(username, str) or not username.isprintable() or len(username) > MAX_USERNAME:
         raise Invalid("invalid metadata", (FieldError(f"metadata.{USERNAME}", "printable text of 255 characters"),))
-    if "id" in claims or claims.get(HOLDER, holder_did) not in {holder_did, ""}:
+    if "id" in claims or claims.get(HOLDER, "") not in (holder_did, ""):
         raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "the holderDid of the credential"),))
     return claims, password

@@ -178,7 +178,7 @@ def _take(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
 def _key(method: dict[str, JSON]) -> PublicKey | None:
     multikey, jwk = method.get("publicKeyMultibase"), method.get("publicKeyJwk")
     if isinstance(jwk, dict):
-        return from_jwk(jwk) if jwk.get("crv") in CURVES else None
+        return from_jwk(jwk) if str(jwk.get("crv")) in CURVES else None
     if isinstance(multikey, str):
         try:
             return from_multikey(multikey)

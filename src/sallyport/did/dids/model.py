@@ -36,7 +36,7 @@ def _method(value: object) -> object:
 
 
 def _kind(value: object) -> object:
-    if value in {None, ""}:
+    if value is None or value == "":
         return None
     kind = _KINDS.get(str(value).strip().lower())
     if kind is None:

@@ -107,7 +107,7 @@ class SubmitPresentation(ScopedIfGiven):
     @model_validator(mode="after")
     def _says_something(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit("presentation is needed")
+            raise unfit("presentation is needed, or decline")
         return self
 
 

@@ -1,0 +1,54 @@
+"""Every field of every operation with a value of a type that it never has: refused, and never an error of the service.
+
+The fuzz test draws its bodies; here no field is left out, and each body is right but for one value.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.operations import OPERATIONS, Operation
+from tests.api.world import Tenant, World
+
+ODD: tuple[Any, ...] = ([[]], {"a": 1})
+
+
+@pytest.fixture(scope="module")
+def described(world: World) -> dict[str, Any]:
+    """What the service tells of its operations."""
+    description: dict[str, Any] = world.http.get("/openapi.json").json()
+    return description
+
+
+def bodies(described: dict[str, Any], operation: Operation, right: Any) -> Iterator[Any]:
+    """The right body, with each of the described fields odd in turn; entries of arrays too."""
+    kind = described["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
+    for field, inner in _fields(described, kind["application/json"]["schema"]):
+        for odd in ODD:
+            yield {**right, field: odd}
+            yield from ({**right, field: [{each: odd}]} for each, _ in inner)
+
+
+def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -> list[tuple[str, list[Any]]]:
+    """The names of an object's members, each with those of the objects in it."""
+    if name := schema.get("$ref", "").rpartition("/")[2]:
+        schema = described["components"]["schemas"][name]
+    for each in (schema.get("items"), *schema.get("anyOf", ())):
+        if each and (found := _fields(described, each, depth)):
+            return found
+    members = schema.get("properties", {})
+    return [(name, _fields(described, each, depth - 1) if depth else []) for name, each in members.items()]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_no_type_is_unexpected(world: World, tenant: Tenant, described: dict[str, Any], operation: Operation) -> None:
+    """No answer is a 5xx, and most of them are a 400."""
+    if "application/json" not in described["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]:
+        pytest.skip("it takes a form")
+    asked = 0
+    for body in bodies(described, operation, tenant.scoped(**operation.fields(tenant.domain))):
+        answer = world.send(operation.method, operation.path, tenant.token, json=body)
+        assert answer.status_code < 500, f"{body}: {answer.text}"
+        asked += 1
+    assert asked
