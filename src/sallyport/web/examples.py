@@ -151,6 +151,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/api/v1/agent/listDiscovered", _in(instanceId=2)),
     ("POST", "/api/v1/agent/takeOver", _in(instanceId=2, userNames=["ann"], action="add")),
     ("POST", "/api/v1/agent/order", _in(instanceId=2, kind="rotate", userNames=["ann"])),
+    ("POST", "/api/v1/agent/rotateStateKey", _in()),
     (
         "POST",
         "/api/v1/agent/rotation",
@@ -190,6 +191,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ),
     ("POST", "/api/v1/getImportStatus", {"DirectoryName": "head office"}),
     ("POST", "/api/v1/cancelImport", _in(jobId=2)),
+    ("POST", "/api/v1/confirmImport", _in(jobId=2)),
     (
         "POST",
         "/api/v1/integrations/directory/importLdif",
