@@ -34,6 +34,8 @@ async def test_other_names(areas: Areas) -> None:
     assert await groups_of(areas, "ann.smith", ["corp"]) == {"ops"}
     assert await groups_of(areas, "ann.smith", ["branch"]) == frozenset()
     assert await groups_of(areas, "ann", ["corp"]) == {"ops"}
+    found = [await areas.directory.principals.find(areas.domain, name, ("corp",)) for name in ("ANN", "ann.smith")]
+    assert {each.name for each in found} == {"ann"}
 
 
 async def test_two_of_one_name(areas: Areas) -> None:

@@ -120,6 +120,24 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
     assert await passwords(areas, "bob") == (b"another long one",)
 
 
+async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None:
+    """Of the policy that a group's credential policy names, without any machine; in an import with the group too."""
+    policy = await areas.policies.add(areas.tenant, PolicyFields(policyName="long", minLen="12"))
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": policy})
+    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2"))
+    await areas.accounts.update(areas.domain, ann, Said(password=b"hunter3"))
+    await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
+    with pytest.raises(Invalid, match="policy"):
+        await areas.accounts.update(areas.domain, ann, Said(password=b"hunter4"))
+    await areas.accounts.update(areas.domain, ann, Said(password=b"a long password"))
+    rows = [{"userName": name, "password": "hunter2", "groups": "g"} for name in ("ann", "new")]
+    planned = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    assert {each.outcome.value for each in planned} == {"refused"}
+    await areas.policies.delete(areas.tenant, [policy])
+    await areas.accounts.update(areas.domain, ann, Said(password=b"hunter4"))
+
+
 async def test_a_password_that_stays_is_not_judged_again(areas: Areas) -> None:
     """Who had it before the policy keeps it, also where it is sent again with something new."""
     bob = await areas.accounts.add(areas.domain, Said("bob", password=b"hunter2"))

@@ -1,6 +1,7 @@
 """The rules about password policies."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -169,13 +170,14 @@ async def test_what_holds_for_a_user_of_machines(desk: Desk) -> None:
     await desk.assign(longer, 1)
     await desk.assign(named, 2)
 
-    async def check(*machines: int) -> list[str]:
-        found = await desk.areas.store.read(lambda tx: desk.policies.check(tx, machines, "Alice", "xaLICE7"))
+    async def check(*machines: int, policies: Sequence[int] = ()) -> list[str]:
+        found = await desk.areas.store.read(lambda tx: desk.policies.check(tx, machines, policies, "Alice", "xaLICE7"))
         return [each.rule for each in found]
 
     assert await check() == await check(3) == []
     assert await check(2) == ["usercheck"]
     assert await check(3, 2, 1) == ["minLen", "usercheck"]
+    assert await check(1, policies=[named, longer]) == ["minLen", "usercheck"]
     await desk.areas.store.write(lambda tx: repo.forget_instance(tx, 1))
     assert await check(1, 2) == ["usercheck"]
     assert await desk.policies.machines([longer, named]) == [[], [2]]

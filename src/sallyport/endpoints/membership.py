@@ -98,6 +98,25 @@ def machines_of(tx: Tx, user_id: int) -> list[int]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Whose password policies a password has to meet: those of instances, and the policies of groups themselves."""
+
+    instance_ids: Sequence[int]
+    policy_ids: Sequence[int] = ()
+
+
+def demands_on(tx: Tx, user_id: int) -> Demands:
+    """What is demanded of a user's password, by groups that are not active too: they may be tomorrow."""
+    return Demands(machines_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
+
+
+def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
+    """The password policies that the credential policies of these groups name."""
+    sql = "select policy_id as id from endpoint_credential_policies where group_id = :group and policy_id is not null"
+    return [policy for each in group_ids for policy in tx.all(_id, sql, group=each)]
+
+
 def forget_holder(tx: Tx, link: Link, holder: int) -> None:
     """What held is deleted."""
     held = held_by(tx, link, holder) if link is USERS_OF_INSTANCE else ()

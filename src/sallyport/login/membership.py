@@ -22,4 +22,4 @@ def kept(tx: Tx, domain: Domain, name: str) -> Membership:
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR
     own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()
-    return Membership(both(own, imported.groups), imported.ous)
+    return Membership(both(own, imported.groups), imported.ous, imported.name)

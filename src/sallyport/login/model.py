@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pydantic import Field
 
 from sallyport.base.model import Model
+from sallyport.domains.model import FirstFactor
 from sallyport.inventory.sessions.report import Report
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.web.paging import Paged
@@ -234,6 +235,15 @@ class Login(Answered):
         self.keep: Callable[[Tx], None] | None = None
         self.decision: Decision
         self.latency_us = 0
+
+    @property
+    def principal(self) -> str:
+        """The one name of whoever logs in, of all that they may be found by in a directory (`Membership.name`): what
+        counts for one of these names counts for all. Users kept here are nobody but who they are called."""
+        imported, domain = self.imported, self.domain
+        if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
+            return self.user
+        return imported.name
 
     @property
     def service_type(self) -> int | None:

@@ -89,6 +89,7 @@ class Pipeline:
         login.factor = domain.factor
         if reason is Reason.NONE and self._bypass.admits(login, domain.id):
             return self._let_by(login, domain)
+        login.imported = self._principals.cached(domain.id, login.user)
         watched = self._lockouts.some
         if reason is Reason.NONE and self._station(login, domain) is not None:
             return None
@@ -96,7 +97,6 @@ class Pipeline:
             reason = Reason.LOCKED_OUT
         if reason is not Reason.NONE:
             return refuse(reason, domain)
-        login.imported = self._principals.cached(domain.id, login.user)
         waits = login.imported is None or self._names_challenge(login) is not None
         first = None if waits else self._check_at_once(login, domain)
         if first is None:
@@ -140,7 +140,8 @@ class Pipeline:
         elif domain.first_factor is FirstFactor.NONE:
             first = check_vouched(login)
         else:
-            carries_code = ends_in_code(login) and await self._second.has_codes(domain, login.user)
+            await self._recall(login, domain)
+            carries_code = ends_in_code(login) and await self._second.has_codes(domain, login.principal)
             first = await self._first.check(login, domain, lambda: carries_code)
         await self._recall(login, domain)
         return self._say(login, domain, first)
@@ -156,13 +157,18 @@ class Pipeline:
     async def _converse(self, login: Login, domain: Domain, station: Station | None) -> Decision | None:
         """A round of EAP, or what it comes to."""
         table = self._domains.table
-        caller = Caller(partial(principal, login, domain, table), partial(self._ask_inside, login, domain))
+        caller = Caller(
+            partial(principal, login, domain, table),
+            partial(self._recall, login, domain),
+            partial(self._ask_inside, login, domain),
+        )
         result = await self._eap.check(login, domain, caller, station)
         if result is None:
             return ROUND
         fresh = self._fresh(domain)
         if result.by_address:
             return self._let_by(login, fresh)
+        await self._recall(login, fresh)
         if result.refusal is not None:
             decision: Decision | None = result.refusal
         elif result.second is not None:
@@ -173,7 +179,6 @@ class Pipeline:
             first = result.first
             if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
                 first = _still(login, await self._user(domain, login.user))  # the conversation took a while
-            await self._recall(login, fresh)
             decision = self._judge(login, fresh, first)
         return self._settle(login, fresh, decision)
 
@@ -205,6 +210,8 @@ class Pipeline:
             return False
         if login.imported is None or self._station(login, domain) is not None:
             return False
+        if login.method == Method.EAP and self._principals.has_people(domain.id):
+            return False  # who it is inside EAP is not known yet
         if self._second.asks_for_codes(domain) and ends_in_code(login):
             return False  # whether the user has codes may have to be asked for
         return self._first.begin(
@@ -225,6 +232,7 @@ class Pipeline:
         login took its place. StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
+        await self._recall(login, domain)
         challenge = self._names_challenge(login)
         if challenge is None:
             told = await self._second.ask(login, self._fresh(domain), await self._asked(domain, login.user))

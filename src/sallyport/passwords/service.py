@@ -138,12 +138,17 @@ class PasswordPolicies:
 
         return await self._store.read(work)
 
-    def check(self, tx: Tx, instance_ids: Collection[int], user_name: str, password: str) -> list[Failure]:
-        """What all policies of these machines together find wrong with a password; nothing where none is assigned.
+    def check(
+        self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str
+    ) -> list[Failure]:
+        """What all policies of these machines, and these beside them, together find wrong with a password; nothing
+        where there is none.
 
-        instance_ids: machines of the tenant that the caller acts in; whose password it is to be has access to them.
+        instance_ids, policy_ids: of the tenant that the caller acts in; whose password it is to be has access to the
+        machines, and is in groups that have the policies.
         """
-        return _all_failures(repo.fields_of(tx, repo.ids_of(tx, instance_ids)), user_name, password)
+        ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
+        return _all_failures(repo.fields_of(tx, ids), user_name, password)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
         """What the policies of a machine, and these beside them, demand of a password that its agent makes."""

@@ -80,6 +80,27 @@ async def test_who_comes_through_groups(areas: Areas, host: Host, clock: SetCloc
     assert (await host.user("ann")).expires == clock() + 8 * HOUR * 1_000_000
 
 
+async def test_how_a_groups_users_authenticate(areas: Areas, host: Host) -> None:
+    """By what the group's authFlow says and the machine takes; by another way, by what that one says too."""
+    ann = await user(areas, "ann", password=b"hunter2", ssh_key=ED25519)
+    group_id = await group(host, "ops", ann)
+
+    async def ways_in() -> tuple[bool, bool]:
+        found = await host.user("ann")
+        return found.ssh_keys != (), found.password_hash != NO_PASSWORD
+
+    for flow, expected in (("SSH", (True, False)), ("Password,DID", (False, True)), ("DID", (False, False))):
+        await areas.groups.edit(areas.domain, group_id, {"auth_flow": flow})
+        assert await ways_in() == expected
+    more = await group(host, "more", ann)
+    await areas.groups.edit(areas.domain, more, {"auth_flow": "Password"})
+    assert await ways_in() == (False, True)
+    await areas.instances.set_auth_type(areas.domain, host.id, "SSH")
+    assert await ways_in() == (False, False)
+    await host.assign("ann")
+    assert await ways_in() == (True, False)
+
+
 async def test_two_ways_last_as_long_as_the_later(areas: Areas, host: Host, clock: SetClock) -> None:
     """A direct assignment has no end, and rights that came by the group end with the group's time."""
     ann = await user(areas, "ann")

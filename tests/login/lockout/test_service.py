@@ -16,6 +16,7 @@ from sallyport.login.lockout.model import Kind
 from sallyport.login.model import Decision, Reason, Verdict
 from sallyport.login.refusal import refusal
 from tests.areas import Areas
+from tests.directory.world import imported, person
 from tests.login.conftest import Desk, unproven
 from tests.login.first.conftest import Book
 from tests.packets import attributes, chap, pap
@@ -137,6 +138,23 @@ async def test_a_lock_is_of_one_domain(desk: Desk) -> None:
     await fail(desk, 10)
     assert await log_in(desk, "ann@branch", "hello") is Reason.NONE
     assert await log_in(desk, "ann@corp", "hello") is LOCKED
+
+
+async def test_one_principal_by_all_names(desk: Desk, listed: Domain, book: Book) -> None:
+    """With the realm or without it, and by another name that the directory has: nobody gets more tries by spelling.
+    Somebody else's tries are their own."""
+    upn = "userPrincipalName: ann.smith@corp"
+    await imported(desk.areas, person("Ann", upn) + person("ben"))
+    spelled = ("ann", r"corp\ANN", "ann@corp", "ann.smith@corp", r"CORP\Ann.Smith")
+    reasons = [reason for user in spelled for reason in await fail(desk, 2, user)]
+    assert reasons == [WRONG] * 10
+    for user in spelled:
+        desk.areas.directory.principals.forget()
+        assert await log_in(desk, user, "s3cret") is LOCKED
+    assert await stored(desk.areas) == [("user", "Ann", 10)]
+    assert await log_in(desk, "ben", "s3cret") is Reason.NONE
+    assert await desk.areas.lockouts.unlock(desk.areas.domain, Kind.USER, "ann")
+    assert await log_in(desk, "ann.smith", "s3cret") is Reason.NONE
 
 
 async def test_guesses_that_come_together(desk: Desk) -> None:

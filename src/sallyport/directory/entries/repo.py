@@ -46,6 +46,7 @@ class Principal:
     directory_id: int
     dn: str
     status: str
+    name: str
 
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
@@ -181,8 +182,9 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
     """Who is meant by these names, of which the first is the one that was given: those whose login name it is, else
     those who have one of them as another name."""
     select = (
-        "select u.id, u.directory_id, u.dn, u.status from directory_names n join directory_users u on u.id = n.user_id "
-        "where n.domain_id = :d and n.name_key = :key and n.is_alias = :alias order by u.id"
+        "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
+        "join directory_users u on u.id = n.user_id where n.domain_id = :d "
+        "and n.name_key = :key and n.is_alias = :alias order by u.id"
     )
     own = tx.all(Principal, select, d=domain_id, key=keys[0], alias=0)
     if own:

@@ -18,10 +18,12 @@ MAX_CACHED: Final = 65_536
 @dataclass(frozen=True, slots=True)
 class Membership:
     """What directories say of a principal. groups, ous: by their names, nested groups too; None: it cannot be said,
-    since several people have the name, or there are too many groups."""
+    since several people have the name, or there are too many groups. name: the one of its names that it is called by;
+    empty: it cannot be said."""
 
     groups: frozenset[str] | None
     ous: frozenset[str] | None
+    name: str = ""
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
@@ -46,6 +48,10 @@ class Principals:
             return NOBODY
         known = self._known.get(domain_id)
         return None if known is None else known.get(fold(name))
+
+    def has_people(self, domain_id: int) -> bool:
+        """Whether a domain has anybody of a directory."""
+        return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
         """The same from the store, kept until something changes. realms: of the domain, by which the name may be
@@ -90,4 +96,4 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     if len(found) > 1:
         return UNCLEAR
     ous = frozenset(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
-    return Membership(repo.all_groups(tx, found[0]), ous)
+    return Membership(repo.all_groups(tx, found[0]), ous, found[0].name)

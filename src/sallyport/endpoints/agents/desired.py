@@ -17,6 +17,7 @@ from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
+SSH, PASSWORD = "SSH", "Password"
 RESERVED: Final = frozenset(
     {
         "root", "adm", "admin", "wheel", "sudo", "disk", "docker", "lxd", "libvirt", "kvm", "shadow", "staff", "sys",
@@ -153,8 +154,7 @@ class Builder:
 
     def _users(self, accesses: Sequence[Access], taken_over: set[str], room: "_Room", at: int) -> list[DesiredUser]:
         methods = self._tx.value(str, "select auth_type from endpoint_instances where id = :id", id=self._instance)
-        by_keys = not methods or "SSH" in methods.split(",")
-        by_password = not methods or "Password" in methods.split(",")
+        taken = {each for each in (SSH, PASSWORD) if not methods or each in methods.split(",")}
         rotated = self._rotated()
         users: dict[str, DesiredUser] = {}
         for access in accesses:
@@ -164,6 +164,9 @@ class Builder:
                 self._unfit += [person.name] if person else []
                 continue
             lasting = access.lasting(at)
+            by_keys, by_password = (
+                each in taken and any(way.lets_in_by(each) for way in lasting) for each in (SSH, PASSWORD)
+            )
             closed = "" if name in taken_over and by_password else NO_PASSWORD
             user = DesiredUser(
                 name,
@@ -225,8 +228,8 @@ def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
 
 
 _PEOPLE: Final = f"""
-select w.policy, w.user_id, w.group_id, w."group", w.ttl, w.privileged, w.home, u.name, u.ssh_key, u.privileged_user,
-    u.password, h.stamp, h.made_at
+select w.policy, w.user_id, w.group_id, w."group", w.ttl, w.privileged, w.home, w.flow, u.name, u.ssh_key,
+    u.privileged_user, u.password, h.stamp, h.made_at
 from ({WAYS}) as w join endpoint_users u on u.id = w.user_id left join agent_hashes h on h.user_id = u.id
 order by w.user_id, w.group_id
 """  # noqa: S608

@@ -16,11 +16,12 @@ from sallyport.store.model import Tx
 DIRECT = 0
 """The group_id of a direct assignment."""
 WAYS: Final = """
-select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy
+select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
+    '' as flow
 from endpoint_instance_users where instance_id = :i
 union all
 select u.user_id, g.id, g.name, coalesce(p.ttl_user, ''), coalesce(p.privileged_user, ''), coalesce(p.home_dir, ''),
-    coalesce(p.policy_id, 0)
+    coalesce(p.policy_id, 0), g.auth_flow
 from endpoint_instance_groups i join endpoint_groups g on g.id = i.group_id
 join endpoint_group_users u on u.group_id = g.id left join endpoint_credential_policies p on p.group_id = g.id
 where i.instance_id = :i and g.active = 1
@@ -30,8 +31,8 @@ where i.instance_id = :i and g.active = 1
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a user may use a machine. group_id: DIRECT, or the group's; group: its name. The rest is its credential
-    policy's; policy: the password policy, or 0."""
+    """How a user may use a machine. group_id: DIRECT, or the group's; group: its name; flow: by what it lets its users
+    authenticate, empty for anything. The rest is its credential policy's; policy: the password policy, or 0."""
 
     user_id: int
     group_id: int
@@ -40,6 +41,11 @@ class Way:
     privileged: str
     home: str
     policy: int
+    flow: str
+
+    def lets_in_by(self, method: str) -> bool:
+        """Whether its users may authenticate so."""
+        return not self.flow or method in self.flow.split(",")
 
     @property
     def privileges(self) -> bool:

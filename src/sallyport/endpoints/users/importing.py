@@ -17,6 +17,7 @@ from sallyport.endpoints.membership import (
     NOT_FOUND,
     USERS_OF_GROUP,
     USERS_OF_INSTANCE,
+    Demands,
 )
 from sallyport.endpoints.users import repo
 from sallyport.endpoints.users.model import Account, ImportedUser
@@ -31,9 +32,10 @@ class _Joins:
     instances: Sequence[int]
     groups: Sequence[int]
 
-    def machines(self, tx: Tx) -> list[int]:
-        """The instances themselves, and those of the groups."""
-        return [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
+    def demands(self, tx: Tx) -> Demands:
+        """What they demand of a password: the instances themselves, and those of the groups, and the groups."""
+        machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
+        return Demands(machines, membership.policies_of(tx, self.groups))
 
     def new_to(self, tx: Tx, user_id: int) -> dict[str, list[int]]:
         """What the user is not assigned to yet."""
@@ -73,7 +75,7 @@ class _Importer:
         return self._new(tx, wanted, joins) if old is None else self._changed(tx, old, wanted, joins)
 
     def _new(self, tx: Tx, wanted: ImportedUser, joins: _Joins) -> Planned:
-        self._users.check_password(tx, joins.machines(tx), wanted.userName, wanted.said)
+        self._users.check_password(tx, joins.demands(tx), wanted.userName, wanted.said)
 
         def do(tx: Tx) -> None:
             user_id = self._users.add_in(tx, self._domain_id, wanted.said)
@@ -83,8 +85,9 @@ class _Importer:
 
     def _changed(self, tx: Tx, old: Account, wanted: ImportedUser, joins: _Joins) -> Planned:
         news = self._users.news(tx, old, wanted.said)
-        machines = [*membership.machines_of(tx, old.id), *joins.machines(tx)]
-        self._users.check_password(tx, machines, wanted.userName, news)
+        present, more = membership.demands_on(tx, old.id), joins.demands(tx)
+        demands = Demands([*present.instance_ids, *more.instance_ids], [*present.policy_ids, *more.policy_ids])
+        self._users.check_password(tx, demands, wanted.userName, news)
         changes = [*differences(old, news), *joins.new_to(tx, old.id)]
 
         def do(tx: Tx) -> None:

@@ -22,8 +22,11 @@ class Failure(Protocol):
 class PasswordPolicies(Protocol):
     """Knows which policies are assigned to which instances."""
 
-    def check(self, tx: Tx, instance_ids: Sequence[int], user_name: str, password: str) -> Sequence[Failure]:
-        """The rules of these instances' policies that a password does not meet; none where there is no policy."""
+    def check(
+        self, tx: Tx, instance_ids: Sequence[int], policy_ids: Sequence[int], user_name: str, password: str
+    ) -> Sequence[Failure]:
+        """The rules of these instances' policies, and of these policies, that a password does not meet; none where
+        there is no policy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.imports import Plan, Planned, carry_out
-from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE
+from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE, Demands
 from sallyport.endpoints.model import NO_USER, name_key
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
@@ -97,7 +97,7 @@ class Users:
 
     def add_in(self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
         """`add` in a transaction; the instances exist. Conflict, Invalid."""
-        self.check_password(tx, instance_ids, said.name or "", said)
+        self.check_password(tx, Demands(instance_ids), said.name or "", said)
         return self._users.add_in(tx, domain_id, said, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
@@ -131,7 +131,7 @@ class Users:
         """`update` in a transaction; nothing is noted where nothing is said that differs. Conflict, Invalid."""
         said = self.news(tx, old, said)
         if said.password is not None:
-            self.check_password(tx, membership.machines_of(tx, old.id), said.name or old.name, said)
+            self.check_password(tx, membership.demands_on(tx, old.id), said.name or old.name, said)
         changes = differences(old, said)
         if changes:
             renamed = said.name is not None and name_key(said.name) != name_key(old.name)
@@ -227,11 +227,12 @@ class Users:
             for name in names:
                 self._users.drop(domain_id, name)
 
-    def check_password(self, tx: Tx, instance_ids: Sequence[int], name: str, said: Said) -> None:
-        """Whether a password that is said meets the policies of these instances. Invalid, with the rules."""
-        if said.password is None or not instance_ids:
+    def check_password(self, tx: Tx, demands: Demands, name: str, said: Said) -> None:
+        """Whether a password that is said meets what is demanded of it. Invalid, with the rules."""
+        if said.password is None:
             return
-        failures = self._policies.check(tx, instance_ids, name, said.password.decode(errors="surrogateescape"))
+        password = said.password.decode(errors="surrogateescape")
+        failures = self._policies.check(tx, demands.instance_ids, demands.policy_ids, name, password)
         if failures:
             fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
             raise Invalid("the password does not meet the policy", fields)

@@ -68,12 +68,13 @@ class Caller:
     """What the login path lends a conversation for one request.
 
     principal: a name without its realm, empty where it is none of the domain's; given the name, and whether it must
-    have a realm to be one person's. ask: the second factor of whoever has
-    passed the first, given the challenge that is answered, if any, and the code; None: a newer request of the same
-    login took its place.
+    have a realm to be one person's. recall: know what the directories say of the login's user, who is another now. ask:
+    the second factor of whoever has passed the first, given the challenge that is answered, if any, and the code;
+    None: a newer request of the same login took its place.
     """
 
     principal: Callable[[bytes, bool], str]
+    recall: Callable[[], Awaitable[None]]
     ask: Callable[[Session | None, Code], Awaitable[Second | None]]
 
 
@@ -200,6 +201,7 @@ class Eap:
             return await self._second_factor(talk, Code(as_text(question.password)), caller)
         name = caller.principal(question.user, isinstance(question, Certificate))
         login.user = talk.user = name or login.user
+        await caller.recall()
         finding = await self._examine(login, domain, talk.examiner, name, check)
         if finding.reason is not Reason.NONE:
             talk.refused = Result(finding.reason)

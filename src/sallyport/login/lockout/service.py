@@ -77,7 +77,7 @@ class Lockouts:
         """Whether a login's user or station is locked out. Worth asking where `some` is true."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return False
-        now, user = self._clock(), _user_key(domain.id, login.user)
+        now, user = self._clock(), _user_key(domain.id, login.principal)
         if self._users.is_locked(user, now) or self._strangers.is_locked(user, now):
             return True
         station = station_of(login, domain.id) if self._stations.locks else None
@@ -89,7 +89,7 @@ class Lockouts:
             if self._limit and _is_authentic(login):
                 self._fail(login, domain, decision.reason)
         elif decision.applied is Verdict.ACCEPT and self.some:
-            user, station = _user_key(domain.id, login.user), station_of(login, domain.id)
+            user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
             self._users.forgive(user)
             self._strangers.forgive(user)
             if station is not None:
@@ -100,12 +100,12 @@ class Lockouts:
         self.some = True
         self._last_failure = now = self._clock()
         names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
-        user, station = _user_key(domain.id, login.user), station_of(login, domain.id)
+        user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
         proof = self._proof(login, reason)
         failures = names.fail(user, login.at, proof)
         if failures >= self._limit:
             lock = names.lock(user, login.at, now, failures)
-            row = LockoutRow(domain.id, Kind.USER, user[1], login.user, now, lock.until, failures)
+            row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
             _keep_too(login, partial(self._write, domain=domain, row=row))
         if station is None or station in self._stations.locks:
             return
@@ -122,7 +122,7 @@ class Lockouts:
         """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
         captured packet, is worth no more than the first. The same code again is another guess, since codes change."""
         if login.method == Method.PAP and reason in _OF_PASSWORDS:
-            guess = login.user.casefold().encode() + b"\0" + given_password(login)
+            guess = login.principal.casefold().encode() + b"\0" + given_password(login)
             return blake2b(guess, key=self._key, digest_size=16).digest()
         return login.request.authenticator
 
@@ -149,7 +149,7 @@ class Lockouts:
     def take_back(self, login: Login) -> None:
         """A login could not be recorded and gets no answer: its device will ask again, and it counts then."""
         if login.domain is not None and self.some:
-            user, station = _user_key(login.domain.id, login.user), station_of(login, login.domain.id)
+            user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
             self._users.take_back(user, login.at)
             self._strangers.take_back(user, login.at)
             if station is not None:

@@ -133,7 +133,7 @@ class SecondFactor:
             return Reason.TAKES_NO_CODE
         now = standing(attached)
         # Also while the circuit is open: the look-up tries it again.
-        enrolment = self.enrolments.look_up(attached, (domain.id, login.user.casefold()), login.user)
+        enrolment = self.enrolments.look_up(attached, (domain.id, login.principal.casefold()), login.principal)
         posture = login.device.posture
         gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
         return now.comes_to(enrolment, gives_up=gives_up)
@@ -176,7 +176,7 @@ class SecondFactor:
         talk = None if key is None else self._same.get(key)
         if talk is not None and talk.attached is attached:
             return await self._join(login, talk)
-        user = (domain.id, login.user.casefold())
+        user = (domain.id, login.principal.casefold())
         if not self._prompts.begin(user):
             return Told(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
@@ -195,7 +195,7 @@ class SecondFactor:
             challenge_id=token_hex(CHALLENGE_ID_OCTETS),
             domain_id=domain.id,
             domain=domain.name,
-            user=login.user,
+            user=login.principal,
             device=login.device.device_name,
             source=login.device.client_ip,
             station=login.station,

@@ -92,7 +92,7 @@ class Session:
         return (
             login.client.id == self.client_id
             and (login.domain is not None and login.domain.id == asked.domain_id)
-            and login.user.casefold() == asked.user.casefold()
+            and login.principal.casefold() == asked.user.casefold()
             and station_of(login) == self.station
         )
 
@@ -123,7 +123,7 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     if not any(telling) or login.domain is None:
         return None
     device = (login.source[0], *map(first.get, _DEVICE))
-    return login.client.id, *device, login.domain.id, login.user.casefold(), asked, login.code, *telling
+    return login.client.id, *device, login.domain.id, login.principal.casefold(), asked, login.code, *telling
 
 
 def _identity(domain_id: int) -> str:
