@@ -37,4 +37,7 @@ def test_users_of_before_are_found_and_counted() -> None:
         ):
             rows, total = repo.page(tx, query)
             assert ([row.name for row in rows], total) == (names, len(names))
+        assert tx.rows("select name, value from counters where name like 'endpoint_users#%'") == [
+            ("endpoint_users#0000000000000", 2)
+        ]
         connection.execute("insert into endpoint_users_search (endpoint_users_search) values ('integrity-check')")

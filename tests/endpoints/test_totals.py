@@ -14,11 +14,12 @@ from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo as groups
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.instances import repo as instances
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Link
 from sallyport.endpoints.users import repo as users
 from sallyport.endpoints.users.model import Said, UserQuery
 from sallyport.store.connections import SqliteTx
+from sallyport.store.counters import PART_BITS
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
@@ -33,6 +34,8 @@ insert into tenants (id, organization_id, number, name, created_at) values (1, 1
 insert into domains (id, tenant_id, name, directory_name, enforcement_mode, fallback_action, first_factor, status,
     realms, created_at, name_key) values (3, 1, 'corp', '', 'monitor', 'deny', 'local', 'active', '', 0, 'corp');
 """
+OTHER = " (4, 1, 'branch', '', 'monitor', 'deny', 'local', 'active', '', 0, 'branch');"
+PART = 1 << PART_BITS
 TOTALS = (
     ("endpoint_instances", "total_users", "endpoint_instance_users", "instance_id"),
     ("endpoint_instances", "total_groups", "endpoint_instance_groups", "instance_id"),
@@ -95,6 +98,8 @@ def check(tx: Tx) -> None:
         assert tx.value(int, sql) == 0, column
     rows, total = users.page(tx, UserQuery(DOMAIN, limit=100))
     assert total == len(rows)
+    for place in range(total + 1):
+        assert users.page(tx, UserQuery(DOMAIN, offset=place, limit=2)) == (rows[place : place + 2], total)
     for column, value, meant in (
         ("user_type", "Local", [row for row in rows if row.user_type.lower() == "local"]),
         ("user_type", "admin", [row for row in rows if row.user_type == "Admin"]),
@@ -127,3 +132,22 @@ def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
             check(tx)
         for table in (membership.USERS, membership.INSTANCES, membership.GROUPS):
             connection.execute(f"insert into {table}_search ({table}_search) values ('integrity-check')")  # noqa: S608
+
+
+def test_a_page_far_behind() -> None:
+    """Is the same as one of the whole list, also where rows before it are gone, and another domain's stand between."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        connection.executescript(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER)
+        tx = SqliteTx(connection)
+        for number in range(3 * PART):
+            instances.add(tx, DOMAIN if number % 3 else DOMAIN + 1, NewInstance(f"i{number}"), 1)
+        every = [row for (row,) in tx.rows("select id from endpoint_instances where domain_id = 3 order by id")]
+        for row_id in every[7:PART:100]:
+            machine = instances.get(tx, DOMAIN, int(str(row_id)))
+            assert machine is not None
+            instances.delete(tx, machine)
+            every.remove(row_id)
+        for offset in (0, PART - 1, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
+            rows, total = instances.page(tx, InstanceQuery(DOMAIN, offset=offset, limit=5))
+            assert ([row.id for row in rows], total) == (every[offset : offset + 5], len(every)), offset

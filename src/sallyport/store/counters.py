@@ -1,6 +1,16 @@
-"""Kept totals of whole lists, so that no page of a million rows has to count them."""
+"""Kept totals of whole lists, so that no page of a million rows has to count them; and of parts of them, so that none
+has to walk through all that come before it.
+
+A part is the rows whose ids have all but the last PART_BITS bits in common: `NAME#` and these bits, in hexadecimal
+digits that sort as the numbers do.
+"""
+
+from typing import Final
 
 from sallyport.store.model import Tx
+
+PART_BITS: Final = 12
+NO_ROW: Final = 2**62
 
 
 def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
@@ -14,7 +24,26 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
     )
 
 
+def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
+    """`add` for a list that is counted in parts too: 1 where the row has come, -1 where it has gone."""
+    add(tx, domain_id, name, change)
+    add(tx, domain_id, f"{name}#{row_id >> PART_BITS:013x}", change)
+
+
 def total(tx: Tx, domain_id: int, name: str) -> int:
     """A domain's total."""
     sql = "select value from counters where domain_id = :d and name = :name"
     return tx.value(int, sql, d=domain_id, name=name) or 0
+
+
+def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
+    """Where in a list that is counted in parts a place is: the first id of its part, and the rows from there to it."""
+    if offset < 1 << PART_BITS:
+        return 0, offset
+    sql = "select name, value from counters where domain_id = :d and name > :low and name < :high order by name"
+    for part, rows in tx.rows(sql, d=domain_id, low=f"{name}#", high=f"{name}$"):
+        count = int(str(rows))
+        if offset < count:
+            return int(str(part).rpartition("#")[2], 16) << PART_BITS, offset
+        offset -= count
+    return NO_ROW, 0

@@ -15,7 +15,7 @@ are merged without sorting; only then are its rows read.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sallyport.store import counters
@@ -111,3 +111,14 @@ def page(
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return rows, stretch.offset + len(rows)
     return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0  # noqa: S608
+
+
+def whole_page(
+    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str
+) -> tuple[list[T], int]:
+    """`page` of all rows that a domain has in a table, which are counted in parts (`counters.add_row`): as quick at its
+    end as at its beginning."""
+    start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
+    ids = f"select id from {table} where domain_id = :d and id >= :start order by id"  # noqa: S608
+    within = replace(stretch, offset=offset)
+    return page(tx, shape, select, ids, within, counter=counter, d=stretch.domain_id, start=start)

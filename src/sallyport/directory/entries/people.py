@@ -148,7 +148,7 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
-    _count(tx, run, -1)
+    _count(tx, run, known.id, -1)
     if known.status not in GONE:
         _revoke(tx, run, names, revocations, "the directory does not have the user any more")
     return Counts(removed=1)
@@ -212,7 +212,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> None:
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _SEARCH.add(tx, run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
-    _count(tx, run, 1)
+    _count(tx, run, user_id, 1)
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")
@@ -279,7 +279,7 @@ def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, re
         revocations.revoke(tx, run.domain_id, names, reason)
 
 
-def _count(tx: Tx, run: Run, change: int) -> None:
-    counters.add(tx, run.domain_id, USERS, change)
+def _count(tx: Tx, run: Run, user_id: int, change: int) -> None:
+    counters.add_row(tx, run.domain_id, USERS, user_id, change)
     if run.cloud:
         counters.add(tx, run.domain_id, CLOUD_USERS, change)

@@ -6,7 +6,7 @@ from typing import Final
 
 from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
 from sallyport.store.search import page as page_of
 
 _USERS_SEARCH: Final = SearchIndex("directory_users_search")
@@ -51,6 +51,8 @@ class Principal:
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
     """One page of a domain's people, ordered by id, and how many match. cloud: those of cloud directories alone."""
+    if not search and not cloud:
+        return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USERS)
     ids, parameters = "select id from directory_users where domain_id = :d", dict[str, Value](d=stretch.domain_id)
     if cloud:
         ids += " and cloud = 1"
@@ -58,7 +60,7 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
         found = f"{_USERS_SEARCH.found}"
         ids = f"{ids} and id in ({found})" if cloud else found
         parameters = {"match": matching(stretch.domain_id, fold(search)), **(parameters if cloud else {})}
-    counter = None if search else CLOUD_USERS if cloud else USERS
+    counter = None if search else CLOUD_USERS
     return page_of(tx, User, _USER_SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
 
 

@@ -8,7 +8,7 @@ from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuer
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_INSTANCE
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
@@ -25,17 +25,11 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
     if query.search:
         parts.append(_SEARCH.found)
         parameters["match"] = matching(query.domain_id, fold(query.search))
+    stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not parts:
-        parts, parameters = ["select id from endpoint_instances where domain_id = :d"], {"d": query.domain_id}
-    return page_of(
-        tx,
-        Instance,
-        _SELECT,
-        f"{' intersect '.join(parts)} order by id",
-        Stretch(query.domain_id, query.offset, query.limit),
-        counter=None if query.search or query.group_id else COUNTER,
-        **parameters,
-    )
+        return whole_page(tx, Instance, _SELECT, "endpoint_instances", stretch, counter=COUNTER)
+    ids = f"{' intersect '.join(parts)} order by id"
+    return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, **parameters)
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
@@ -70,7 +64,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
     if instance_id is None:
         raise Conflict("the domain has an instance of that name")
     _SEARCH.add(tx, domain_id, instance_id, _texts(new))
-    counters.add(tx, domain_id, COUNTER, 1)
+    counters.add_row(tx, domain_id, COUNTER, instance_id, 1)
     return instance_id
 
 
@@ -94,7 +88,7 @@ def delete(tx: Tx, old: Instance) -> None:
     membership.forget_holder(tx, GROUPS_OF_INSTANCE, old.id)
     _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
-    counters.add(tx, old.domain_id, COUNTER, -1)
+    counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
 
 
 def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:

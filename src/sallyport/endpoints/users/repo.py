@@ -17,7 +17,7 @@ from sallyport.endpoints.users.model import (
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -41,11 +41,13 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
         marks = ", ".join(f":{name}" for name in names)
         parts.append(f"select distinct user_id as id from endpoint_instance_users where instance_id in ({marks})")
         parameters |= dict(zip(names, query.instance_ids, strict=True))
+    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    if not parts:
+        return whole_page(tx, Account, _SELECT, "endpoint_users", stretch, counter=COUNTER)
     counter = _counter(query)
-    ids = " intersect ".join(parts or [_EVERY])
+    ids = " intersect ".join(parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
-    stretch = Stretch(query.domain_id, query.offset, query.limit)
     return page_of(tx, Account, _SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
 
 
@@ -53,8 +55,6 @@ def _counter(query: UserQuery) -> str | None:
     """The kept total of what is meant, if there is one."""
     if query.instance_ids is not None:
         return None
-    if not query.column:
-        return COUNTER
     usual = _USUAL.get(query.column)
     listed = query.column == "user_type" and query.value.lower() == LISTED_LOCAL.lower()
     value = LOCAL if listed else query.value
@@ -146,7 +146,7 @@ def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int, source: str =
     if user_id is None:
         return _adopt(tx, vault, domain_id, said, at)
     _SEARCH.add(tx, domain_id, user_id, (fold(name),))
-    counters.add(tx, domain_id, COUNTER, 1)
+    counters.add_row(tx, domain_id, COUNTER, user_id, 1)
     _say(tx, vault, user_id, said, at)
     _count(tx, domain_id, user_id, 1)
     return user_id
@@ -220,4 +220,4 @@ def delete(tx: Tx, old: Account) -> None:
     _count(tx, old.domain_id, old.id, -1)
     _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
     tx.execute("delete from endpoint_users where id = :id", id=old.id)
-    counters.add(tx, old.domain_id, COUNTER, -1)
+    counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)

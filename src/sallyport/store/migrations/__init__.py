@@ -32,6 +32,7 @@ from sallyport.store.migrations import (
     m0030_directory_removals,
     m0031_outlet_places,
     m0032_state_keys,
+    m0034_list_parts,
 )
 
 ALL = Migrations("sallyport")
@@ -64,3 +65,4 @@ ALL(name="m0029_did_pages")(m0029_did_pages.apply)
 ALL(name="m0030_directory_removals")(m0030_directory_removals.apply)
 ALL(name="m0031_outlet_places")(m0031_outlet_places.apply)
 ALL(name="m0032_state_keys")(m0032_state_keys.apply)
+ALL(name="m0034_list_parts")(m0034_list_parts.apply)

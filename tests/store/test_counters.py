@@ -1,0 +1,27 @@
+"""Lists that are counted in parts."""
+
+from sallyport.store import counters
+from sallyport.store.counters import NO_ROW, PART_BITS
+from sallyport.store.model import Store, Tx
+
+
+async def test_a_place_is_found(store: Store) -> None:
+    """Whatever rows there are, in the order of their ids; a place behind all is behind every row; other lists and
+    domains do not count."""
+
+    def check(tx: Tx) -> None:
+        for row_id in (5, 5000):
+            counters.add_row(tx, 2, "list", row_id, 9000)
+            counters.add_row(tx, 1, "list2", row_id, 9000)
+        for row_id, count in ((0, 4000), (1, 1), (1 << PART_BITS, 0), (3 << PART_BITS, 5000), (2**50, 2)):
+            counters.add_row(tx, 1, "list", row_id, count)
+        counters.add_row(tx, 1, "list", 2, -1)
+        assert counters.total(tx, 1, "list") == 9002
+        last = 2**50
+        assert counters.seek(tx, 1, "list", 3999) == (0, 3999)
+        assert counters.seek(tx, 1, "list", 4999) == (3 << PART_BITS, 999)
+        assert counters.seek(tx, 1, "list", 8999) == (3 << PART_BITS, 4999)
+        assert counters.seek(tx, 1, "list", 9001) == (last, 1)
+        assert counters.seek(tx, 1, "list", 9002) == (NO_ROW, 0)
+
+    await store.write(check)
