@@ -399,8 +399,8 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
 
 
 async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
-    """Its open requests are over at once, nobody can ask it any more, and no wallet is given what was issued to it;
-    another holder's requests stay."""
+    """Its open requests are over at once, nobody can ask it any more, and no wallet is given what was issued to it, nor
+    its own the password with it; another holder's requests stay."""
     areas, ann = world.areas, world.ann
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
@@ -415,6 +415,7 @@ async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
     with pytest.raises(Conflict, match="deleted"):
         await world.holding.wallets.assign(areas.tenant, [(bob.wallet_id, later)])
     await world.holding.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as it is already
+    assert (await world.holding.wallets.deliver(ann.caller, ann.email, ann.wallet_key))[1] == []
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
 
 

@@ -34,8 +34,9 @@ def by_name(tx: Tx, domain_id: int, name: str) -> HeldCredential | None:
 
 
 def of_wallet(tx: Tx, wallet_id: int, at: int) -> list[HeldCredential]:
-    """What is assigned to a wallet or accepted by it, and in date; ordered by id."""
-    sql = f"{_SELECT} where c.wallet_id = :wallet and {_VALID} order by c.id limit :most"
+    """What is assigned to a wallet or accepted by it, in date, and of a holder whose DID is not deleted; ordered by
+    id."""
+    sql = f"{_SELECT} where c.wallet_id = :wallet and {_VALID} and {_LIVE} order by c.id limit :most"
     return tx.all(HeldCredential, sql, wallet=wallet_id, at=at, most=MOST)
 
 
