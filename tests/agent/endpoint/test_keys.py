@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.agent.endpoint.keys import BEGIN, END, authorized, for_command, found, parse
+from sallyport.agent.endpoint.keys import BEGIN, END, KeyFile, authorized, for_command, found, parse
 from sallyport.base.agentwire.report import DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
@@ -174,3 +174,12 @@ def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: obj
     )
     assert {"authorized_keys", ".ssh"}.isdisjoint(each.name for each in host.path("/etc").iterdir())
     assert set(listing) <= {each.name for each in host.path("/etc").iterdir()}
+
+
+def test_thousands_of_blocks() -> None:
+    """A user who writes the markers as often as the file has room gets no more than one block of the agent's, and the
+    agent does not stumble over it."""
+    hostile = f"{BEGIN}\nmine\n{END}\n{BEGIN}\n" * 8000 + f"{KEY}\n"
+    there = parse(hostile.encode())
+    assert there.unknown == (KEY,)
+    assert parse(there.with_keys([OTHER_KEY], alone=False)) == KeyFile((OTHER_KEY,), there.others)

@@ -109,6 +109,7 @@ def test_discovery(tmp_path: Path) -> None:
     lastlog = bytearray(292 * 1502)
     struct.pack_into("<i", lastlog, 292 * 1500, NOW // SECOND)
     host.path("/var/log/lastlog").write_bytes(lastlog)
+    os.truncate(host.path("/var/log/lastlog"), 8 << 30)  # as a uid of 30 million leaves it: nearly all of it a hole
     ssh = host.path("/home/bob/.ssh")
     ssh.mkdir()
     (ssh / "authorized_keys").write_text(KEY + "\n")
@@ -255,6 +256,21 @@ def test_processes_of_an_account_end() -> None:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_processes_that_hide_in_a_container_of_their_own() -> None:
+    """Who has made another root directory for himself is found in it (user_namespaces(7)), and ends."""
+    uid = 61_235
+    hidden = ["unshare", "--user", "--map-root-user", "--root=/usr", "/bin/sh", "-c", "echo up; exec sleep 99"]
+    with subprocess.Popen(hidden, user=uid, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != b"up\n":
+            pytest.skip("users cannot make namespaces here")
+        processes = Processes()
+        assert process.pid in processes.of(uid)
+        processes.end(uid)
+        assert process.wait(10) < 0
 
 
 def test_a_memory_that_is_none_stops_the_agent(tmp_path: Path) -> None:

@@ -386,3 +386,28 @@ def test_a_crash_while_the_key_changes(host: Host, service: Service) -> None:
         service.away = False
         Agent(host, service).pass_()
         assert Agent(host, service).endpoint.state == service.state_now
+
+
+@needs_shadow
+def test_users_named_like_groups_with_rights(host: Host, service: Service) -> None:
+    """Nobody becomes root by being called docker: neither where the group is there, whatever its number, nor before;
+    and nobody gets a group that others are in for his own."""
+    group = host.path("/etc/group")
+    group.write_text(group.read_text() + "docker:x:1700:\ndba:x:1701:bob\nann:x:1702:\n")
+    service.want(
+        DesiredUser("docker"),
+        DesiredUser("sudo"),
+        DesiredUser("lxd", groups=("docker", "incus")),
+        DesiredUser("dba"),
+        DesiredUser("ann"),
+        DesiredUser("ben", groups=("docker",)),
+    )
+    report = Agent(host, service).pass_()
+    users = host.users()
+    assert {"ann", "ben"} <= users.keys()
+    assert not {"docker", "sudo", "dba"} & users.keys()
+    assert users["ann"].gid == 1702
+    assert all("docker" not in each.groups for each in users.values())
+    assert {"refuse docker", "refuse sudo", "refuse dba"} <= {
+        error.partition(":")[0] for error in errors(report.actions)
+    }

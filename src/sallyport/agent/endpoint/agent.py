@@ -200,8 +200,8 @@ class Endpoint:
             at=self.now(),
             version=state.version,
             agent=own_version(),
-            system=_system(),
-            host=socket.gethostname()[:253],
+            system=printable(_system(), 200),
+            host=printable(socket.gethostname(), 253),
             clock_us=self._clock.ahead(self._memory.now.anchor),
             managed=self._managed(accounts),
             actions=tuple(actions[:MAX_FOUND]),
@@ -313,4 +313,4 @@ def _system() -> str:
         name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
     except OSError:
         name = "Linux"
-    return f"{name}, kernel {platform.release()}"[:200]
+    return f"{name}, kernel {platform.release()}"

@@ -33,6 +33,8 @@ _LASTLOG: Final = struct.Struct("<i32s256s")
 _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
 """utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
 _USER_PROCESS: Final = 7
+_NEWEST_LOGINS: Final = 5000
+"""Records of wtmp that are looked at: 2 MB."""
 _ROOM: Final = MAX_REPORT // 2
 """Octets of a discovery: a report has other things to say."""
 
@@ -140,31 +142,29 @@ def _keys(account: Account, accounts: Accounts, hands: Hands) -> tuple[FoundKey,
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """When each account logged in last, in microseconds; from lastlog, or from wtmp where there is none."""
+    """When each account logged in last, in microseconds; from lastlog, or from wtmp's end where there is none."""
     try:
-        lastlog = files.read("/var/log/lastlog", most=64_000_000)
+        lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:
             return _from_lastlog(lastlog, accounts)
-        return _from_wtmp(files.read("/var/log/wtmp", most=64_000_000) or b"")
+        return _from_wtmp(files.records("/var/log/wtmp", _UTMP.size, range(-_NEWEST_LOGINS, 0)) or {})
     except HostError:
         return {}
 
 
-def _from_lastlog(octets: bytes, accounts: Accounts) -> Mapping[str, int]:
+def _from_lastlog(records: Mapping[int, bytes], accounts: Accounts) -> Mapping[str, int]:
     logins = {}
     for account in accounts.users.values():
-        at = account.uid * _LASTLOG.size
-        if at + _LASTLOG.size <= len(octets):
-            seconds = _LASTLOG.unpack_from(octets, at)[0]
-            if seconds > 0:
-                logins[account.name] = seconds * SECOND
+        seconds = _LASTLOG.unpack(records[account.uid])[0] if account.uid in records else 0
+        if seconds > 0:
+            logins[account.name] = seconds * SECOND
     return logins
 
 
-def _from_wtmp(octets: bytes) -> Mapping[str, int]:
+def _from_wtmp(records: Mapping[int, bytes]) -> Mapping[str, int]:
     logins = {}
-    whole = len(octets) - len(octets) % _UTMP.size
-    for record in _UTMP.iter_unpack(octets[:whole]):
+    for octets in records.values():
+        record = _UTMP.unpack(octets)
         name = record[5].partition(b"\0")[0].decode("utf-8", "replace")
         seconds = record[10]
         if record[0] == _USER_PROCESS and seconds > 0:

@@ -9,7 +9,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,23 @@ class Files:
         if len(octets) > most:
             raise HostError(f"{path}: longer than {most} octets")
         return octets
+
+    def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
+        """Records of `size` octets of a system file by their numbers, from the end where these are below 0; those that
+        it does not have are left out. None: there is no such file. HostError.
+
+        Such files have holes and grow: none is read as a whole.
+        """
+        try:
+            with (self.prefix / path.lstrip("/")).open("rb") as file:
+                count = os.fstat(file.fileno()).st_size // size
+                at = (number if number >= 0 else count + number for number in wanted)
+                found = {number: os.pread(file.fileno(), size, number * size) for number in at if 0 <= number < count}
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise HostError(f"{path}: {error.strerror}") from None
+        return {number: octets for number, octets in found.items() if len(octets) == size}
 
     def names(self, path: str) -> list[str]:
         """What is in a directory, sorted; nothing where there is none."""

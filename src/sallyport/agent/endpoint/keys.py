@@ -46,13 +46,18 @@ class KeyFile:
 
 def parse(octets: bytes) -> KeyFile:
     """The lines of a file. A block that does not end is none: what is behind its beginning is the user's."""
-    lines = octets.decode("utf-8", "surrogateescape").splitlines()
-    if BEGIN in lines and END in lines[lines.index(BEGIN) :]:
-        first = lines.index(BEGIN)
-        last = lines.index(END, first)
-        rest = parse("\n".join(lines[last + 1 :]).encode("utf-8", "surrogateescape"))
-        return KeyFile((*lines[first + 1 : last], *rest.managed), (*lines[:first], *rest.others))
-    return KeyFile((), tuple(line for line in lines if line not in {BEGIN, END}))
+    managed: list[str] = []
+    others: list[str] = []
+    block: list[str] | None = None
+    for line in octets.decode("utf-8", "surrogateescape").splitlines():
+        if line == END:
+            managed += block or ()
+            block = None
+        elif line == BEGIN and block is None:
+            block = []
+        elif line != BEGIN or block is None:
+            (others if block is None else block).append(line)
+    return KeyFile(tuple(managed), (*others, *(block or ())))
 
 
 def is_key(line: str) -> bool:

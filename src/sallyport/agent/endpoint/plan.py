@@ -11,11 +11,11 @@ from functools import partial
 from typing import Final
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts
-from sallyport.agent.endpoint.change import change
+from sallyport.agent.endpoint.change import SUDO_GROUPS, change
 from sallyport.agent.endpoint.hands import Hands
 from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
 from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
-from sallyport.agent.endpoint.sudoers import FILE, named, render
+from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, named, render
 from sallyport.base.agentwire.report import Action, Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
 from sallyport.base.errors import HostError
@@ -115,6 +115,9 @@ class _Planner:
             return "its uid is a system account's"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
             return "its uid is another account's"
+        group = self._accounts.groups.get(user.name)  # which would be its own
+        if group is not None and (self._comes_with_rights(group.name) or set(group.members) - {user.name}):
+            return "a group of its name is there that is not its own"
         return ""
 
     def _of_account(self, user: DesiredUser, account: Account) -> str:
@@ -135,13 +138,17 @@ class _Planner:
         """The groups that a user gets: not a system's, unless he is privileged anyhow."""
         allowed = []
         for name in user.groups:
-            group = self._accounts.groups.get(name)
-            system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
-            if name == MANAGED_GROUP or (system and not user.privileged):
+            if name == MANAGED_GROUP or (self._comes_with_rights(name) and not user.privileged):
                 self.refused.append(Action("refuse", user.name, f"group {name}", "a system group"))
             else:
                 allowed.append(name)
         return allowed
+
+    def _comes_with_rights(self, name: str) -> bool:
+        """Whether a group is a system's, or known to make root of its members, whoever has made it."""
+        group = self._accounts.groups.get(name)
+        system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
+        return system or name in ROOT_GROUPS | SUDO_GROUPS
 
     # --- access that goes -------------------------------------------------------------------------------------
 
@@ -195,7 +202,9 @@ class _Planner:
         wanted = {name: DesiredGroup(name) for user in users for name in user.groups}
         wanted |= {group.name: group for group in self._state.groups}
         wanted[MANAGED_GROUP] = DesiredGroup(MANAGED_GROUP)
-        for name in sorted(wanted.keys() - self._accounts.groups.keys()):
+        given = {name for user in users if user.privileged for name in user.groups}
+        withheld = (ROOT_GROUPS | SUDO_GROUPS) - given  # what is installed later would find its group with members
+        for name in sorted(wanted.keys() - self._accounts.groups.keys() - withheld):
             if name not in self._accounts.users or name == MANAGED_GROUP:
                 gid = wanted[name].gid
                 detail = "" if gid is None else f"gid {gid}"

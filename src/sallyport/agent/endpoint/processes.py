@@ -1,20 +1,24 @@
 """The processes of an account, so that somebody who has lost access does not stay logged in."""
 
+import fcntl
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 _GRACE_S: Final = 3.0
+_NS_GET_OWNER_UID: Final = 0xB704
 _STEP_S: Final = 0.05
 
 
 class Processes:
     """Processes of the host, seen through `proc`; None sees none, as beneath a prefix.
 
-    Those of containers are left alone: their root directory is not the agent's, and their uids mean others.
+    Those of containers are left alone: their root directory is not the agent's, and their uids mean others. But not
+    those of a container that the account has made for itself (user_namespaces(7)), where they would be hidden.
     """
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
@@ -50,7 +54,18 @@ def _is(process: Path, uid: int) -> bool:
         state = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:1]
     except OSError:
         return False
-    return os.path.samestat(root, host) and state != ["Z"]
+    return state != ["Z"] and (os.path.samestat(root, host) or _owner(process) == uid)
+
+
+def _owner(process: Path) -> int | None:
+    """Who has made the user namespace of a process (ioctl_ns(2)); None where nobody knows."""
+    owner = bytearray(4)
+    try:
+        with (process / "ns" / "user").open("rb") as namespace:
+            fcntl.ioctl(namespace, _NS_GET_OWNER_UID, owner)
+    except OSError:
+        return None
+    return int.from_bytes(owner, sys.byteorder)
 
 
 NO_PROCESSES: Final = Processes(None)

@@ -21,7 +21,7 @@ SSH, PASSWORD = "SSH", "Password"
 RESERVED: Final = frozenset(
     {
         "root", "adm", "admin", "wheel", "sudo", "disk", "docker", "lxd", "libvirt", "kvm", "shadow", "staff", "sys",
-        "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "sallyport-managed",
+        "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "incus", "incus-admin", "sallyport-managed",
     }
 )  # fmt: skip
 """Groups of systems that come with rights: an endpoint group of such a name gives none of them."""
