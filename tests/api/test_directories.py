@@ -108,9 +108,12 @@ def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     failed = job(tenant, "127.0.0.1", queued["jobId"])
     assert failed["state"] == "FAILED" and failed["message"]
     assert tenant.world.service.rows("select secret from directory_jobs where id = ?", failed["jobId"]) == [(None,)]
-    for wrong in ({"ldapPort": "0"}, {"ldapHost": "a b"}, {"baseDN": "hunter2"}):
+    for wrong in (
+        {"ldapPort": "0"}, {"ldapHost": "a b"}, {"baseDN": "hunter2"}, {"caCertificate": "hunter2"},
+        {"filter": "(uid=hunter2"}, {"filter": "hunter2"},
+    ):  # fmt: skip
         status, told = tenant.refused(IMPORT, **{**body, **wrong})
-        assert status == 400 and next(iter(wrong)) in told
+        assert status == 400 and next(iter(wrong)) in told and "hunter2" not in told
     foreign = tenant.world.tenant().domain
     assert tenant.refused(IMPORT, **{**body, "domainID": foreign}) == (403, "domain not in tenant")
 

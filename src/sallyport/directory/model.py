@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
 from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
+from sallyport.directory.reading.fields import Certificates, Filter
 from sallyport.outgoing.fields import HostName, is_loopback
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, OfDomain, ScopedIfGiven, Text, Whole
@@ -33,6 +34,9 @@ LDIF_NAME: Final = "LDIF"
 """The directory of an LDIF file that names none."""
 LDAPS_PORTS: Final = frozenset({636, 3269})
 
+_FILTER: Final = TypeAdapter[str](Filter)
+_PEM: Final = TypeAdapter[str](Certificates)
+
 Secret = Annotated[SecretStr, Field(max_length=8192)]  # which may be a private key in PEM
 
 
@@ -48,12 +52,22 @@ def _base(value: str) -> str:
     return value.strip()
 
 
+def _filter(value: str) -> str:
+    return value.strip() and _FILTER.validate_python(value)
+
+
+def _authorities(value: str) -> str:
+    return value.strip() and _PEM.validate_python(value)
+
+
 def _port(value: object) -> object:
     return 389 if value in ("", None) else value
 
 
 AnyKind = Annotated[DirectoryKind, BeforeValidator(_lower)]
 Base = Annotated[LongText, AfterValidator(_base)]
+AnyFilter = Annotated[LongText, AfterValidator(_filter)]
+Authorities = Annotated[str, Field(max_length=65_536), AfterValidator(_authorities)]
 
 
 # --- /ad/ -----------------------------------------------------------------------------------------------------------
@@ -134,10 +148,10 @@ class SaveDirectory(OfDomain):
     appUrl: LongText | None = None
     kind: AnyKind | None = None
     baseDN: Base | None = None
-    filter: LongText | None = None
+    filter: AnyFilter | None = None
     bindDN: LongText | None = None
     startTls: Flag | None = None
-    caCertificate: Annotated[str, Field(max_length=65_536)] | None = None
+    caCertificate: Authorities | None = None
     tenant: Text | None = None
     clientId: Text | None = None
     secret: Secret | None = Field(
@@ -175,12 +189,12 @@ class ImportUsers(ScopedIfGiven):
     ldapHost: HostName
     ldapPort: Annotated[Whole, Field(ge=1, le=65_535), BeforeValidator(_port)] = 389
     baseDN: Base
-    filter: LongText = ""
+    filter: AnyFilter = ""
     bindDN: LongText = ""
     domainID: Whole = Field(validation_alias=AliasChoices("domainId", "domainID"))
     bindPassword: Secret | None = Field(default=None, validation_alias=AliasChoices("bindPassword", "bindSecret"))
     useTls: Flag | None = None
-    caCertificate: Annotated[str, Field(max_length=65_536)] = ""
+    caCertificate: Authorities = ""
     directoryName: Text = ""
     complete: Flag = False
 

@@ -57,5 +57,10 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
     """The certificates that the directory's own is checked against."""
     settings = directory["settings"]
     pem = settings.get("caCertificate") if isinstance(settings, dict) else None
-    for each in x509.load_pem_x509_certificates(str(pem).encode()) if pem else ():
+    try:
+        authorities = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
+    except ValueError:
+        yield problem(f"{name}: caCertificate holds no certificates in PEM")
+        return
+    for each in authorities:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())
