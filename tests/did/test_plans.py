@@ -1,19 +1,28 @@
 """A million credentials cost a login and a page no more than ten do: nothing walks through a domain's."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.model import Status
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.model import Kind, NewDid
 from sallyport.did.held import repo as held
 from sallyport.did.presentations import repo as requests
 from sallyport.did.wallets import repo as wallets
+from sallyport.did.wallets.model import NewWallet
+from sallyport.store.connections import SqliteTx
+from sallyport.store.counters import PART_BITS
+from sallyport.store.migrate import migrate
 from sallyport.store.model import Work
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.plans import plans
 
+PART = 1 << PART_BITS
 DEEP = Stretch(3, 500_000, 10)
 
 
@@ -63,7 +72,8 @@ async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas, entr
     ids=["DIDs", "of an issuer", "of a wallet", "of a tenant", "of a kind", "wallets", "a wallet's credentials"],
 )
 async def test_other_pages_are_counted_off_by_an_index(areas: Areas, work: Work[object]) -> None:
-    """In order and without the rows before them: these lists lose entries, so that an entry has no place for good."""
+    """In order and without the rows before them: these lists lose entries, so that an entry has no place for good. A
+    domain's own are counted in parts, too."""
     found = plans(areas.store.path, work)
     assert any("COVERING INDEX" in plan for plan in found)
     assert not [plan for plan in found if "SCAN dids" in plan or "SCAN credentials" in plan or "TEMP B-TREE" in plan]
@@ -73,3 +83,26 @@ async def test_a_did_is_searched_by_itself(areas: Areas) -> None:
     """A whole DID is looked up, and not looked for."""
     found = plans(areas.store.path, lambda tx: dids.search(tx, 1, "did:key:z", Kind.USER, 0, 10))
     assert "SEARCH dids USING INDEX dids_did (did=?)" in found
+
+
+def test_a_page_of_dids_and_wallets_far_behind() -> None:
+    """Is the same as one of the whole list, also where DIDs before it are deleted and another domain's are between."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        connection.execute("pragma foreign_keys = off")
+        tx = SqliteTx(connection)
+        for number in range(PART + PART // 2):
+            domain = 4 if number % 8 == 0 else 3
+            new = NewDid(domain, "key", "", "", "Ed25519")
+            kind = Kind.USER if number % 2 else Kind.ISSUER
+            dids.add(tx, 1, new, kind, f"did:key:{number}", 1, wallet_id=None, issuer_id=None)
+            wallets.add(tx, NewWallet(domain, "", f"{number}@corp.example", ""), "wk_x", number, 1)
+        for record in dids.page(tx, Stretch(3, 7, 40)):
+            dids.delete(tx, record, 2)
+        sql = "select id from {} where domain_id = 3 order by id"
+        left = [row for (row,) in tx.rows(sql.format("dids").replace(" order", " and deleted_at is null order"))]
+        every = [row for (row,) in tx.rows(sql.format("wallets"))]
+        for offset in (0, PART - 1, PART, PART + 3, len(left) - 3, len(left), 10 * PART):
+            assert [each.id for each in dids.page(tx, Stretch(3, offset, 5))] == left[offset : offset + 5], offset
+            found, total = wallets.page(tx, Stretch(3, offset, 5))
+            assert ([each.id for each in found], total) == (every[offset : offset + 5], len(every)), offset

@@ -30,7 +30,7 @@ insert into credentials (id, tenant_id, domain_id, issuer_id, issuer_did, schema
 
 
 def test_credentials_of_before_have_their_places() -> None:
-    """In the order of their ids, in each domain from the beginning, and any page has its own."""
+    """In the order of their ids, in each domain from the beginning, and any page has its own; DIDs are counted."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         ALL.apply(Database(connection, execute_plugins=False), stop_before="m0023_credential_places")
         connection.executescript(BEFORE + DIDS)
@@ -40,3 +40,5 @@ def test_credentials_of_before_have_their_places() -> None:
         tx = SqliteTx(connection)
         found = [repo.entries(tx, Stretch(domain, offset, 2), 0)[0] for domain, offset in ((3, 0), (3, 2), (4, 0))]
         assert [[each.id for each in page] for page in found] == [[1, 5], [7], [2, 8]]
+        counted = tx.rows("select name, value from counters where name like 'dids%' order by name")
+        assert counted == [("dids", 1), ("dids#0000000000000", 1)]

@@ -47,14 +47,14 @@ def add(
     if did_id is None:
         raise Conflict("the domain has that DID")
     _SEARCH.add(tx, tenant_id, did_id, (fold(new.name),))
-    _count(tx, new.domain_id, kind, 1)
+    _count(tx, new.domain_id, kind, did_id, 1)
     return did_id
 
 
 def delete(tx: Tx, record: Record, at: int) -> None:
     """Take a DID off the lists; a holder's row and key go, an issuer's stay for what it has signed."""
     _SEARCH.remove(tx, record.tenant_id, record.id, (fold(record.name),))
-    _count(tx, record.domain_id, Kind(record.kind), -1)
+    _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
         tx.execute("delete from did_keys where did_id = :id", id=record.id)
         tx.execute("delete from dids where id = :id", id=record.id)
@@ -82,6 +82,7 @@ def by_id(tx: Tx, did_id: int) -> Record | None:
 def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> list[Record]:
     """One page of a domain's DIDs, ordered by id. issuer_id: that issuer's own and its holders'; 0: any."""
     parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
+    offset = stretch.offset
     of_domain = f"domain_id = :d and {_LIVE}"
     if wallet_id:
         narrower = " and (issuer_id = :issuer or id = :issuer)" if issuer_id else ""
@@ -92,13 +93,14 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
             f"select id from dids where {of_domain} and issuer_id = :issuer and id <> :issuer"
         )
     else:
-        ids = f"select id from dids where {of_domain}"
+        parameters["start"], offset = counters.seek(tx, stretch.domain_id, COUNTER, offset)
+        ids = f"select id from dids where {of_domain} and id >= :start"
     used = {name: value for name, value in parameters.items() if f":{name}" in ids}
     return tx.all(
         Record,
         f"{_SELECT} where id in ({ids} order by id limit :limit offset :offset) order by id",
         limit=stretch.limit,
-        offset=stretch.offset,
+        offset=offset,
         **used,
     )
 
@@ -212,8 +214,9 @@ def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
     )
 
 
-def _count(tx: Tx, domain_id: int, kind: Kind, change: int) -> None:
+def _count(tx: Tx, domain_id: int, kind: Kind, did_id: int, change: int) -> None:
     counters.add(tx, domain_id, f"{COUNTER}/{kind}", change)
+    counters.add_row(tx, domain_id, COUNTER, did_id, change)
 
 
 def _total(tx: Tx, tenant_id: int, kind: Kind) -> int:

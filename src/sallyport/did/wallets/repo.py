@@ -4,8 +4,8 @@ from sallyport.base.errors import Conflict
 from sallyport.did.wallets.key import key_hash, public_of
 from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.model import Tx
+from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"
@@ -36,7 +36,7 @@ def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
     if wallet_id is None:
         raise Conflict(TAKEN)
     _SEARCH.add(tx, new.domain_id, wallet_id, (fold(new.username), fold(new.email)))
-    counters.add(tx, new.domain_id, COUNTER, 1)
+    counters.add_row(tx, new.domain_id, COUNTER, wallet_id, 1)
     return wallet_id
 
 
@@ -65,11 +65,10 @@ def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
     """One page of a domain's wallets, ordered by id, and how many match. search: a part of a name or an address."""
-    ids, parameters = "select id from wallets where domain_id = :d", dict[str, Value](d=stretch.domain_id)
-    if search:
-        ids, parameters = _SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
-    counter = None if search else COUNTER
-    return page_of(tx, ListedWallet, _LISTED, f"{ids} order by id", stretch, counter=counter, **parameters)
+    if not search:
+        return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
+    match = matching(stretch.domain_id, fold(search))
+    return page_of(tx, ListedWallet, _LISTED, f"{_SEARCH.found} order by id", stretch, counter=None, match=match)
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
