@@ -81,6 +81,17 @@ def test_drift_and_settings(host: Host) -> None:
     host.rows("settings", "--put-back", "--rotate-days", "30")
     held = {row["setting"]: row["value"] for row in host.rows("settings", "--instance", "web")}
     assert (held["putBackPrivileges"], held["rotateDays"], held["removal"]) == (True, 30, "delete")
+    assert held["sudoWithoutPassword"] is False
+    held = {row["setting"]: row["value"] for row in host.rows("settings", "--sudo-without-password")}
+    assert held["sudoWithoutPassword"] is True
+
+
+def test_another_key_for_states(host: Host) -> None:
+    """Is made at once; what the agent is told next names it."""
+    told = host.service.cli("agent", "rotate-state-key", "--domain", host.domain)
+    assert told.returncode == 0, told.stderr
+    assert "new key" in told.stderr
+    assert host.service.cli("agent", "rotate-state-key", "--domain", "nowhere").returncode == 1
 
 
 def test_an_order(host: Host) -> None:
