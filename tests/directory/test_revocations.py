@@ -77,6 +77,9 @@ async def test_a_group_that_is_lost_by_nesting(strict: Areas) -> None:
     def dns(*names: str) -> list[str]:
         return [f"uid={name},ou=People,dc=x" for name in names]
 
+    await strict.rules.add(
+        strict.domain, RuleFields.model_validate({"name": "again", "action": "allow", "groups": ["mid"]})
+    )
     vpn = group("vpn", "cn=mid,dc=x", "cn=mid2,dc=x", *dns("cas"))
     mid = group("mid", *dns("ann", "ben", "cas"))
     await imported(strict, people + vpn + mid + group("mid2", *dns("dan", "ben")))

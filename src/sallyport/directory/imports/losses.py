@@ -48,11 +48,11 @@ class Losses:
 
     async def settle(self, job: Job) -> None:
         """End the sessions of whoever was in such a group and is not any more. StoreError, OSError."""
-        path = self._files.before(job.file)
+        path, told = self._files.before(job.file), set[int]()
         for group_id, before in (await trio.to_thread.run_sync(_read, path)).items():
-            inside = partial(repo.everyone_in, group_id=int(group_id), directory_id=job.directory_id)
-            after = set(map(str, await self._store.search(inside)))
-            lost = [(int(user_id), names) for user_id, names in before.items() if user_id not in after]
+            found = partial(_lost, directory_id=job.directory_id, group_id=int(group_id), before=before)
+            lost = [each for each in await self._store.search(found) if each[0] not in told]
+            told.update(user_id for user_id, _ in lost)
             for at in range(0, len(lost), AT_ONCE):
                 await self._store.write(partial(self._revoke, job=job, lost=lost[at : at + AT_ONCE]))
         await trio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
@@ -71,6 +71,12 @@ class Losses:
                 names = dict.fromkeys((*people.names_of(tx, user_id), *before))
                 reason = "the user has lost a group in the directory"
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
+
+
+def _lost(tx: Tx, directory_id: int, group_id: int, before: Names) -> list[tuple[int, list[str]]]:
+    """Who was in a group and is not any more."""
+    after = set(repo.everyone_in(tx, group_id, directory_id))
+    return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]
 
 
 def _write(path: Path, found: Mapping[int, Mapping[int, list[str]]]) -> None:
