@@ -12,80 +12,57 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
-from sallyport.audit import commands as audit_commands
 from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
 from sallyport.base import log as logs
-from sallyport.base import log_commands
 from sallyport.base.clock import SECOND, now_us
-from sallyport.base.command import JSON, Command, Commands
+from sallyport.base.command import JSON
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError, StartError
-from sallyport.certs import commands as cert_commands
-from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.certs.service import Certificates
-from sallyport.did import commands as did_commands
 from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
-from sallyport.directory import commands as directory_commands
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
-from sallyport.directory.schedules import commands as schedule_commands
-from sallyport.domains import commands as domain_commands
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.model import FirstFactor
 from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
-from sallyport.dynamic import commands as dynamic_commands
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
 from sallyport.endpoints import repo as endpoints_repo
-from sallyport.endpoints.agents import commands as agent_commands
 from sallyport.endpoints.agents.desired import vacate as vacate_accounts
 from sallyport.endpoints.agents.service import Agents
-from sallyport.endpoints.groups import commands as group_commands
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
-from sallyport.endpoints.instances import commands as instance_commands
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
 from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
-from sallyport.endpoints.users import commands as user_commands
 from sallyport.endpoints.users.service import Users
-from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
-from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
-from sallyport.inventory.sessions import commands as session_commands
 from sallyport.inventory.sessions.service import Sessions
-from sallyport.listen import commands as listen_commands
 from sallyport.listen.senders import Senders
-from sallyport.login import commands as login_commands
-from sallyport.login.bypass import commands as bypass_commands
 from sallyport.login.bypass.service import Bypass
 from sallyport.login.eap.service import Eap
-from sallyport.login.first import commands as first_commands
 from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Host as FirstHost
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
-from sallyport.login.lockout import commands as lockout_commands
 from sallyport.login.lockout.service import Lockouts
 from sallyport.login.outlets.model import targets_of
 from sallyport.login.outlets.service import Outlets
 from sallyport.login.pipeline import Pipeline
-from sallyport.login.preview import commands as preview_commands
 from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.service import Preview
 from sallyport.login.retention import Retention
-from sallyport.login.rules import commands as rule_commands
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second import session as sessions
 from sallyport.login.second.service import SecondFactor, device_patience
@@ -109,18 +86,15 @@ from sallyport.metrics import (
     StoreMetrics,
     UpstreamMetrics,
 )
-from sallyport.mfa import commands as provider_commands
 from sallyport.mfa.model import Host
 from sallyport.mfa.providers import available
 from sallyport.mfa.service import Providers
 from sallyport.outgoing.http import HttpFactory
-from sallyport.passwords import commands as policy_commands
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.salted import hidden_places
-from sallyport.store import commands as store_commands
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.directory import Reserve, open_data_directory, take_lock
@@ -129,10 +103,8 @@ from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
-from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
-from sallyport.tenancy.keys import commands as key_commands
 from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.guesses import Guesses
 from sallyport.tenancy.keys.model import Agent, KeyRecord
@@ -165,7 +137,6 @@ class App:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self._pseudonyms = vault.pseudonyms
         self.store = store
-        self._vault = vault
         self.registry = registry
         self.dictionary = dictionary
         self.version = version("sallyport")
@@ -224,6 +195,7 @@ class App:
         self.audit_retention = AuditRetention(store, days=settings.audit_days)
         self.senders = Senders()
         self._wire_logins(vault)
+        self.rotation = Rotation(store, vault)
         self.copies = SqliteCopies(
             store,
             check=self._check_key,
@@ -231,7 +203,6 @@ class App:
             replaced=self._restored,
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
         )
-        self.commands = Commands(self._commands())
         self.configuration.on_foreign_change(self.tenancy.forget)
         self.configuration.on_foreign_change(self.keys.forget)
         self.configuration.on_foreign_change(self.users.forget)
@@ -326,58 +297,11 @@ class App:
             keep_answers_s=2.0 * settings.duplicate_window_s,
         )
 
-    async def _note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
+    async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
         """Write into the audit trail what concerns the whole installation and is not in the store."""
         await self.store.write(
             lambda tx: record(tx, action, at=now_us(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
-
-    def _commands(self) -> list[dict[str, Command]]:
-        return [
-            token_commands.commands(self.tenancy, now_us),
-            key_commands.commands(
-                self.keys,
-                self.tenancy,
-                now_us,
-                tenant_domain=lambda tenant_id, name: self.domains.named(tenant_id, name).id,
-                find_domain=lambda name: self.domains.anywhere(name).id,
-                find_instance=self.instances.find,
-                configure=self.agent_file,
-            ),
-            cert_commands.commands(CertificateDirectory(self.settings.data_dir.absolute()), self._note),
-            audit_commands.commands(self.audit, self.tenancy, lambda name: self.domains.anywhere(name).id),
-            domain_commands.commands(self.domains, self.enforcement, self.tenancy),
-            preview_commands.commands(self.preview, lambda name: self.domains.anywhere(name).id),
-            client_commands.commands(
-                self.clients, self.tenancy, lambda tenant_id, name: self.domains.named(tenant_id, name).id
-            ),
-            device_commands.commands(self.devices, self.dictionary.name, now_us),
-            session_commands.commands(self.sessions, self.domains.anywhere, self.value_name),
-            dynamic_commands.commands(self.dynamic, lambda name: self.domains.anywhere(name).id),
-            instance_commands.commands(self.instances, lambda name: self.domains.anywhere(name).id),
-            agent_commands.commands(self.agents, lambda name: self.domains.anywhere(name).id),
-            group_commands.commands(self.groups, lambda name: self.domains.anywhere(name).id),
-            user_commands.commands(
-                self.users,
-                self.accounts,
-                self.seeds,
-                lambda name: self.domains.anywhere(name).id,
-                self.enrolment_link,
-            ),
-            directory_commands.commands(self.directory.directories, lambda name: self.domains.anywhere(name).id),
-            schedule_commands.commands(self.directory.schedules, lambda name: self.domains.anywhere(name).id),
-            first_commands.commands(self.first, self.trials, self.domains),
-            policy_commands.commands(self.policies, self.tenancy),
-            bypass_commands.commands(self.bypass, lambda name: self.domains.anywhere(name).id),
-            rule_commands.commands(self.rules, lambda name: self.domains.anywhere(name).id),
-            login_commands.commands(self.events, self.domains.anywhere, now_us),
-            lockout_commands.commands(self.lockouts, lambda name: self.domains.anywhere(name).id),
-            listen_commands.commands(self.senders, lambda host: self._find_client(host) is not None),
-            did_commands.commands(self.issuing, self.domains.anywhere, now_us),
-            store_commands.commands(self.copies, Rotation(self.store, self._vault)),
-            log_commands.commands(),
-            provider_commands.commands(self.providers),
-        ]
 
     def _dynamic_authorization(self) -> tuple[DynamicAuthorization, Revocations]:
         dynamic = DynamicAuthorization(

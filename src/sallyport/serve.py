@@ -22,6 +22,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
+from sallyport.commands import commands
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
 from sallyport.did.dids import api as dids_api
@@ -190,7 +191,7 @@ async def _answer_requests(
             async with trio.open_nursery() as listening:
                 for (_, sock), exchange in zip(listeners, exchanges, strict=False):
                     listening.start_soon(udp.receive, sock, exchange.receive, app.journal.flush)
-                await listening.start(serve_control, app.settings.control_path, app.commands)
+                await listening.start(serve_control, app.settings.control_path, commands(app))
                 bound = _bound(listeners, secure)
                 bound.http = await waiting.start(_serve_http, app, stop)
                 app.http_address = bound.http[0]
@@ -387,6 +388,7 @@ def _spare_the_collector() -> None:
     """The login path makes no cycles; looking for some every 700 objects costs it a microsecond for each login. What
     waits for a phone keeps objects for a while: the more there may be between two looks, the longer each look takes."""
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 50)
 
 

@@ -17,6 +17,7 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
+from sallyport.commands import commands
 from sallyport.listen.control import told, user_name
 
 
@@ -69,5 +70,5 @@ class Local:
     async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:
         async with opened(settings, environ) as app:
             stop = trio.Event()
-            self._opened.set_result((app.commands, stop, trio.lowlevel.current_trio_token()))
+            self._opened.set_result((commands(app), stop, trio.lowlevel.current_trio_token()))
             await stop.wait()

@@ -1,15 +1,14 @@
 """`sallyport serve`."""
 
+import gc
 import os
 import resource
 
 import click
-import trio
 
 from sallyport.base import log
 from sallyport.base.config import unknown_environment
 from sallyport.cli.line import Line
-from sallyport.serve import serve_until_signal
 
 DESCRIPTORS = 65_536
 
@@ -18,6 +17,11 @@ DESCRIPTORS = 65_536
 @click.pass_obj
 def serve(line: Line) -> None:
     """Run the service; it logs one line `ready` when every listener answers."""
+    gc.disable()  # a twentieth of the start; from `ready` on it runs as serving needs it
+    import trio
+
+    from sallyport.serve import serve_until_signal
+
     settings = line.settings()
     json = {"json": True, "text": False}.get(settings.log_format)
     log.configure(level=settings.log_level, json=json)
