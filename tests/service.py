@@ -29,8 +29,8 @@ import httpx
 from tests.radius_client import RadiusClient
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
-READY_S = 30.0
-STOP_S = 15.0
+READY_S = 90.0
+STOP_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class RunningService:
             env=self.environ,
             cwd=self.directory,
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -15,7 +15,7 @@ import yaml
 from tests.grafana.expressions import RULES
 from tests.peers.slapd import free_port
 
-READY_S = 30.0
+READY_S = 90.0
 
 
 class Prometheus:

@@ -42,7 +42,7 @@ PEOPLE = {
 COMPUTER, COMPUTER_PASSWORD = "PC1", "C0mputer-Pass"
 STAFF = ("ann", "jörg")
 THRESHOLD = 4
-READY_S = 90.0
+READY_S = 240.0
 _OWN = {"/etc/samba": "etc", "/var/lib/samba": "lib", "/var/cache/samba": "cache", "/var/log/samba": "log"}
 _MEMBER = f"""\
 [global]

@@ -35,7 +35,7 @@ PEOPLE = {
     "eve": "hello",
 }
 SIZE_LIMIT = 100
-_READY_S = 30.0
+_READY_S = 90.0
 _MODULES = Path("/usr/lib/ldap")
 _SCHEMAS = Path("/etc/ldap/schema")
 

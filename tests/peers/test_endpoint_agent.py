@@ -18,7 +18,7 @@ from tests.service import RunningService, running_service
 pytestmark = [pytest.mark.peer, *needs_isolation]
 CONFIG = "/etc/sallyport/endpoint-agent.toml"
 OWN_FILES = ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers")
-LIMIT_S = 30.0
+LIMIT_S = 90.0
 SCOPE = {"orgId": 1, "tenantId": 1}
 SSHD = """\
 Port {port}

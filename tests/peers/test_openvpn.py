@@ -25,7 +25,7 @@ SECRET = "between-openvpn-and-service"
 PLUGIN = Path("/usr/lib/openvpn/radiusplugin.so")
 PORTS = {"SALLYPORT_RADIUS_AUTH_BIND": "127.0.0.1:1812", "SALLYPORT_RADIUS_ACCT_BIND": "127.0.0.1:1813"}
 UP = "Initialization Sequence Completed"
-LIMIT_S = 40
+LIMIT_S = 90
 # It waits for longer than a Reject is delayed; otherwise it would only ever hear of the Accepts.
 PLUGIN_CNF = """\
 NAS-Identifier=OpenVpn
