@@ -92,3 +92,17 @@ def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
     assert SUCCESS not in site.eapol(tmp_path, lines)
     assert site.event()[2] == "reject"
     assert "it is revoked" in site.service.log()
+
+
+def test_a_station_by_its_address(site: Site, tmp_path: Path) -> None:
+    """As a switch asks by EAP-MD5 in a printer's name: nobody gets in so before the printer is on the list, nor another
+    station after."""
+    mac = "aabbccddeeff"
+    lines = ["eap=MD5", f'identity="{mac}"', f'password="{mac}"']
+    asked = ("-n", "-M", "aa:bb:cc:dd:ee:ff")
+    assert SUCCESS not in site.eapol(tmp_path, lines, *asked)
+    site.service.ok("bypass", "add", mac, "--domain", "default")
+    told = site.eapol(tmp_path, lines, *asked)
+    assert SUCCESS in told, told
+    assert site.event() == (mac, "mab", "accept")
+    assert SUCCESS not in site.eapol(tmp_path, lines, "-n", "-M", "aa:bb:cc:dd:ee:00")

@@ -106,8 +106,8 @@ class FaultyTools(Tools):
 
 class Service:
     """What the agent asks: one state, signed; candidates of rotations and the password in force, as the service keeps
-    them. away: it is not reached; loses: it refuses to confirm
-    what it has acknowledged; garbled: what it answers in place of states."""
+    them. away: it is not reached; loses_of: of whom it refuses to
+    confirm what it has acknowledged; garbled: what it answers in place of states."""
 
     def __init__(self) -> None:
         self.key = self.former = Ed25519PrivateKey.generate()
@@ -119,7 +119,7 @@ class Service:
         self.candidates: dict[str, Rotation] = {}
         self.away = False
         self.declines = False
-        self.loses = False
+        self.loses_of: set[str] = set()
         self.garbled: object = None
         self.fault = Fault()
 
@@ -167,7 +167,7 @@ class Service:
         message = rotation(dumps(message))
         if self.declines:
             raise ServiceRefused("not now", 403)
-        if self.loses and message.phase is Phase.CONFIRM:
+        if message.user in self.loses_of and message.phase is Phase.CONFIRM:
             raise ServiceRefused("rotation not found", 404)
         if message.phase is Phase.ESCROW:
             self.candidates[message.id] = message

@@ -286,7 +286,7 @@ def test_a_rotation_that_is_not_confirmed(world: World) -> None:
     once it confirms, the order has its outcome."""
     world.service.want(DesiredUser("ann", password_hash=HASH))
     world.daemon.turn()
-    world.service.loses = True
+    world.service.loses_of = {"ann"}
     world.service.order(TriggerKind.ROTATE, "ann")
     tried = []
     while world.now_s < 3600:
@@ -299,8 +299,20 @@ def test_a_rotation_that_is_not_confirmed(world: World) -> None:
     assert len(tried) < 20
     assert "rotation not found" in world.service.reports[-1].actions[-1].error
     assert world.host.users()["ann"].password in world.service.known["ann"]
-    world.service.loses = False
+    world.service.loses_of = set()
     for _ in range(30):
         world.daemon.turn()
     assert world.service.current["ann"][1] == world.host.users()["ann"].password
     assert [each.error for each in world.service.reports[-1].outcomes] == [""]
+
+
+def test_a_rotation_that_is_not_confirmed_keeps_no_other(world: World) -> None:
+    """What was ordered for somebody else is done."""
+    world.service.want(DesiredUser("ann", password_hash=HASH), DesiredUser("ben", password_hash=HASH))
+    world.daemon.turn()
+    world.service.loses_of = {"ann"}
+    world.service.order(TriggerKind.ROTATE, "ann")
+    world.service.order(TriggerKind.ROTATE, "ben")
+    world.daemon.turn()
+    assert world.service.current["ben"][1] == world.host.users()["ben"].password
+    assert [each.trigger for each in world.service.reports[-1].outcomes] == [2]

@@ -244,12 +244,16 @@ class Endpoint:
             if trigger.kind is not TriggerKind.ROTATE:
                 continue
             errors = [] if trigger.users else ["it names nobody"]
+            later = False
             for user in trigger.users:
                 try:
                     self._rotator.rotate(user, trigger.id, state.policies)
                 except ServiceAway as error:
                     actions.append(Action(KIND, user, "not ended yet", printable(str(error), 500)))
-                    return
+                    if self._rotator.unended:
+                        return
+                    later = True
+                    break
                 except (HostError, ServiceRefused, ConfigError) as error:
                     errors.append(f"{user}: {error}")
                     actions.append(Action(KIND, user, "", printable(str(error), 500)))
@@ -257,7 +261,8 @@ class Endpoint:
                         return
                 else:
                     actions.append(Action(KIND, user, "a new password is in force"))
-            yield Outcome(trigger.id, printable("; ".join(errors), 500))
+            if not later:
+                yield Outcome(trigger.id, printable("; ".join(errors), 500))
 
     def _ended(self, state: State, actions: list[Action]) -> list[Outcome]:
         """What became of the triggers that a pass deals with by itself."""
