@@ -42,7 +42,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """What is so now. told: what it means and what to do about it. unit: Grafana's name for it."""
+    """What is so now. told: what it means and what to do about it. unit: Grafana's name for it. is_text: its legend is
+    what it says."""
 
     title: str
     told: str
@@ -50,6 +51,7 @@ class Number:
     unit: str = "short"
     width: int = 4
     height: int = 4
+    is_text: bool = False
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -157,7 +159,8 @@ def _panel(part: Number | Graph) -> stat.Panel | timeseries.Panel:
 
 def _number(part: Number) -> stat.Panel:
     reduce = common.ReduceDataOptions().calcs(["lastNotNull"])
-    return stat.Panel().reduce_options(reduce).graph_mode(kinds.BigValueGraphMode.NONE).no_value("none")
+    panel = stat.Panel().reduce_options(reduce).graph_mode(kinds.BigValueGraphMode.NONE).no_value("none")
+    return panel.text_mode(kinds.BigValueTextMode.NAME) if part.is_text else panel
 
 
 def _graph(part: Graph) -> timeseries.Panel:

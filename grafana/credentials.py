@@ -21,14 +21,19 @@ CREDENTIALS: Final = Board(
             "Presentations that did not hold, or came too late.",
             Query(
                 'sum(increase(sallyport_presentations_total{$here, result!~"accepted|declined"}[$__range])) '
-                "or vector(0)"
+                "or on () vector(0)"
             ),
         ),
         Row("Over time"),
         Graph(
             "Presentations",
             "By result. signature, issuer, nonce: somebody shows what is not theirs, or what was made up.",
-            (Query("sum by (result) (increase(sallyport_presentations_total{$here}[1h])) or vector(0)", "{{result}}"),),
+            (
+                Query(
+                    "sum by (result) (increase(sallyport_presentations_total{$here}[1h])) or on () vector(0)",
+                    "{{result}}",
+                ),
+            ),
         ),
         Graph(
             "Issued and revoked",

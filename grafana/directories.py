@@ -9,7 +9,7 @@ DIRECTORIES: Final = Board(
     "Directories",
     "The imports of people and groups, from files, agents, LDAP and clouds.",
     (
-        Row("Imports"),
+        Row("Now"),
         Number(
             "Failed in a day",
             "Imports that failed; getImportStatus and the log say why. What was known before stays.",
@@ -21,6 +21,7 @@ DIRECTORIES: Final = Board(
             Query("max(time() - sallyport_directory_sync_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
+        Row("Imports"),
         Graph(
             "Imports",
             "By how they ended.",

@@ -65,7 +65,7 @@ DOMAINS: Final = Board(
             (
                 Query(
                     "sum by (domain, decision) (rate(sallyport_mfa_decisions_total"
-                    '{$here, decision=~"bypass|error"}[$__rate_interval])) or vector(0)',
+                    '{$here, decision=~"bypass|error"}[$__rate_interval])) or on () vector(0)',
                     "{{decision}} {{domain}}",
                 ),
             ),

@@ -9,7 +9,7 @@ ENDPOINTS: Final = Board(
     "Endpoints",
     "The agents on machines: who is heard of, and what they tell.",
     (
-        Row("Agents"),
+        Row("Now"),
         Number("Active", "Agents that were heard within three heartbeats.", Query("sum(sallyport_agents{$here})")),
         Number(
             "Wait for a change",
@@ -22,6 +22,7 @@ ENDPOINTS: Final = Board(
             Query("max(sallyport_agent_last_seen_seconds{$here})"),
             unit="s",
         ),
+        Row("Agents"),
         Graph(
             "Active",
             "A step down is machines that are off, or a network between them and the service.",
@@ -33,7 +34,7 @@ ENDPOINTS: Final = Board(
             (
                 Query(
                     "sum by (kind, outcome) (rate(sallyport_agent_messages_total{$here}[$__rate_interval])) "
-                    "or vector(0)",
+                    "or on () vector(0)",
                     "{{kind}} {{outcome}}",
                 ),
             ),

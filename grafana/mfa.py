@@ -13,19 +13,21 @@ MFA: Final = Board(
         Number(
             "Circuits open",
             "Domains whose provider failed so often that it is left alone for a while; the fallback holds for them.",
-            Query("sum(sallyport_mfa_circuits_open{$here}) or vector(0)"),
+            Query("sum(sallyport_mfa_circuits_open{$here}) or on () vector(0)"),
             width=6,
         ),
         Number(
             "Let in by fallback",
             "Logins that nobody could ask for, let in since their domain says so, in the time that is shown.",
-            Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="bypass"}[$__range])) or vector(0)'),
+            Query(
+                'sum(increase(sallyport_mfa_decisions_total{$here, decision="bypass"}[$__range])) or on () vector(0)'
+            ),
             width=6,
         ),
         Number(
             "Refused by fallback",
             "Logins that nobody could ask for, refused.",
-            Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="error"}[$__range])) or vector(0)'),
+            Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="error"}[$__range])) or on () vector(0)'),
             width=6,
         ),
         Number(
@@ -41,7 +43,7 @@ MFA: Final = Board(
             (
                 Query(
                     "sum by (provider, result) (rate(sallyport_mfa_challenges_total{$here}[$__rate_interval])) "
-                    "or vector(0)",
+                    "or on () vector(0)",
                     "{{provider}} {{result}}",
                 ),
             ),
@@ -60,7 +62,7 @@ MFA: Final = Board(
             (
                 Query(
                     "sum by (provider) (rate(sallyport_mfa_joined_retransmits_total{$here}[$__rate_interval])) "
-                    "or vector(0)",
+                    "or on () vector(0)",
                     "{{provider}}",
                 ),
             ),
@@ -69,7 +71,7 @@ MFA: Final = Board(
         Graph(
             "Lock-outs",
             "In the last hour, by kind.",
-            (Query("sum by (kind) (increase(sallyport_lockouts_total{$here}[1h])) or vector(0)", "{{kind}}"),),
+            (Query("sum by (kind) (increase(sallyport_lockouts_total{$here}[1h])) or on () vector(0)", "{{kind}}"),),
         ),
         Row("Providers"),
         Graph(

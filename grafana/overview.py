@@ -6,12 +6,12 @@ from grafana.board import Board, Graph, Number, Query, Row, named
 
 
 def _decided(decision: str) -> str:
-    return f'sum(increase(sallyport_mfa_decisions_total{{$here, decision=~"{decision}"}}[$__range])) or vector(0)'
+    return f'sum(increase(sallyport_mfa_decisions_total{{$here, decision=~"{decision}"}}[$__range])) or on () vector(0)'
 
 
 SILENT = (
     "count(sum by (instance, client) (increase(sallyport_client_requests_total{$here}[7d])) > 0 "
-    "unless sum by (instance, client) (increase(sallyport_client_requests_total{$here}[1h])) > 0) or vector(0)"
+    "unless sum by (instance, client) (increase(sallyport_client_requests_total{$here}[1h])) > 0) or on () vector(0)"
 )
 
 OVERVIEW: Final = Board(
@@ -30,9 +30,11 @@ OVERVIEW: Final = Board(
         Number(
             "Domains that enforce",
             "The others monitor: nobody whose password is right is stopped there.",
-            Query('sum(sallyport_enforcement_mode{$here, mode="enforce"}) or vector(0)'),
+            Query('sum(sallyport_enforcement_mode{$here, mode="enforce"}) or on () vector(0)'),
         ),
-        Number("Devices", "Network devices in the inventory.", Query("sum(sallyport_devices{$here}) or vector(0)")),
+        Number(
+            "Devices", "Network devices in the inventory.", Query("sum(sallyport_devices{$here}) or on () vector(0)")
+        ),
         Number(
             "Silent clients",
             "RADIUS clients heard in the last week, and not in the last hour.",
@@ -90,18 +92,19 @@ OVERVIEW: Final = Board(
             "New and returned devices",
             "Registered: never seen before. Registered again: an admin had deleted it, and it still asks.",
             (
-                Query("sum(increase(sallyport_devices_registered_total{$here}[1h])) or vector(0)", "registered"),
+                Query("sum(increase(sallyport_devices_registered_total{$here}[1h])) or on () vector(0)", "registered"),
                 Query(
-                    "sum(increase(sallyport_devices_reregistered_total{$here}[1h])) or vector(0)", "registered again"
+                    "sum(increase(sallyport_devices_reregistered_total{$here}[1h])) or on () vector(0)",
+                    "registered again",
                 ),
-                Query("sum(increase(sallyport_devices_deleted_total{$here}[1h])) or vector(0)", "deleted"),
+                Query("sum(increase(sallyport_devices_deleted_total{$here}[1h])) or on () vector(0)", "deleted"),
             ),
             width=8,
         ),
         Graph(
             "Sessions",
             "That go on, by the devices' accounting.",
-            (Query("sum(sallyport_sessions_live{$here}) or vector(0)", "live"),),
+            (Query("sum(sallyport_sessions_live{$here}) or on () vector(0)", "live"),),
             width=8,
         ),
     ),

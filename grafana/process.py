@@ -10,7 +10,7 @@ PROCESS: Final = Board(
     "The database, the HTTP server, and the process.",
     (
         Row("Now"),
-        Number("Version", "The running one.", Query("sallyport_build_info{$here}", "{{version}}")),
+        Number("Version", "The running one.", Query("sallyport_build_info{$here}", "{{version}}"), is_text=True),
         Number(
             "Up for",
             "Since the process began.",
@@ -64,23 +64,31 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Sizes",
-            "The database, its log, and the room left.",
+            "The database and its log.",
             (
                 Query("sum(sallyport_store_bytes{$here})", "database"),
                 Query("sum(sallyport_store_wal_bytes{$here})", "log (WAL)"),
-                Query("min(sallyport_store_free_bytes{$here})", "room left"),
             ),
             unit="bytes",
+            width=8,
+        ),
+        Graph(
+            "Room left",
+            "On the file system of the database. When there is none, nobody is answered.",
+            (Query("sallyport_store_free_bytes{$here}", "{{instance}}"),),
+            unit="bytes",
+            width=8,
         ),
         Graph(
             "Deleted by age or size",
             "Events, accounting records and past sessions; `size` means that they went before their time.",
             (
                 Query(
-                    "sum by (table, reason) (increase(sallyport_events_purged_total{$here}[1h])) or vector(0)",
+                    "sum by (table, reason) (increase(sallyport_events_purged_total{$here}[1h])) or on () vector(0)",
                     "{{table}} {{reason}}",
                 ),
             ),
+            width=8,
         ),
         Row("Events for a SIEM"),
         Graph(
@@ -88,8 +96,9 @@ PROCESS: Final = Board(
             "Events that each outlet took.",
             (
                 Query(
-                    "sum by (outlet) (rate(sallyport_outlet_events_total{$here}[$__rate_interval])) or vector(0)",
-                    "{{outlet}}",
+                    "sum by (outlet, type) (rate(sallyport_outlet_events_total{$here}[$__rate_interval])) "
+                    "or on () vector(0)",
+                    "{{outlet}} {{type}}",
                 ),
             ),
             unit="reqps",
@@ -97,7 +106,12 @@ PROCESS: Final = Board(
         Graph(
             "Waiting",
             "Events that an outlet has not taken: it is away, or slow. They wait for as long as events are kept.",
-            (Query("sum by (outlet) (sallyport_outlet_waiting_events{$here}) or vector(0)", "{{outlet}}"),),
+            (
+                Query(
+                    "sum by (outlet, type) (sallyport_outlet_waiting_events{$here}) or on () vector(0)",
+                    "{{outlet}} {{type}}",
+                ),
+            ),
         ),
         Row("HTTP"),
         Graph(
@@ -140,11 +154,9 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Descriptors",
-            "Open, and how many there may be.",
-            (
-                Query("sallyport_process_open_fds{$here}", "open"),
-                Query("sallyport_process_max_fds{$here}", "most"),
-            ),
+            "The share that is open of those that there may be.",
+            (Query("sallyport_process_open_fds{$here} / sallyport_process_max_fds{$here}", "{{instance}}"),),
+            unit="percentunit",
             width=6,
         ),
         Graph(

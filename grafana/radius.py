@@ -64,7 +64,7 @@ RADIUS: Final = Board(
             (
                 Query(
                     "sum by (client) (rate(sallyport_client_requests_total{$here, "
-                    f"{BAD_SIGNATURE}}}[$__rate_interval])) or vector(0)",
+                    f"{BAD_SIGNATURE}}}[$__rate_interval])) or on () vector(0)",
                     "{{client}}",
                 ),
             ),
@@ -134,7 +134,7 @@ RADIUS: Final = Board(
             "What devices answered; timeout: the device may have obeyed without saying so.",
             (
                 Query(
-                    "sum by (kind, outcome) (increase(sallyport_dynamic_requests_total{$here}[1h])) or vector(0)",
+                    "sum by (kind, outcome) (increase(sallyport_dynamic_requests_total{$here}[1h])) or on () vector(0)",
                     "{{kind}} {{outcome}}",
                 ),
             ),
@@ -155,7 +155,8 @@ RADIUS: Final = Board(
             "What home servers answered; none: nothing came in time.",
             (
                 Query(
-                    "sum by (outcome) (rate(sallyport_upstream_requests_total{$here}[$__rate_interval])) or vector(0)",
+                    "sum by (outcome) (rate(sallyport_upstream_requests_total{$here}[$__rate_interval])) "
+                    "or on () vector(0)",
                     "{{outcome}}",
                 ),
             ),
@@ -166,19 +167,24 @@ RADIUS: Final = Board(
         Graph(
             "Servers",
             "Home servers by state.",
-            (Query("sum by (state) (sallyport_upstream_servers{$here}) or vector(0)", "{{state}}"),),
+            (Query("sum by (state) (sallyport_upstream_servers{$here}) or on () vector(0)", "{{state}}"),),
             width=8,
         ),
         Graph(
             "Repeated",
             "again: sent once more to the same server; moved: to another, since the first did not answer.",
-            (Query("sum by (kind) (increase(sallyport_upstream_repeats_total{$here}[1h])) or vector(0)", "{{kind}}"),),
+            (
+                Query(
+                    "sum by (kind) (increase(sallyport_upstream_repeats_total{$here}[1h])) or on () vector(0)",
+                    "{{kind}}",
+                ),
+            ),
             width=8,
         ),
         Number(
             "Their answers dropped",
             "Datagrams of home servers that did not hold, in the time that is shown: often a wrong secret.",
-            Query("sum(increase(sallyport_upstream_discards_total{$here}[$__range])) or vector(0)"),
+            Query("sum(increase(sallyport_upstream_discards_total{$here}[$__range])) or on () vector(0)"),
             height=8,
         ),
     ),

@@ -150,7 +150,10 @@ class App:
         self.domains = Domains(self.configuration, DomainMetrics(registry), has_provider=self._has_provider)
         self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
         self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(self.clients.table.by_id.values())])
-        self.devices = Devices(store, Sightings(), InventoryMetrics(registry))
+        inventory_metrics, directory_metrics = InventoryMetrics(registry), DirectoryMetrics(registry)
+        for metrics in (self.login_metrics, inventory_metrics, directory_metrics):
+            metrics.watch_domains(self.domains.shown)
+        self.devices = Devices(store, Sightings(), inventory_metrics)
         self.sessions = Sessions(store, SessionMetrics(registry))
         self.rules = LoginRules(self.configuration, dictionary)
         self._http = HttpFactory(egress=settings.egress)
@@ -174,7 +177,7 @@ class App:
             self.revocations,
             readers(self._http, now_us),
             now_us,
-            DirectoryMetrics(registry),
+            directory_metrics,
         )
         self.events = Events(store)
         self.retention = Retention(

@@ -232,6 +232,10 @@ class Domains:
         alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
+    def shown(self) -> list[tuple[str, str]]:
+        """(label, mode) of the domains whose metrics bear their own label; those of the rest are `other`'s."""
+        return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
+
     def _modes(self) -> dict[tuple[str, ...], float]:
         return {
             (domain.label, mode): float(domain.mode is mode)

@@ -37,6 +37,7 @@ from sallyport.radius.packet import (
     ACCESS_CHALLENGE,
     ACCESS_REJECT,
     ACCESS_REQUEST,
+    ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
     CODE_NAMES,
     STATUS_SERVER,
@@ -123,8 +124,13 @@ class Exchange:
         self._undecided: deque[Login] = deque()
         metrics = services.radius_metrics
         self._seconds = metrics.seconds
-        self._request_cells = {code: metrics.requests.cell(self._label, name) for code, name in CODE_NAMES.items()}
-        self._response_cells = {code: metrics.responses.cell(self._label, name) for code, name in CODE_NAMES.items()}
+        taken, sent = (
+            (ACCESS_REQUEST, _REPLIES.values()) if self._is_auth else (ACCOUNTING_REQUEST, [ACCOUNTING_RESPONSE])
+        )
+        self._request_cells = {
+            code: metrics.requests.cell(self._label, CODE_NAMES[code]) for code in (taken, STATUS_SERVER)
+        }
+        self._response_cells = {code: metrics.responses.cell(self._label, CODE_NAMES[code]) for code in sent}
         self._round_cell = metrics.rounds.cell(self._label)
         metrics.listen(self._label)
         self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")

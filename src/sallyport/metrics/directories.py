@@ -1,6 +1,6 @@
 """Directories and the imports of what is in them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Histogram
 
@@ -36,6 +36,10 @@ class DirectoryMetrics:
             ("domain",),
             lambda: self._last,
         )
+
+    def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Count from 0 on for these domains, given with their modes."""
+        self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:
         """An import is over."""

@@ -1,5 +1,7 @@
 """Devices, and the sessions that their accounting tells of."""
 
+from collections.abc import Callable, Iterable
+
 from prometheus_client import CollectorRegistry
 
 from sallyport.metrics.instruments import Read, Tally, Values
@@ -17,6 +19,11 @@ class InventoryMetrics:
             registry, "sallyport_devices_reregistered", "Devices seen again after their deletion.", ("domain",)
         )
         self.deleted = Tally(registry, "sallyport_devices_deleted", "Devices deleted by an admin.", ("domain",))
+
+    def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Count from 0 on for these domains, given with their modes."""
+        for tally in (self.registered, self.reregistered, self.deleted):
+            tally.expect(lambda: ((domain,) for domain, _ in shown()))
 
     def watch(self, read: Values) -> None:
         """Read the number of devices of each domain when somebody scrapes."""

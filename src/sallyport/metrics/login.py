@@ -1,8 +1,13 @@
 """What was decided about logins, and who is locked out."""
 
+from collections.abc import Callable, Iterable
+
 from prometheus_client import CollectorRegistry, Counter
 
 from sallyport.metrics.instruments import Read, Tally, Values
+
+FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
+"""The decisions of a mode."""
 
 
 class LoginMetrics:
@@ -17,6 +22,12 @@ class LoginMetrics:
             "sallyport_events_purged",
             "Events deleted: their time or their room was over.",
             ("table", "reason"),
+        )
+
+    def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Count from 0 on for these domains, given with their modes."""
+        self.decisions.expect(
+            lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
