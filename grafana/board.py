@@ -160,6 +160,8 @@ def _panel(part: Number | Graph) -> stat.Panel | timeseries.Panel:
 def _number(part: Number) -> stat.Panel:
     reduce = common.ReduceDataOptions().calcs(["lastNotNull"])
     panel = stat.Panel().reduce_options(reduce).graph_mode(kinds.BigValueGraphMode.NONE).no_value("none")
+    if part.unit == "short":
+        panel.decimals(0)  # a count; an increase is extrapolated, so that one event is 1.02
     return panel.text_mode(kinds.BigValueTextMode.NAME) if part.is_text else panel
 
 

@@ -84,15 +84,18 @@ def drawn(panel: dict[str, Any], series: list[Series], end: float) -> str:
         f'<g transform="translate({x},{y})"><rect width="{width}" height="{height}" class="panel"/>',
         f'<text x="10" y="20" class="title">{escape(panel["title"])}</text>',
     ]
-    filled_ones = [each for each in series if each.points]
-    if not filled_ones:
+    series = [each for each in series if each.points]
+    if not series:
         parts.append(f'<text x="{width / 2 - 30}" y="{height / 2}" class="none">No data</text>')
     elif panel["type"] == "stat":
         is_text = panel["options"]["textMode"] == "name"
-        told = "  ".join(each.name if is_text else shown(each.points[-1][1], unit) for each in filled_ones)
+        numbers = (
+            f"{each.points[-1][1]:.0f}" if unit == "short" else shown(each.points[-1][1], unit) for each in series
+        )
+        told = "  ".join((each.name for each in series) if is_text else numbers)
         parts.append(f'<text x="10" y="{height - 22}" class="stat">{escape(told)}</text>')
     else:
-        parts += curves(filled_ones, unit, end, width, height)
+        parts += curves(series, unit, end, width, height)
     return "".join([*parts, "</g>"])
 
 

@@ -1,0 +1,111 @@
+"""The container file keeps its promises, as far as they can be read, or run without a container engine."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from sallyport.base.config import Settings, load, unknown_environment
+from tests.service import running_service
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "src" / "sallyport" / "deploy" / "Containerfile").read_text(encoding="utf-8")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """(instruction, the rest) of each, comments left out, continued lines joined."""
+    lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
+
+
+def last_stage() -> list[tuple[str, str]]:
+    """The instructions of the image that runs."""
+    found = instructions()
+    return found[max(at for at, (word, _) in enumerate(found) if word == "FROM") :]
+
+
+def of_kind(word: str) -> list[str]:
+    """What an instruction of the last stage says, each time that it is there."""
+    return [rest for each, rest in last_stage() if each == word]
+
+
+def environment() -> dict[str, str]:
+    """The variables that the image sets."""
+    return dict(part.split("=", 1) for rest in of_kind("ENV") for part in rest.split())
+
+
+def probe() -> list[str]:
+    """The health check's command."""
+    (said,) = of_kind("HEALTHCHECK")
+    command: list[str] = json.loads(said.partition("CMD ")[2])
+    return command
+
+
+def test_it_runs_as_nobody_in_particular() -> None:
+    """By number, so that a cluster that refuses root can tell; whoever it is owns the volume alone, and nothing is
+    done as root behind that."""
+    words = [word for word, _ in last_stage()]
+    assert of_kind("USER") == ["10001:10001"]
+    assert "RUN" not in words[words.index("USER") :]
+    (made,) = of_kind("RUN")
+    assert "--uid 10001" in made
+    assert "install -d -o sallyport -g sallyport -m 0700 /data" in made
+    assert of_kind("VOLUME") == of_kind("WORKDIR") == [environment()["SALLYPORT_DATA_DIR"]]
+
+
+def test_nothing_of_the_build_is_left() -> None:
+    """The compiler's stage is another, images have a version, and no secret is in any layer."""
+    assert len([word for word, _ in instructions() if word == "FROM"]) == 2
+    assert all(re.fullmatch(r"python:3\.\d+-slim( AS build)?", rest) for word, rest in instructions() if word == "FROM")
+    assert of_kind("COPY") == ["--from=build /opt/sallyport /opt/sallyport"]
+    assert not re.search(r"(?i)secret|password|token|_key", "\n".join(rest for _, rest in instructions()))
+    assert "--read-only" in TEXT and "--cap-drop ALL" in TEXT  # as the file says to run it
+
+
+def test_signals_reach_the_service() -> None:
+    """It is process 1, without a shell before it, and is stopped by the signal on which it drains."""
+    assert json.loads(of_kind("ENTRYPOINT")[0]) == ["/opt/sallyport/bin/sallyport"]
+    assert json.loads(of_kind("CMD")[0]) == ["serve"]
+    assert of_kind("STOPSIGNAL") == ["SIGTERM"]
+
+
+def test_its_variables_are_settings() -> None:
+    """Each is known, and has a value that is one."""
+    assert unknown_environment(environment()) == []
+    assert load(Path("/dev/null"), environment()).http_bind.port == 8080
+
+
+def test_the_ports_are_those_of_the_service() -> None:
+    """The defaults, RadSec's and the API's."""
+    settings, http = Settings(), load(Path("/dev/null"), environment()).http_bind.port
+    radius = {f"{address.port}/udp" for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
+    assert set(of_kind("EXPOSE")[0].split()) == radius | {"2083/tcp", f"{http}/tcp"}
+    assert f"http://127.0.0.1:{http}/readyz" in probe()[-1]
+
+
+def test_the_lock_is_what_is_installed() -> None:
+    """The line that takes the versions out of the lock file finds every package in it."""
+    (build,) = [rest for word, rest in instructions() if word == "RUN" and "requirements.lock" in rest]
+    script = re.search(r"sed -n '([^']+)' requirements\.lock", build)
+    assert script is not None
+    done = subprocess.run(
+        ["sed", "-n", script[1], ROOT / "requirements.lock"], capture_output=True, text=True, check=True
+    )
+    locked = re.findall(r"(?m)^([A-Za-z0-9._-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"))
+    assert [line.partition("==")[0] for line in done.stdout.splitlines()] == locked
+    assert locked
+
+
+def test_the_health_check_tells(tmp_path: Path) -> None:
+    """It succeeds at a service that is ready, and fails where nobody answers."""
+
+    def healthy(port: int) -> bool:
+        program = probe()[2].replace(":8080/", f":{port}/")
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+
+    with running_service(tmp_path) as service:
+        port = service.ports.http
+        assert healthy(port)
+    assert not healthy(port)
