@@ -17,6 +17,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -26,6 +27,7 @@ from typing import Any
 
 import httpx
 
+from tests.forked import Forked
 from tests.radius_client import RadiusClient
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
@@ -51,30 +53,35 @@ class RunningService:
 
     settings: environment variables beside those of the data directory and the binds, such as
     {"SALLYPORT_REJECT_DELAY_S": "0"}; a None takes a variable away. wrapper: the beginning of its command line, a
-    program that becomes the one behind it (nsenter, strace -D).
+    program that becomes the one behind it (nsenter, strace -D). fresh: started as the operator does it, with imports
+    of its own, where they are measured; else forked from a process that has imported everything.
     """
 
     def __init__(
-        self, directory: Path, settings: Mapping[str, str | None] | None = None, *, wrapper: Sequence[str] = ()
+        self,
+        directory: Path,
+        settings: Mapping[str, str | None] | None = None,
+        *,
+        wrapper: Sequence[str] = (),
+        fresh: bool = False,
     ) -> None:
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "log"
         self._settings = dict(settings or {})
         self._wrapper = tuple(wrapper)
+        self._fresh = fresh or bool(wrapper)
         self._ports: Ports | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
 
     # --- life -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start it and wait until it is ready. ServiceError."""
         assert self._process is None, "it runs already"
-        written = self.log_path.stat().st_size if self.log_path.exists() else 0
-        with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._wrapper, PROGRAM, "serve"], stdout=log, stderr=log, env=self.environ, cwd=self.directory
-            )
+        self.log_path.touch()
+        written = self.log_path.stat().st_size
+        self._process = self._started()
         deadline = time.monotonic() + READY_S
         while (ready := self._ready(written)) is None:
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -83,6 +90,14 @@ class RunningService:
                 raise ServiceError(f"not ready; exit status {status}\n{self.log()[-4000:]}")
             time.sleep(0.01)
         self._ports = Ports(*(_port(ready[key][0]) for key in ("http", "radius_auth", "radius_acct")))
+
+    def _started(self) -> subprocess.Popen[bytes] | Forked:
+        if not self._fresh:
+            log_path, environ = self.log_path, self.environ
+            return Forked(("serve",), environ=environ, directory=self.directory, output=log_path, errors=log_path)
+        with self.log_path.open("ab") as log:
+            command = [*self._wrapper, PROGRAM, "serve"]
+            return subprocess.Popen(command, stdout=log, stderr=log, env=self.environ, cwd=self.directory)
 
     def stop(self) -> int:
         """SIGTERM, and wait for the end: its exit status. Nothing happens where it does not run."""
@@ -154,6 +169,20 @@ class RunningService:
 
     def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
         """Run `sallyport ARGS` with the service's settings, whether it runs or not; never raises for a status."""
+        with tempfile.TemporaryDirectory() as streams:
+            given, output, errors = (Path(streams, name) for name in ("input", "output", "errors"))
+            given.write_bytes(input.encode() if isinstance(input, str) else input)
+            process = Forked(
+                args, environ=self.environ, directory=self.directory, output=output, errors=errors, input=given
+            )
+            try:
+                status = process.wait(60)
+            finally:
+                process.kill()
+            return subprocess.CompletedProcess(args, status, output.read_text(), errors.read_text())
+
+    def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+        """`cli` by the installed program, where that makes the difference."""
         done = subprocess.run(
             [PROGRAM, *args],
             input=input.encode() if isinstance(input, str) else input,
@@ -210,10 +239,14 @@ class RunningService:
 
 @contextmanager
 def running_service(
-    directory: Path, settings: Mapping[str, str | None] | None = None, *, wrapper: Sequence[str] = ()
+    directory: Path,
+    settings: Mapping[str, str | None] | None = None,
+    *,
+    wrapper: Sequence[str] = (),
+    fresh: bool = False,
 ) -> Iterator[RunningService]:
     """A service that runs for the time of the block. directory: an empty one."""
-    service = RunningService(directory, settings, wrapper=wrapper)
+    service = RunningService(directory, settings, wrapper=wrapper, fresh=fresh)
     service.start()
     try:
         yield service

@@ -26,7 +26,7 @@ def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
 @pytest.mark.parametrize(("fallback", "code"), [("deny", ACCESS_REJECT), ("allow", ACCESS_ACCEPT)])
 def test_who_waits_at_sigterm_is_answered(tmp_path: Path, fallback: str, code: int) -> None:
     """By the fallback, which is recorded with its reason; the process ends by itself."""
-    with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "0"}) as service:
+    with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "0"}, fresh=True) as service:
         enforce(service, hook, fallback)
         with service.radius(SECRET) as device:
             request = device.packet("ann", "hello")

@@ -56,7 +56,7 @@ def test_systemd_hears_how_the_service_is(tmp_path: Path) -> None:
     (tmp_path / "service").mkdir()
     with manager(path) as sock:
         watched = {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "300000"}
-        with running_service(tmp_path / "service", watched) as service:
+        with running_service(tmp_path / "service", watched, fresh=True) as service:
             told(sock, "READY=1")
             for _ in range(3):
                 told(sock, "WATCHDOG=1")
@@ -121,7 +121,7 @@ def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
     """The log's level holds at once, what needs a restart is named, and a broken file changes nothing."""
     file = tmp_path / "sallyport.toml"
     file.write_text('log_level = "info"\n')
-    with running_service(tmp_path) as service:
+    with running_service(tmp_path, fresh=True) as service:
         file.write_text('log_level = "debug"\nevent_days = 7\n')
         os.kill(service.process_id, signal.SIGHUP)
         (line,) = logged(service, "settings are read anew")
@@ -136,7 +136,7 @@ def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
 
 def test_the_level_can_be_set_by_command(tmp_path: Path) -> None:
     """At once, until a restart."""
-    with running_service(tmp_path) as service:
+    with running_service(tmp_path, fresh=True) as service:
         assert service.ok("log", "level", "error") == "error"
         service.ok("client", "add", "quiet", "--address", "127.0.0.9", "--org", "1", "--tenant", "1")
         assert service.ok("log", "level", "info") == "info"

@@ -32,7 +32,7 @@ def measure(directory: Path, *, entries: int) -> str:
     """The table. directory: an empty one."""
     file = directory / "people.ldif"
     write(file, entries)
-    with running_service(directory) as service:
+    with running_service(directory, fresh=True) as service:
         tenant = ("--org", "1", "--tenant", "1")
         service.ok("domain", "add", "bench", *tenant)
         service.ok("user", "add", "ann", "--domain", "bench", "--password", "-", input="hello")

@@ -201,7 +201,7 @@ def run(settings: Settings) -> str:
 @contextmanager
 def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
     """The service; a copy of its certificates is left for the other server."""
-    with running_service(directory) as service:
+    with running_service(directory, fresh=True) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
         client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}

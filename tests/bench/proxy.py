@@ -166,7 +166,7 @@ def _radsecproxy(home: int, directory: Path) -> Iterator[Running]:
 
 @contextmanager
 def _sallyport(home: int, directory: Path) -> Iterator[Running]:
-    with running_service(directory) as service:
+    with running_service(directory, fresh=True) as service:
         client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
         service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
         server = {"host": "127.0.0.1", "port": home, "secret": SECRET}

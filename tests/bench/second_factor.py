@@ -143,7 +143,7 @@ def _provider(directory: Path) -> Iterator[str]:
 @contextmanager
 def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
     """Sallyport with a domain that enforces."""
-    with running_service(directory) as service:
+    with running_service(directory, fresh=True) as service:
         client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
         service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
 

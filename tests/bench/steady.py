@@ -79,7 +79,7 @@ def measure(directory: Path, *, seconds: float, agents: int, entries: int) -> st
     """The table. directory: an empty one. BenchmarkError: something was not answered as it has to be."""
     people = directory / "people.ldif"
     write(people, entries)
-    with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+    with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}, fresh=True) as service:
         tenant = _set_up(service)
         fleet = trio.run(enrol, service.ports.http, tenant, agents)
         work, rows = Work(), []

@@ -23,10 +23,6 @@ class Service(RunningService):
             out, err = outputs[0].getvalue(), outputs[1].getvalue()
         return subprocess.CompletedProcess(args, status, out.decode(), err.decode())
 
-    def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run the installed program."""
-        return super().cli(*args, input=input)
-
 
 TENANT = ("--org", "1", "--tenant", "1")
 OTHER_TENANT = ("--org", "9", "--tenant", "4")

@@ -173,8 +173,9 @@ def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> 
         ("insert into _sqlite_migrations (migration_set, name, applied_at) values ('sallyport', 'm9999', '')",
          "database", "problem"),
         ("delete from _sqlite_migrations", "database", "problem"),
-        ("insert into events select 1, 9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0, null",
-         "records", "problem"),
+        ("insert into events (at, domain_id, user_name, ip_address, client_ip, device_id, device_name, station, method,"
+         " factor, decision, applied_decision, would_have_been, reason, latency_us)"
+         " values (9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0)", "records", "problem"),
     ],
 )  # fmt: skip
 def test_a_database_that_does_not_fit(stopped: RunningService, statement: str, check: str, level: str) -> None:

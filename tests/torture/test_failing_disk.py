@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torture
 
 def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
     """An I/O error a few pages into a transaction: no answer and not ready; then all is answered, and kept once."""
-    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+    with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         assert loads.run() > 0
         log = service.data_dir / "sallyport.db-wal"
@@ -43,7 +43,7 @@ def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
 )
 def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: str) -> None:
     """Now and then a transaction fails: what is answered is kept, what is not is answered later, and kept once."""
-    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+    with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         with failing(service, tmp_path / "trace", f"{call}:error={error}:when=5+{step}"):
             eventually(lambda: came_and_went(service, loads), 60)
@@ -56,7 +56,7 @@ def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: st
 @needs_attached_strace
 def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
     """While the store cannot be read, lists are refused and known users log in; then all is as before."""
-    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+    with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         assert loads.run() > 0
         with failing(service, tmp_path / "trace", "pread64:error=EIO:when=1+1"):
@@ -69,7 +69,7 @@ def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
 
 def test_no_file_can_be_opened(tmp_path: Path) -> None:
     """At the limit of open files logins go on, since the store holds all of its own; then the rest comes back."""
-    with running_service(tmp_path, SETTINGS) as service, Loads(service) as loads:
+    with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         used = max(int(each.name) for each in Path(f"/proc/{service.process_id}/fd").iterdir()) + 1
         (_, hard) = resource.prlimit(service.process_id, resource.RLIMIT_NOFILE)

@@ -1,0 +1,78 @@
+"""`sallyport` as a process of its own that has not to import everything first, which is most of what a start costs.
+
+    process = Forked(("serve",), environ=..., directory=..., output=log, errors=log)
+    process.terminate()
+    assert process.wait(15.0) == 0
+
+multiprocessing's server has imported the service, and forks a child for each: it takes arguments, environment,
+directory and streams as the program does, and goes on as the program's `main`.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sallyport.cli.main import main
+
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["sallyport.cli.serve", "sallyport.serve", "sallyport.cli.connection", "tests.forked"])
+
+
+class Forked:
+    """The running program, with the methods of subprocess.Popen. output, errors: files that are written on."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        directory: Path,
+        output: Path,
+        errors: Path,
+        input: Path = Path(os.devnull),
+    ) -> None:
+        streams = (str(input), str(output), str(errors))
+        self._process = _forks.Process(
+            target=_run, args=(tuple(arguments), dict(environ), str(directory), streams), daemon=True
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit status, less than 0 for a signal; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status, once it has ended. subprocess.TimeoutExpired."""
+        self._process.join(timeout)
+        if (status := self._process.exitcode) is None:
+            raise subprocess.TimeoutExpired("sallyport", timeout or 0.0)
+        return status
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+
+
+def _run(arguments: Sequence[str], environ: Mapping[str, str], directory: str, streams: Sequence[str]) -> None:
+    """Become the program, in the child."""
+    os.environ.clear()
+    os.environ.update(environ)
+    time.tzset()
+    os.chdir(directory)
+    for number, path in enumerate(streams):
+        descriptor = os.open(path, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.stdin = os.fdopen(0)  # multiprocessing has closed it
+    sys.argv = ["sallyport", *arguments]
+    main()
