@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, closing
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -83,7 +82,6 @@ from sallyport.metrics import (
     ProcessMetrics,
     RadiusMetrics,
     SessionMetrics,
-    StoreMetrics,
     UpstreamMetrics,
 )
 from sallyport.mfa.model import Host
@@ -93,16 +91,14 @@ from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
-from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.salted import hidden_places
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import SqliteCopies
-from sallyport.store.directory import Reserve, open_data_directory, take_lock
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
-from sallyport.store.vault import Vault, load_master_keys
+from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication
 from sallyport.tenancy.keys import repo as keys_repo
@@ -457,30 +453,3 @@ def _write_private(path: Path, text: str) -> None:
             os.fsync(descriptor)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from error
-
-
-@asynccontextmanager
-async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
-    """The wired service over its store, which is open, and takes writes, until the block is left.
-
-    Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
-    """
-    with ExitStack() as held:
-        held.callback(os.close, open_data_directory(settings.data_dir))
-        if settings.database:  # it may lie elsewhere, and be named by another data directory too
-            held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
-        dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
-        for note in dictionary.notes:
-            log.warning("dictionary", note=note)
-        registry = CollectorRegistry()
-        metrics = StoreMetrics(registry)
-        path = settings.database_path
-        reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
-        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=not path.exists()))
-        with closing(SqliteStore(path, metrics, reserve)) as store:
-            async with trio.open_nursery() as nursery:
-                await nursery.start(store.run)
-                app = App(settings, store, vault, dictionary, registry)
-                await app.prepare()
-                yield app
-                nursery.cancel_scope.cancel()

@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from sallyport import supervise
-from sallyport.app import App, opened
+from sallyport.app import App
 from sallyport.audit import api as audit_api
 from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
@@ -56,6 +56,7 @@ from sallyport.login.preview import api as previews_api
 from sallyport.login.rules import api as rules_api
 from sallyport.metrics import render
 from sallyport.mfa import api as providers_api
+from sallyport.opening import opened
 from sallyport.passwords import api as policies_api
 from sallyport.tenancy.keys import api as keys_api
 from sallyport.web.app import create_app, create_metrics_app

@@ -11,7 +11,6 @@ from threading import Thread
 
 import trio
 
-from sallyport.app import opened
 from sallyport.base import log
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
@@ -19,6 +18,7 @@ from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
 from sallyport.commands import commands
 from sallyport.listen.control import told, user_name
+from sallyport.opening import opened
 
 
 class Local:

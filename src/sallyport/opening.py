@@ -1,0 +1,46 @@
+"""What the service stands on, open: the data directory's lock, the dictionaries, the master key, the store."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, closing
+
+import structlog
+import trio
+from prometheus_client import CollectorRegistry
+
+from sallyport.app import App
+from sallyport.base.config import Settings
+from sallyport.metrics import StoreMetrics
+from sallyport.radius.dictionary import load as load_dictionary
+from sallyport.store.directory import Reserve, open_data_directory, take_lock
+from sallyport.store.sqlite import SqliteStore
+from sallyport.store.vault import Vault, load_master_keys
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
+    """The wired service over its store, which is open, and takes writes, until the block is left.
+
+    Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
+    """
+    with ExitStack() as held:
+        held.callback(os.close, open_data_directory(settings.data_dir))
+        if settings.database:  # it may lie elsewhere, and be named by another data directory too
+            held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
+        dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
+        for note in dictionary.notes:
+            log.warning("dictionary", note=note)
+        registry = CollectorRegistry()
+        metrics = StoreMetrics(registry)
+        path = settings.database_path
+        reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
+        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=not path.exists()))
+        with closing(SqliteStore(path, metrics, reserve)) as store:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(store.run)
+                app = App(settings, store, vault, dictionary, registry)
+                await app.prepare()
+                yield app
+                nursery.cancel_scope.cancel()
