@@ -93,7 +93,7 @@ class Wire:
 
     async def silence(self) -> None:
         """Everything is done, and nothing was answered."""
-        with trio.fail_after(5):
+        with trio.fail_after(60):  # the trace of an error alone takes seconds to draw where others are at work
             await self.areas.journal.drained()
             while self.nursery.child_tasks:
                 await trio.sleep(0.001)
