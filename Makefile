@@ -6,13 +6,13 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench lint lock peers compiled clean
+.PHONY: demo test bench lint lock peers clean
 
-demo: compiled
+demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
 # Much of the time of the tests is waiting: files are run side by side, and what failed there once more alone.
-test: compiled peers lint
+test: $(READY) peers lint
 	$(BIN)/pytest -n 3 $(ARGS) || tests/alone $$? $(ARGS)
 
 lint: $(READY)
@@ -21,16 +21,12 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: compiled peers
+bench: $(READY) peers
 	$(BIN)/python -m tests.bench $(ARGS)
 
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:
 	@tests/peers/install
-
-# Ahead of all starts: where Python may write no bytecode, as in many containers, each would compile everything anew.
-compiled: $(READY)
-	@$(BIN)/python -m compileall -q src
 
 $(READY): requirements.lock requirements-ldap.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON)
