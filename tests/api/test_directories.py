@@ -110,7 +110,7 @@ def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     assert tenant.world.service.rows("select secret from directory_jobs where id = ?", failed["jobId"]) == [(None,)]
     for wrong in (
         {"ldapPort": "0"}, {"ldapHost": "a b"}, {"baseDN": "hunter2"}, {"caCertificate": "hunter2"},
-        {"filter": "(uid=hunter2"}, {"filter": "hunter2"},
+        {"caCertificate": "hunter2é"}, {"filter": "(uid=hunter2"}, {"filter": "hunter2"},
     ):  # fmt: skip
         status, told = tenant.refused(IMPORT, **{**body, **wrong})
         assert status == 400 and next(iter(wrong)) in told and "hunter2" not in told

@@ -77,7 +77,7 @@ def _line(value: str) -> str:
 def _certificates(value: str) -> str:
     try:
         ssl.create_default_context(cadata=value)
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError, TypeError):  # TypeError: not ASCII
         raise unfit("certificates in PEM") from None
     return value
 
