@@ -41,6 +41,7 @@ ORG, TENANT, DOMAIN = 1, 1, "corp"
 DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_type", "nas_port_type", "nas_identifier")
 REPORT = ("user", "method", "applied", "would_have_been", "reason", "logins")
 LIST_DEVICES = "/network_device/ListDevices"
+HTTP_S = 60.0  # the first look at /docs makes it
 START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
 
 
@@ -245,15 +246,14 @@ class Story:
         return {"orgId": ORG, "tenantId": TENANT, "domainId": self._domain_id}
 
     def _post(self, path: str, body: Row) -> Row:
-        answer = httpx.post(
-            f"http://{self._http}{path}", json=body, headers={"X-Authorization": self._token}, trust_env=False
-        )
+        headers = {"X-Authorization": self._token}
+        answer = httpx.post(f"http://{self._http}{path}", json=body, headers=headers, trust_env=False, timeout=HTTP_S)
         self._must(answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}")
         got = answer.json()
         return got if isinstance(got, dict) else {}
 
     def _get(self, path: str) -> int:
-        return httpx.get(f"http://{self._http}{path}", trust_env=False).status_code
+        return httpx.get(f"http://{self._http}{path}", trust_env=False, timeout=HTTP_S).status_code
 
 
 _BOB = USERS["bob"].decode()
