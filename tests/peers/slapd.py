@@ -69,6 +69,7 @@ TLSCACertificateFile {self.directory}/authority.pem
 TLSCertificateFile {key}
 TLSCertificateKeyFile {key}
 database mdb
+maxsize 1073741824
 directory {self.directory}/data
 suffix "{BASE}"
 rootdn "{ROOT}"

@@ -77,25 +77,39 @@ class HttpFactory:
         """Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody."""
         return self._given or ssl.create_default_context()
 
-    def __call__(
-        self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0
-    ) -> httpx.AsyncClient:
+    def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
         """A client for one origin, for `exchange`. timeout_s: for one exchange, unless it says otherwise.
 
         It keeps no cookies, follows no redirects and takes nothing from the environment. Close it with `aclose`.
         """
-        return httpx.AsyncClient(
+        return Client(
+            self._turns,
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
             transport=_Transport(self.egress, self.trust, self._turns),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            trust_env=False,
         )
 
 
+class Client(httpx.AsyncClient):
+    """A client for one origin. turns: in which all requests begin."""
+
+    def __init__(
+        self, turns: Turns, *, base_url: str, headers: Mapping[str, str], timeout: float, transport: _Transport
+    ) -> None:
+        super().__init__(
+            base_url=base_url,
+            headers=headers,
+            timeout=timeout,
+            transport=transport,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            trust_env=False,
+        )
+        self.turns = turns
+
+
 async def exchange(
-    client: httpx.AsyncClient,
+    client: Client,
     method: str,
     url: str,
     *,
@@ -116,6 +130,7 @@ async def exchange(
     host = client.base_url.host
     limit = timeout_s if timeout_s is not None else client.timeout.read
     timeout = httpx.Timeout(limit)
+    await client.turns.take()
     try:
         request = client.build_request(
             method, url, params=params, data=data, json=json, content=content, headers=headers, timeout=timeout
@@ -333,7 +348,6 @@ class _Transport(httpx.AsyncBaseTransport):
 
     def __init__(self, egress: Egress, verify: ssl.SSLContext, turns: Turns) -> None:
         self._backend = _Backend(egress, turns)
-        self._turns = turns
         self._verify = verify
         self._pools: list[_Pool] = []
 
@@ -341,7 +355,6 @@ class _Transport(httpx.AsyncBaseTransport):
         """Send it over a kept connection, or a new one."""
         assert isinstance(request.stream, httpx.AsyncByteStream)  # noqa: S101  an AsyncClient makes no other
         url = request.url
-        await self._turns.take()
         pool = self._with_room()
         pool.busy += 1
         try:

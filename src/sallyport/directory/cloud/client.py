@@ -11,7 +11,7 @@ import trio
 
 from sallyport.directory.reading.errors import ReadError
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import exchange, json_object, member, text_at
+from sallyport.outgoing.http import Client, exchange, json_object, member, text_at
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
@@ -31,9 +31,7 @@ class AccessToken:
     form: what is sent for one. refused: what an admin hears where the answer is no.
     """
 
-    def __init__(
-        self, client: httpx.AsyncClient, path: str, form: Callable[[], Mapping[str, str]], refused: str
-    ) -> None:
+    def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
         self._client = client
         self._path = path
         self._form = form
@@ -58,7 +56,7 @@ class AccessToken:
 class Pages:
     """The GETs of one reading. client: of the API's origin, which no link leads away from."""
 
-    def __init__(self, client: httpx.AsyncClient, authorize: Authorize) -> None:
+    def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
         self._authorize = authorize
         self._asked = 0

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-import httpx
-
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud import BY_ID
 from sallyport.directory.cloud.client import AccessToken, Pages, as_read_error, texts
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
 from sallyport.directory.reading.errors import ReadError
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import HttpFactory, json_object, member, text_at
+from sallyport.outgoing.http import Client, HttpFactory, json_object, member, text_at
 
 GRAPH: Final = "https://graph.microsoft.com"
 LOGIN: Final = "https://login.microsoftonline.com"
@@ -82,7 +80,7 @@ class _Expired(Exception):
     """Graph does not know a link any more (410)."""
 
 
-def _token(login: httpx.AsyncClient, source: GraphSource) -> AccessToken:
+def _token(login: Client, source: GraphSource) -> AccessToken:
     form = {
         "grant_type": "client_credentials",
         "client_id": source.client_id,
@@ -95,7 +93,7 @@ def _token(login: httpx.AsyncClient, source: GraphSource) -> AccessToken:
 
 
 class _Reading:
-    def __init__(self, graph: httpx.AsyncClient, token: AccessToken) -> None:
+    def __init__(self, graph: Client, token: AccessToken) -> None:
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
         self._links: list[str] = []  # where the next rounds begin

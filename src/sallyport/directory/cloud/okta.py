@@ -19,8 +19,6 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-import httpx
-
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud import BY_ID
@@ -28,7 +26,7 @@ from sallyport.directory.cloud.client import AccessToken, Authorize, Pages, as_r
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
 from sallyport.directory.reading.errors import ReadError
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import HttpFactory, json_array, member, text_at
+from sallyport.outgoing.http import Client, HttpFactory, json_array, member, text_at
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -97,7 +95,7 @@ def _token_of(source: OktaSource) -> Authorize:
     return authorize
 
 
-def _application(client: httpx.AsyncClient, source: OktaSource, clock: Clock) -> AccessToken:
+def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
     from joserfc import jwt
 
     key = _key_of(source.secret.reveal())
@@ -141,7 +139,7 @@ def _key_of(octets: bytes) -> RSAKey | ECKey:
 
 
 class _Reading:
-    def __init__(self, client: httpx.AsyncClient, authorize: Authorize, mapped: Collection[str]) -> None:
+    def __init__(self, client: Client, authorize: Authorize, mapped: Collection[str]) -> None:
         self._pages = Pages(client, authorize)
         self._mapped = frozenset(mapped)
         self._latest = 0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from random import uniform
 from typing import Final
 
 import structlog
@@ -24,6 +25,8 @@ SUPERSEDED_S: Final = 1.0
 disk makes, would else ask in turns as fast as they can."""
 SLICE: Final = 25
 """Machines that are looked at in one go: some milliseconds."""
+SHORTEST_WAIT: Final = 0.75
+"""Part of the wait that was asked for: agents that came together, after a restart or an outage, come apart by it."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
 """A version so far in the future is no version that was ever given."""
@@ -81,7 +84,7 @@ class States:
         version: of the state that the agent has; key: by which it knows states. A newer poll of the same machine ends
         an older one. NotFound: there is no such agent; StoreError, SecretError.
         """
-        deadline = trio.current_time() + wait_s
+        deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
         waiter = self._waiting[instance_id] = _Waiter(domain_id)  # before the look: no change falls in between
         try:
