@@ -139,6 +139,7 @@ def inhabited(world: World, tenant: Tenant) -> Iterator[Known]:
             "id": group,
             "policyId": policy["policyId"],
             "credPolicyId": policy["policyId"],
+            "caCertificate": "",  # no text that is drawn is one
             "pageId": 1,
             "pageSize": 10,
         }

@@ -40,7 +40,7 @@ _KEEPALIVE_S: Final = 30.0
 # small pools: the first with room is taken, which keeps connections in use while there is little to do.
 _POOL_SIZE: Final = 8
 _POOLS: Final = 256
-_AT_ONCE: Final = 4
+_AT_ONCE: Final = 4  # requests and answers in a turn of the event loop: each takes up to a millisecond
 _BACK_OFF_S: Final = 5.0  # after a 429 that does not say how long
 
 _CORE_ERRORS: Final = (
