@@ -234,8 +234,8 @@ async def test_a_state_that_is_none_of_ours(wire: Wire, script: Script) -> None:
 async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
     """Sealed by us, but of no challenge, or of a step that was not sent yet."""
     state = await challenged(wire)
-    assert wire.areas.second.names_challenge(wire.areas.domain, state) is not None
-    assert wire.areas.second.names_challenge(wire.areas.domain + 1, state) is None, "of another domain"
+    assert wire.areas.second.challenges.named(wire.areas.domain, state) is not None
+    assert wire.areas.second.challenges.named(wire.areas.domain + 1, state) is None, "of another domain"
     clear = wire.areas.vault.open(state, f"radius/state/{wire.areas.domain}")
     for made in (bytes(16) + b"\1", clear[:16] + b"\2", clear[:16] + b"\0"):
         await refused(wire, typed("123456", wire.areas.vault.seal(made, f"radius/state/{wire.areas.domain}")))

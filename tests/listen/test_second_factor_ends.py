@@ -46,7 +46,7 @@ def a_session() -> bytes:
 
 def kept(areas: Areas) -> dict[str, object]:
     """What the second factor still has in memory of logins."""
-    names = ("_same", "_going_on", "_sessions", "_over")
+    names = ("_same", "_going_on", "challenges")
     return {name: value for name in names if (value := getattr(areas.second, name))}
 
 
@@ -302,7 +302,7 @@ async def test_nothing_is_left(
         script.fails = None
     await wire.silence()
     assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
-    assert set(kept(areas)) <= {"_sessions", "_over"}
+    assert set(kept(areas)) <= {"challenges"}
     areas.clock.now += 121 * SECOND
     mock_clock.jump(31)
     await until(lambda: not kept(areas))

@@ -270,8 +270,8 @@ class Pipeline:
         decision = decide(first, action, told.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
             login.device.posture.challenges += 1
-            login.attributes = self._second.attributes(told)
-        login.keep = self._second.keep(told)
+            login.attributes = self._second.challenges.attributes(told)
+        login.keep = self._second.challenges.keep(told)
         return decision
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
@@ -368,7 +368,7 @@ class Pipeline:
 
     def _names_challenge(self, login: Login) -> tuple[str, int] | None:
         state = login.request.first.get(STATE)
-        return None if state is None or login.domain is None else self._second.names_challenge(login.domain.id, state)
+        return None if state is None or login.domain is None else self._second.challenges.named(login.domain.id, state)
 
     def _fresh(self, domain: Domain) -> Domain:
         """The domain as it is now: it took a while."""

@@ -1,8 +1,7 @@
-"""Asks for second factors: joins what is the same login, sends challenges where a device cannot wait, and takes their
-answers."""
+"""Asks for second factors: joins what is the same login, answers by a challenge where a device cannot wait, and goes on
+with those that are answered."""
 
 import math
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,28 +17,25 @@ from sallyport.base.errors import StoreError
 from sallyport.domains.model import Domain
 from sallyport.login.model import TYPED, Login, Reason
 from sallyport.login.second import session as sessions
+from sallyport.login.second.calls import POLL_S, Calls, withdraw
+from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.conversation import Conversation, Told
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.login.second.prompts import Prompts, UserKey
-from sallyport.login.second.session import LIFETIME_US, WRONG_CODES, Asked, Kind, LoginKey, Session
+from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.model import Answer, Code, Outcome, ProviderError, Question
 from sallyport.mfa.service import Attached, Providers, Unavailable
-from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
 from sallyport.radius.salted import HIDDEN, without_hidden
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Store
 from sallyport.store.vault import Vault
 
 PURGE_S: Final = 30.0
 CHALLENGE_ID_OCTETS: Final = 16
 MAX_STEPS: Final = 20
 MOST_CHALLENGES: Final = 200  # a step is one octet of the State; then a device has to wait
-MAX_TEXT: Final = 253
 CALL_S: Final = 15.0  # for one call of a provider; it is away when it takes longer
-POLL_S: Final = 40.0  # some let the call wait for the user
-POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
-CANCEL_S: Final = 3.0
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -69,8 +65,8 @@ def device_patience(login: Login, attached: Attached) -> float:
 class SecondFactor:
     """The second factor of all domains. `run` must run for anybody to be asked.
 
-    patience: how long the device of a login is made to wait for a provider's answer, in seconds. hidden: (vendor, type)
-    of the attributes that are hidden in answers (`radius.salted`).
+    challenges: those that were sent. patience: how long the device of a login is made to wait for a provider's answer,
+    in seconds. hidden: (vendor, type) of the attributes that are hidden in answers (`radius.salted`).
     """
 
     def __init__(
@@ -84,8 +80,7 @@ class SecondFactor:
         clock: Clock,
         hidden: Mapping[tuple[int, int], int] = HIDDEN,
     ) -> None:
-        self._store = store
-        self._vault = vault
+        self.challenges = Challenges(store, vault, clock)
         self._providers = providers
         self._metrics = metrics
         self._patience = patience
@@ -94,14 +89,10 @@ class SecondFactor:
         self._prompts = Prompts(trio.current_time)
         self.enrolments = Enrolments(trio.current_time)
         self._nursery: trio.Nursery
-        # Whoever calls a provider passes here, one in a turn of the event loop: a thousand logins that begin or end
-        # together would otherwise hold up everybody else's for as long as all of their calls take.
-        self._turnstile = trio.Lock()
+        self._calls = Calls()
         self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
         self._going_on: dict[str, Conversation] = {}  # by challenge id
-        self._sessions: dict[str, Session] = {}  # the last step of each challenge; the store has them too
-        self._over: dict[str, int] = {}  # challenges that ended, until their State has expired
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Carry the conversations, until cancelled; prompts that nobody can answer any more are taken back."""
@@ -157,10 +148,6 @@ class SecondFactor:
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
         return await self.enrolments.learn(attached, (domain.id, name.casefold()), name) is Reason.ASKED
-
-    def names_challenge(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
-        """The challenge and step of a domain that a State of ours names."""
-        return sessions.open_state(self._vault, state, domain_id)
 
     # --- a login asks -----------------------------------------------------------------------------------------
 
@@ -220,6 +207,21 @@ class SecondFactor:
             factor=asked.factor,
         )
 
+    def _send(self, talk: Conversation, told: Told) -> Told:
+        """Somebody is there to get the challenge: the next request goes on with it."""
+        assert told.session is not None  # noqa: S101  a challenge has one
+        talk.session = told.session
+        self.challenges.sent(told.session)
+        return told
+
+    def _forget(self, talk: Conversation) -> None:
+        """A conversation's end was told: nobody joins it, and its last challenge is answered."""
+        session = talk.session
+        if self._going_on.get(session.id) is talk:
+            del self._going_on[session.id]
+        if talk.told is not None and talk.told.session is None and session.step:
+            self.challenges.ended(session)
+
     async def _join(self, login: Login, talk: Conversation) -> Told | None:
         self._metrics.joined(talk.attached.name)
         return await self._wait(login, talk)
@@ -239,7 +241,8 @@ class SecondFactor:
             talk.finish(STOPPED)
         if talk.told is None:
             talk.leave(waiter)
-            return self._send(talk, self._challenge(talk, Kind.APPROVAL, talk.handle, talk.text or APPROVE))
+            text = talk.text or APPROVE
+            return self._send(talk, self.challenges.next_step(talk.session, Kind.APPROVAL, talk.handle, text))
         told = talk.take()
         if told is None:
             return OVER
@@ -253,7 +256,7 @@ class SecondFactor:
 
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> Told | None:
         """Go on with a challenge. code: what was typed. None: a newer request of the same login took its place."""
-        known = await self._session(challenge_id)
+        known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
             return OVER
@@ -271,13 +274,6 @@ class SecondFactor:
         if known.kind is Kind.CODE and talk.key != key:
             return OVER  # another code while one is being checked
         return await self._join(login, talk)
-
-    async def _session(self, challenge_id: str) -> Session | None:
-        known = self._sessions.get(challenge_id)
-        if known is None and challenge_id not in self._over:
-            known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
-            known = self._sessions.get(challenge_id, known)  # another request went on with it meanwhile
-        return None if challenge_id in self._over else known
 
     def _go_on(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
         question, provider, left = known.question, attached.provider, math.inf  # one call, which has its own limit
@@ -311,7 +307,7 @@ class SecondFactor:
             log.warning("the MFA provider cannot be asked", provider=talk.attached.name, error=str(error))
         except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
             if talk.session.step == 0:
-                await self._cancel(talk)
+                await withdraw(talk)
             raise
         except Exception as error:  # the store failed, or we did: nobody is answered
             talk.error = error
@@ -324,7 +320,7 @@ class SecondFactor:
             talk.attached.name, _RESULTS.get(told.reason, told.reason.name.lower()), trio.current_time() - began
         )
         if told.reason in _UNANSWERED:  # told first: the provider may take its time
-            await self._cancel(talk)
+            await withdraw(talk)
 
     def _leave(self, talk: Conversation, user: UserKey | None) -> None:
         """Its task has ended: no new request joins it, and after an error of ours its challenge is as it was."""
@@ -336,103 +332,23 @@ class SecondFactor:
             del self._going_on[talk.session.id]
 
     async def _converse(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Told:
-        await self._pass()
-        answer = await self._when_free(talk, begin)
-        while answer.outcome is Outcome.WAITING:
-            talk.handle, talk.text = answer.handle, answer.text
-            if not 0 <= answer.again_s < math.inf:
-                raise ProviderError("the provider gives an answer that makes no sense")
-            await trio.sleep(answer.again_s)
-            answer = await self._poll(talk)
+        answer = await self._calls.outcome(talk, begin)
         session = talk.session
         if answer.outcome is Outcome.CODE and not talk.takes_codes:
             return Told(Reason.TAKES_NO_CODE)
         if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
-            return self._challenge(talk, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
+            return self.challenges.next_step(session, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
         if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
             talk.session = replace(session, wrong=session.wrong + 1)
-            told = self._challenge(talk, Kind.CODE, answer.handle, answer.text or WRONG_CODE)
+            told = self.challenges.next_step(talk.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE)
             return replace(told, wrong_code=True)
         return Told(_REASONS.get(answer.outcome, Reason.DENIED))
 
-    async def _when_free(self, talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What the provider answers once it has time: one that is busy (HTTP 429) is asked again when it wants to be,
-        as long as the login lasts. ProviderError."""
-        until = min(talk.deadline, trio.current_time() + talk.attached.timeout_s)
-        while True:
-            try:
-                return await ask()
-            except ProviderError as error:
-                rest_s = error.retry_after_s * (1 + random.random() / 4)  # noqa: S311  not all of them at once
-                if not rest_s or trio.current_time() + rest_s >= until:
-                    raise
-                await trio.sleep(rest_s)
-
-    async def _pass(self) -> None:
-        async with self._turnstile:
-            await trio.lowlevel.checkpoint()
-
-    async def _poll(self, talk: Conversation) -> Answer:
-        """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
-        provider = talk.attached.provider
-        poll = partial(provider.poll, talk.handle, deadline_s=POLL_S)
-        for _ in range(POLLS - 1):
-            await self._pass()
-            try:
-                return await self._when_free(talk, poll)
-            except ProviderError:
-                if provider.is_open:
-                    raise
-                await trio.sleep(POLL_AGAIN_S)
-        return await self._when_free(talk, poll)
-
-    async def _cancel(self, talk: Conversation) -> None:
-        """Take the prompt back, where there is one: nobody can answer it any more."""
-        if talk.handle:
-            with trio.CancelScope(shield=True):
-                await talk.attached.provider.cancel(talk.handle, deadline_s=CANCEL_S)
-
-    # --- challenges -------------------------------------------------------------------------------------------
-
-    def _challenge(self, talk: Conversation, kind: Kind, handle: str, text: str) -> Told:
-        """A challenge to send: the step after the last one that was sent."""
-        before = talk.session
-        session = replace(
-            before, kind=kind, handle=handle, step=before.step + 1, expires_at=self._clock() + LIFETIME_US
-        )
-        return Told(Reason.ASKED, text, session, asked=session.asked)
-
-    def _send(self, talk: Conversation, told: Told) -> Told:
-        """Somebody is there to get the challenge: the next request goes on with it."""
-        assert told.session is not None  # noqa: S101  a challenge has one
-        talk.session = self._sessions[told.session.id] = told.session
-        return told
-
-    def _forget(self, talk: Conversation) -> None:
-        """A conversation's end was told: nobody joins it, and its last challenge is answered."""
-        session = talk.session
-        if self._going_on.get(session.id) is talk:
-            del self._going_on[session.id]
-        if talk.told is not None and talk.told.session is None and session.step:
-            self._sessions.pop(session.id, None)
-            self._over[session.id] = session.expires_at
-
-    def attributes(self, told: Told) -> bytes:
-        """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
-        assert told.session is not None  # noqa: S101  a challenge has one
-        text = told.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
-        state = sessions.seal_state(self._vault, told.session)
-        return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
-
-    def keep(self, told: Told) -> Callable[[Tx], None] | None:
-        """What the store must know before the answer leaves."""
-        if told.session is not None:
-            return partial(sessions.write, session=told.session)
-        return partial(sessions.delete, challenge_id=told.over) if told.over else None
+    # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """The store was replaced: the challenges in memory are not in it."""
-        self._sessions.clear()
+        self.challenges.forget()
         self._going_on.clear()
         self._same.clear()
 
@@ -441,10 +357,7 @@ class SecondFactor:
         while True:
             await trio.sleep(PURGE_S)
             now = self._clock()
-            self._over = {each: until for each, until in self._over.items() if until > now}
-            for session in [each for each in self._sessions.values() if each.expires_at <= now]:
-                del self._sessions[session.id]
             for talk in [each for each in self._going_on.values() if each.told and each.session.expires_at <= now]:
                 del self._going_on[talk.session.id]
             with suppress(StoreError):
-                await self._store.write(partial(sessions.purge, now=now))
+                await self.challenges.purge(now)

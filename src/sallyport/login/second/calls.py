@@ -1,0 +1,76 @@
+"""Calls of providers that go on for as long as a login lasts: in turns, again where a provider is busy, and once more
+where a poll has failed."""
+
+import math
+import random
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+import trio
+
+from sallyport.login.second.conversation import Conversation
+from sallyport.mfa.model import Answer, Outcome, ProviderError
+
+POLL_S: Final = 40.0  # some let the call wait for the user
+POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
+CANCEL_S: Final = 3.0
+
+
+class Calls:
+    """Asks providers. One call begins in a turn of the event loop: a thousand logins that begin or end together would
+    otherwise hold up everybody else's for as long as all of their calls take."""
+
+    def __init__(self) -> None:
+        self._turnstile = trio.Lock()
+
+    async def outcome(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
+        """What a conversation that begins with this call comes to; never WAITING. ProviderError."""
+        await self._pass()
+        answer = await _when_free(talk, begin)
+        while answer.outcome is Outcome.WAITING:
+            talk.handle, talk.text = answer.handle, answer.text
+            if not 0 <= answer.again_s < math.inf:
+                raise ProviderError("the provider gives an answer that makes no sense")
+            await trio.sleep(answer.again_s)
+            answer = await self._poll(talk)
+        return answer
+
+    async def _poll(self, talk: Conversation) -> Answer:
+        """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
+        provider = talk.attached.provider
+        poll = partial(provider.poll, talk.handle, deadline_s=POLL_S)
+        for _ in range(POLLS - 1):
+            await self._pass()
+            try:
+                return await _when_free(talk, poll)
+            except ProviderError:
+                if provider.is_open:
+                    raise
+                await trio.sleep(POLL_AGAIN_S)
+        return await _when_free(talk, poll)
+
+    async def _pass(self) -> None:
+        async with self._turnstile:
+            await trio.lowlevel.checkpoint()
+
+
+async def _when_free(talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """What the provider answers once it has time: one that is busy (HTTP 429) is asked again when it wants to be, as
+    long as the login lasts. ProviderError."""
+    until = min(talk.deadline, trio.current_time() + talk.attached.timeout_s)
+    while True:
+        try:
+            return await ask()
+        except ProviderError as error:
+            rest_s = error.retry_after_s * (1 + random.random() / 4)  # noqa: S311  not all of them at once
+            if not rest_s or trio.current_time() + rest_s >= until:
+                raise
+            await trio.sleep(rest_s)
+
+
+async def withdraw(talk: Conversation) -> None:
+    """Take the prompt back, where there is one: nobody can answer it any more."""
+    if talk.handle:
+        with trio.CancelScope(shield=True):
+            await talk.attached.provider.cancel(talk.handle, deadline_s=CANCEL_S)

@@ -1,0 +1,95 @@
+"""Challenges that wait for their answer: the last step of each, in memory and in the store.
+
+A step is written in one transaction with the event of the login that gets it, and deleted in one with the event of the
+login that ends it, so that a State counts after a restart and never a second time. The store alone would do; memory
+spares it a read for each answer, and knows what has ended until its State is worthless.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from sallyport.base.clock import Clock
+from sallyport.login.model import Reason
+from sallyport.login.second import session as sessions
+from sallyport.login.second.conversation import Told
+from sallyport.login.second.session import LIFETIME_US, Kind, Session
+from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+
+MAX_TEXT: Final = 253
+
+
+class Challenges:
+    """The challenges of all domains."""
+
+    def __init__(self, store: Store, vault: Vault, clock: Clock) -> None:
+        self._store = store
+        self._vault = vault
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}  # the last step of each; the store has them too
+        self._over: dict[str, int] = {}  # those that ended, until their State has expired
+
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._sessions) + len(self._over)
+
+    # --- to be sent -------------------------------------------------------------------------------------------
+
+    def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> Told:
+        """The challenge after the last one that was sent."""
+        expires_at = self._clock() + LIFETIME_US
+        session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
+        return Told(Reason.ASKED, text, session, asked=session.asked)
+
+    def sent(self, session: Session) -> None:
+        """Somebody is there to get a step: the next request goes on with it."""
+        self._sessions[session.id] = session
+
+    def attributes(self, told: Told) -> bytes:
+        """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
+        assert told.session is not None  # noqa: S101  a challenge has one
+        text = told.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
+        state = sessions.seal_state(self._vault, told.session)
+        return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
+
+    def keep(self, told: Told) -> Callable[[Tx], None] | None:
+        """What the store must know before the answer leaves."""
+        if told.session is not None:
+            return partial(sessions.write, session=told.session)
+        return partial(sessions.delete, challenge_id=told.over) if told.over else None
+
+    # --- answered ---------------------------------------------------------------------------------------------
+
+    def named(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
+        """The challenge and step of a domain that a State of ours names."""
+        return sessions.open_state(self._vault, state, domain_id)
+
+    async def find(self, challenge_id: str) -> Session | None:
+        """The last step of a challenge, which another process may have sent; None: it is over, or there was none.
+        StoreError."""
+        known = self._sessions.get(challenge_id)
+        if known is None and challenge_id not in self._over:
+            known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
+            known = self._sessions.get(challenge_id, known)  # another request went on with it meanwhile
+        return None if challenge_id in self._over else known
+
+    def ended(self, session: Session) -> None:
+        """Its last step was answered."""
+        self._sessions.pop(session.id, None)
+        self._over[session.id] = session.expires_at
+
+    # --- over time --------------------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """The store was replaced: what is in memory is not in it."""
+        self._sessions.clear()
+
+    async def purge(self, now: int) -> None:
+        """Forget what has expired, in memory and in the store. StoreError."""
+        self._over = {each: until for each, until in self._over.items() if until > now}
+        for session in [each for each in self._sessions.values() if each.expires_at <= now]:
+            del self._sessions[session.id]
+        await self._store.write(partial(sessions.purge, now=now))
