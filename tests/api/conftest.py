@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.api.hosts import Host
 from tests.api.world import Tenant, World
 from tests.service import running_service
 
@@ -23,3 +24,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def tenant(world: World) -> Tenant:
     """A tenant with the domain corp and its user ann."""
     return world.tenant()
+
+
+@pytest.fixture
+def host(tenant: Tenant) -> Host:
+    """An enrolled machine of the tenant."""
+    return Host.enrol(tenant, "web", privateIpAddress="10.0.0.7", hostName="web.example.org")

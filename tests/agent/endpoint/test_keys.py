@@ -15,11 +15,6 @@ from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service,
 AUTHORIZED = "/home/ann/.ssh/authorized_keys"
 
 
-@pytest.fixture
-def service() -> Service:
-    return Service()
-
-
 @given(st.lists(st.sampled_from([KEY, OTHER_KEY, BEGIN, END, "# mine", "", "rubbish"]), max_size=8))
 def test_what_is_outside_of_the_block_stays(lines: list[str]) -> None:
     """Whatever the file looks like: afterwards the block holds the agent's keys, and no line of others is lost or

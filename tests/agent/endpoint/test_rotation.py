@@ -25,16 +25,6 @@ from tests.agent.endpoint.host import (
 ANN = DesiredUser("ann", password_hash=HASH)
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return bare_host(tmp_path)
-
-
-@pytest.fixture
-def service() -> Service:
-    return Service()
-
-
 @pytest.mark.parametrize("method", ["YESCRYPT", "SHA512", "DES"])
 def test_hashes_as_the_host_has_them(method: str) -> None:
     """yescrypt where the host uses it, else SHA-512; both are checked, and neither twice the same."""
