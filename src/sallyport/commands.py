@@ -58,7 +58,7 @@ def commands(app: App) -> Commands:
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
-            device_commands.commands(app.devices, app.dictionary.name, now_us),
+            device_commands.commands(app.devices, app.domains.anywhere, app.dictionary.name, now_us),
             session_commands.commands(app.sessions, app.domains.anywhere, app.value_name),
             dynamic_commands.commands(app.dynamic, find_domain),
             instance_commands.commands(app.instances, find_domain),

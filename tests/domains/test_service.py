@@ -107,6 +107,14 @@ async def test_finding_by_name_or_id(areas: Areas) -> None:
         areas.domains.anywhere("none")
 
 
+async def test_a_domain_that_is_called_like_an_id_hides_no_other(areas: Areas) -> None:
+    """A number names the domain that has it as its id, whatever another tenant calls a domain of its own."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    theirs = await areas.domains.add(other, str(areas.domain))
+    assert areas.domains.anywhere(str(areas.domain)).id == areas.domain
+    assert areas.domains.named(other, str(areas.domain)).id == areas.domains.anywhere(str(theirs)).id == theirs
+
+
 async def test_the_mode_is_a_metric(areas: Areas) -> None:
     """1 for the mode in force, 0 for the other, by the domain's id."""
     for mode in Mode:

@@ -155,7 +155,7 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
         assert UP in told
         eventually(lambda: len(sessions(vpn.service, "ann", live=True)) == 1, vpn.output)
     assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "local")
-    (device,) = vpn.service.call("device.list", domain_id=1)["devices"]
+    (device,) = vpn.service.call("device.list", domain="1")["devices"]
     assert (device["device_type"], device["device_type_certainty"]) == ("OpenVPN", "probable")
     assert (device["nas_identifier"], device["nas_port_type"]) == ("OpenVpn", "Virtual")
     eventually(lambda: sessions(vpn.service, "ann", live=True) == [], vpn.output, limit_s=LIMIT_S)

@@ -82,6 +82,18 @@ class Commands:
         return await found.run(arguments)
 
 
+class NamedDomain(Protocol):
+    """A domain that a command has named."""
+
+    @property
+    def id(self) -> int:
+        """Its domainId."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
 class Tenants(Protocol):
     """Knows the tenants: a command that names an organization and a tenant makes them where they are new."""
 

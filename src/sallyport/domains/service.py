@@ -1,6 +1,6 @@
 """The rules of domains."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
 import structlog
@@ -58,24 +58,12 @@ class Domains:
         return self.table.by_tenant.get(tenant_id, ())
 
     def named(self, tenant_id: int, name_or_id: str) -> Domain:
-        """A tenant's domain by its name or its id. NotFound."""
-        for domain in self.of_tenant(tenant_id):
-            if name_or_id.casefold() == domain.name.casefold() or name_or_id == domain.label:
-                return domain
-        raise NotFound(f"no domain {name_or_id}")
+        """A tenant's domain by its id or its name. NotFound."""
+        return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """The one domain of the installation with this name or id. NotFound, also where several tenants have it."""
-        found = [
-            domain
-            for domain in self.table.by_id.values()
-            if name_or_id == domain.label or name_or_id.casefold() == domain.name.casefold()
-        ]
-        if len(found) > 1:
-            raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
-        if not found:
-            raise NotFound(f"no domain {name_or_id}")
-        return found[0]
+        """The one domain of the installation with this id or name. NotFound, also where several tenants have it."""
+        return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
         self,
@@ -246,6 +234,17 @@ class Domains:
     def _names(self) -> dict[tuple[str, ...], float]:
         shown = islice(tuple(self.table.by_id.values()), MAX_NAMES)  # the rest is `other`, which has no name
         return {(domain.label, domain.name): 1.0 for domain in shown}
+
+
+def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
+    """An id goes before a name: whatever domains are called, each can be named by its id."""
+    found = [each for each in domains if each.label == name_or_id]
+    found = found or [each for each in domains if each.name.casefold() == name_or_id.casefold()]
+    if len(found) > 1:
+        raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
+    if not found:
+        raise NotFound(f"no domain {name_or_id}")
+    return found[0]
 
 
 def _told(state: State) -> dict[str, JSON]:

@@ -43,7 +43,7 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 def _heard(examination: Examination, client: Row) -> bool:
     """Whether a device was registered through a client: one of its requests was authentic."""
     for domain in examination.rows("domain.list"):
-        page = examination.line.row("device.list", domain_id=domain["id"], search=client["address"])
+        page = examination.line.row("device.list", domain=str(domain["id"]), search=client["address"])
         if any(device["ip_address"] == client["address"] for device in entries(page["devices"])):
             return True
     return False
@@ -119,7 +119,7 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
     """How many devices are in the inventory, and at which addresses nobody knows the product."""
     seen = examination.rows("device.forwarders")
     for domain in examination.rows("domain.list"):
-        total = examination.line.row("device.list", domain_id=domain["id"], limit=1)["total"]
+        total = examination.line.row("device.list", domain=str(domain["id"]), limit=1)["total"]
         yield ok(f"{domain['name']}: {total}")
         unknown = [str(each["ip_address"]) for each in seen if each["domain_id"] == domain["id"] and _is_unknown(each)]
         if unknown:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import click
 
 from sallyport.base.command import JSON, CommandLine, Form, Row, entries
-from sallyport.base.errors import NotFound
 
 COLUMNS = (
     "device_id",
@@ -52,7 +51,7 @@ def device() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
     """List the inventory."""
-    domains = line.rows("domain.list") if domain is None else [_domain(line, domain)]
+    domains = [domain] if domain is not None else [str(each["id"]) for each in line.rows("domain.list")]
     devices = (each for one in domains for each in _devices(line, one, search))
     line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
@@ -64,7 +63,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
 @click.pass_obj
 def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> None:
     """Show a device: what tells its product, the stations behind it, and its history."""
-    found = line.row("device.show", domain_id=_domain(line, domain)["id"], device_id=device_id)
+    found = line.row("device.show", domain=domain, device_id=device_id)
     if as_json:
         line.print_json(found)
         return
@@ -76,30 +75,12 @@ def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> No
         line.print_rows(entries(found[name]), columns)
 
 
-def _domain(line: CommandLine, name_or_id: str) -> Row:
-    """The one domain of that name or id. NotFound, also where several tenants have it."""
-    found = [
-        each
-        for each in line.rows("domain.list")
-        if name_or_id == str(each["id"]) or name_or_id.casefold() == str(each["name"]).casefold()
-    ]
-    if len(found) > 1:
-        raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
-    if not found:
-        raise NotFound(f"no domain {name_or_id}")
-    return found[0]
-
-
-def _devices(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
+def _devices(line: CommandLine, domain: str, search: str) -> Iterator[Row]:
     """A domain's devices, a page at a time."""
     after = 0
-    while True:
-        page = entries(line.row("device.list", domain_id=domain["id"], search=search, after=after)["devices"])
-        for each in page:
-            yield {"device_id": each["device_id"], "domain_id": domain["id"], "domain": domain["name"], **each}
+    while page := entries(line.row("device.list", domain=domain, search=search, after=after)["devices"]):
+        yield from page
         after += len(page)
-        if not page:
-            return
 
 
 def _evidence(value: JSON) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import JSON, Arguments, Command, NamedDomain, Row, command
 from sallyport.inventory.devices.api import entry
 from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.service import Devices
@@ -22,9 +22,9 @@ _VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
 class ListDevices(Arguments):
-    """after: the number of devices to pass over, since a command reads page by page."""
+    """domain: its name or domainId. after: the number of devices to pass over, since a command reads page by page."""
 
-    domain_id: int
+    domain: str
     search: str = ""
     after: int = Field(default=0, ge=0)
     limit: int = Field(default=PAGE, ge=0, le=PAGE)
@@ -35,25 +35,30 @@ class Everywhere(Arguments):
 
 
 class ShowDevice(Arguments):
-    """One device of a domain."""
+    """One device of a domain (name or domainId)."""
 
-    domain_id: int
+    domain: str
     device_id: int
 
 
-def commands(service: Devices, attribute_name: AttributeName, clock: Clock) -> dict[str, Command]:
-    """The commands of this slice by name."""
+def commands(
+    service: Devices, domain: Callable[[str], NamedDomain], attribute_name: AttributeName, clock: Clock
+) -> dict[str, Command]:
+    """The commands of this slice by name. domain: the one of a name or domainId (NotFound)."""
 
     async def listing(wanted: ListDevices) -> JSON:
-        query = DeviceQuery(wanted.domain_id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
+        of = domain(wanted.domain)
+        query = DeviceQuery(of.id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
         found, total = await service.page(query)
-        return {"devices": [entry(each, clock()).model_dump() for each in found], "total": total}
+        owner: Row = {"domain_id": of.id, "domain": of.name}
+        return {"devices": [{**owner, **entry(each, clock()).model_dump()} for each in found], "total": total}
 
     async def show(wanted: ShowDevice) -> JSON:
-        found = await service.one(wanted.domain_id, wanted.device_id)
+        of = domain(wanted.domain)
+        found = await service.one(of.id, wanted.device_id)
         row = found.row
-        stations, behind = await service.stations(wanted.domain_id, row.id, "", offset=0, limit=PAGE)
-        history, _ = await service.history(wanted.domain_id, row.id, offset=0, limit=PAGE)
+        stations, behind = await service.stations(of.id, row.id, "", offset=0, limit=PAGE)
+        history, _ = await service.history(of.id, row.id, offset=0, limit=PAGE)
         return {
             **entry(found, clock()).model_dump(),
             "evidence": json.loads(_named(row.evidence, attribute_name)),

@@ -1,11 +1,10 @@
 """What the command line asks: session.list."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import JSON, Arguments, Command, NamedDomain, command
 from sallyport.inventory.sessions.api import ValueName, entry
 from sallyport.inventory.sessions.repo import FOREVER, SessionQuery
 from sallyport.inventory.sessions.service import Sessions
@@ -22,19 +21,7 @@ class ListSessions(Arguments):
     before: int = Field(default=FOREVER, le=FOREVER)
 
 
-class Named(Protocol):
-    """A domain."""
-
-    @property
-    def id(self) -> int:
-        """Its domainId."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-
-def commands(service: Sessions, domain: Callable[[str], Named], value_name: ValueName) -> dict[str, Command]:
+def commands(service: Sessions, domain: Callable[[str], NamedDomain], value_name: ValueName) -> dict[str, Command]:
     """The command of this slice by name. domain: the one of a name or domainId (NotFound)."""
 
     async def listing(wanted: ListSessions) -> JSON:
