@@ -242,3 +242,12 @@ async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
     await imported(areas, f"dn: {DN.format('ann')}\nchangetype: modify\nadd: a000\na000: x\n-\nreplace: zz\nzz: y\n-\n")
     users, _ = await directories.users(Stretch(areas.domain, 0, 9), "ann")
     assert '"group": "seven"' in users[0].fields
+
+
+async def test_a_further_class(areas: Areas) -> None:
+    """An account to which a class is added that says nothing of accounts is one still."""
+    await imported(areas, person("ann"))
+    change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: objectClass\nobjectClass: ldapPublicKey\n-\n"
+    job = await imported(areas, f"{change}replace: mail\nmail: a@x\n-\n")
+    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "")
+    assert (job.failed, [user.email for user in users]) == (0, ["a@x"])

@@ -33,7 +33,8 @@ _GROUPS: Final = frozenset(
 )
 _UNITS: Final = frozenset({"organizationalunit"})
 _NAMES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname", "cn")
-_ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
+ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
+"""What else somebody may be called, beside the name."""
 _MEMBERS: Final = ("member", "uniquemember")
 _UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: a name, and what tells it from an older one
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
@@ -200,7 +201,7 @@ def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
 
 def _person(raw: Raw, now: int, mapped: Collection[str]) -> Person:
     name = _named(raw, _NAMES)
-    others = (value for attribute in _ALIASES for value in _texts(raw, attribute))
+    others = (value for attribute in ALIASES for value in _texts(raw, attribute))
     return Person(
         external_id=identity(raw),
         dn=raw.dn,

@@ -66,7 +66,7 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
 
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
     before = people.attributes_of(tx, known.id)
-    after = {name: tuple(values) for name, values in before.items()}
+    after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}  # at least
     keys = edges.told_by(tx, run.directory_id, known.dn_key)
     touched = set[str]()
     for step, name, values in wanted.steps:
@@ -76,7 +76,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
         else:
             after[name] = tuple(_stepped(after.get(name, ()), step, values))
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
-    person = understand(Raw(wanted.new_dn, {"objectclass": (b"person",), **octets}), now=at, mapped=run.mapped)
+    person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
     if not isinstance(person, Person):
         raise Invalid("it is no account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)

@@ -9,7 +9,7 @@ whether they have changed is forgotten.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 
 BY_GROUP: Final = 0
 BY_MEMBER: Final = 1
@@ -76,10 +76,11 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
     return len(keys) < most
 
 
-def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
-    """An entry has another name, and with it what it says and what is said of it as a member."""
-    if old == new:
-        return
+def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, taken_in: int | None = None) -> None:
+    """An entry has another name, and with it what it says and what is said of it as a member.
+
+    taken_in: set where another entry is known by either name; what was said in this job then means what it says.
+    """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
         "from directory_members where directory_id = :dir and member_key = :old and told = 0)",
@@ -87,35 +88,36 @@ def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
         old=old,
         none=b"",
     )
-    tx.execute(
-        "insert into directory_members (directory_id, member_key, group_key, told) "
-        "select directory_id, :new, group_key, told from directory_members "
-        "where directory_id = :dir and member_key = :old on conflict do nothing",
-        dir=directory_id,
-        old=old,
-        new=new,
+    older = (
+        "told = 0 and not exists (select 1 from directory_groups g where g.directory_id = :dir "
+        "and g.dn_key = group_key and g.seen = :job)"
     )
-    tx.execute(
-        "delete from directory_members where directory_id = :dir and member_key = :old", dir=directory_id, old=old
-    )
+    _move(tx, directory_id, "member_key, group_key", old, new, older, taken_in)
 
 
-def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
-    """A group has another name."""
-    if old == new:
-        return
-    rename_member(tx, directory_id, old, new)
-    tx.execute(
-        "insert into directory_members (directory_id, member_key, group_key, told) "
-        "select directory_id, member_key, :new, told from directory_members "
-        "where directory_id = :dir and group_key = :old on conflict do nothing",
-        dir=directory_id,
-        old=old,
-        new=new,
+def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, taken_in: int | None = None) -> None:
+    """A group has another name. taken_in: see `rename_member`."""
+    rename_member(tx, directory_id, old, new, taken_in)
+    older = (
+        "told = 1 and not exists (select 1 from directory_users u where u.directory_id = :dir "
+        "and u.dn_key = member_key and u.seen = :job)"
     )
-    tx.execute(
-        "delete from directory_members where directory_id = :dir and group_key = :old", dir=directory_id, old=old
+    _move(tx, directory_id, "group_key, member_key", old, new, older, taken_in)
+
+
+def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, taken_in: int | None) -> None:
+    """Give what has one key at its first end another one there; only what is older, where the key is taken."""
+    mine, other = ends.split(", ")
+    where = f"directory_id = :dir and {mine} = :old"
+    parameters: dict[str, Value] = {"dir": directory_id, "old": old}
+    if taken_in is not None:
+        where, parameters = f"{where} and {older}", {**parameters, "job": taken_in}
+    moved = (
+        f"insert into directory_members (directory_id, {mine}, {other}, told) "  # noqa: S608
+        f"select directory_id, :new, {other}, told from directory_members where {where} on conflict do nothing"
     )
+    tx.execute(moved, new=new, **parameters)
+    tx.execute(f"delete from directory_members where {where}", **parameters)  # noqa: S608
 
 
 def _key(row: tuple[object, ...]) -> bytes:

@@ -64,7 +64,7 @@ def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Co
     if moved.dn_key in (b"", known.dn_key):
         return unchanged(tx, run, known, is_group=is_group)
     if is_group:
-        edges.rename_group(tx, run.directory_id, known.dn_key, moved.dn_key)
+        _rename(tx, run, known, moved.dn_key)
     tx.execute(
         f"update {_GROUPS if is_group else _UNITS} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job "  # noqa: S608
         "where id = :id",
@@ -84,7 +84,7 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> 
         _SEARCH.add(tx, run.domain_id, group_id, (fold(new.name),))
         counters.add(tx, run.domain_id, GROUPS, 1)
         return Counts(added=1)
-    edges.rename_group(tx, run.directory_id, known.dn_key, new.dn_key)
+    _rename(tx, run, known, new.dn_key)
     _update(tx, _GROUPS, run, known, new, at)
     if fold(known.name) != fold(new.name):
         _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
@@ -112,7 +112,8 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
 
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """A group is gone; None: call it again, there are more members than one transaction takes."""
-    if not edges.forget_group(tx, run.directory_id, known.dn_key, MOST):
+    taken = _is_taken(tx, run, known, known.dn_key)
+    if not (taken or edges.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
     _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
     tx.execute("delete from directory_groups where id = :id", id=known.id)
@@ -124,6 +125,19 @@ def remove_unit(tx: Tx, known: Named) -> Counts:
     """A unit is gone."""
     tx.execute("delete from directory_units where id = :id", id=known.id)
     return Counts(removed=1)
+
+
+def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
+    """A group's members go with its name."""
+    if dn_key != known.dn_key:
+        taken_in = run.job_id if _is_taken(tx, run, known, known.dn_key, dn_key) else None
+        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, taken_in)
+
+
+def _is_taken(tx: Tx, run: Run, known: Named, *keys: bytes) -> bool:
+    """Whether another group is known by one of these names: it was made anew, or takes over the name."""
+    sql = "select 1 from directory_groups where directory_id = :dir and dn_key = :key and id <> :id limit 1"
+    return any(tx.rows(sql, dir=run.directory_id, key=key, id=known.id) for key in keys)
 
 
 def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Named | None:
@@ -139,7 +153,7 @@ def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Name
         )
     if found is None and dn_key:
         named = tx.one(
-            Named, f"{select}directory_id = :dir and dn_key = :key order by id", dir=run.directory_id, key=dn_key
+            Named, f"{select}directory_id = :dir and dn_key = :key order by id desc", dir=run.directory_id, key=dn_key
         )
         if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
             return named

@@ -7,7 +7,7 @@ from typing import Final
 
 from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import CLOUD_USERS, GONE, USERS, Counts, Moved, Run
-from sallyport.directory.entry import Status
+from sallyport.directory.entry import ALIASES, Status
 from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
@@ -70,7 +70,7 @@ def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
     if external_id:
         found = tx.one(Known, _BY_ID, d=run.domain_id, dir=run.directory_id, external=external_id)
     if found is None and dn_key:
-        named = tx.one(Known, f"{_KNOWN}dn_key = :key order by id", dir=run.directory_id, key=dn_key)
+        named = tx.one(Known, f"{_KNOWN}dn_key = :key order by id desc", dir=run.directory_id, key=dn_key)
         if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
             return named
     return found
@@ -107,7 +107,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
     _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
-    edges.rename_member(tx, run.directory_id, known.dn_key, new.dn_key)
+    _rename(tx, run, known, new.dn_key)
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _judge(tx, run, known, new.status, names, revocations)
 
@@ -135,7 +135,7 @@ def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations
         at=at,
         id=known.id,
     )
-    edges.rename_member(tx, run.directory_id, known.dn_key, dn_key)
+    _rename(tx, run, known, dn_key)
     _judge(tx, run, known, status, names_of(tx, known.id), revocations)
     return Counts(updated=1)
 
@@ -144,7 +144,8 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     """A person is gone."""
     names = names_of(tx, known.id)
     _SEARCH.remove(tx, run.domain_id, known.id, known.texts)
-    edges.forget_member(tx, run.directory_id, known.dn_key)
+    if not _is_taken(tx, run, known, known.dn_key):
+        edges.forget_member(tx, run.directory_id, known.dn_key)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
@@ -173,8 +174,8 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
     if known is None:
         return False
     before = tx.value(str, "select fields from directory_users where id = :id", id=user_id)
-    fields = fields_of(attributes_of(tx, user_id), mapping)
-    columns = _columns(fields, known.login)
+    attributes = attributes_of(tx, user_id)
+    columns = _columns(fields_of(attributes, mapping), known.login)
     sql = (
         "update directory_users set name = :name, display_name = :display_name, email = :email, upn = :upn, "
         "fields = :fields, mapping = :mapping, updated_at = :at where id = :id"
@@ -182,8 +183,9 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
     tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
     _search_again(tx, domain_id, known, columns)
     if columns["name"] != known.name:
-        # The name that the directory has stays another name of the same person.
-        aliases = [key for key in names_of(tx, user_id) if key != fold(known.name)]
+        # What the directory itself calls the person stays a name; what only the mapping before made of them does not.
+        own = {fold(value) for attribute in ALIASES for value in attributes.get(attribute, ())}
+        aliases = [key for key in names_of(tx, user_id) if key != fold(known.name) or key in own]
         _name(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
     shown = (known.name, known.display_name, known.email, known.upn, before)
     return shown != tuple(columns[name] for name in ("name", "display_name", "email", "upn", "fields"))
@@ -260,6 +262,19 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
     keys = dict.fromkeys((fold(name), *map(fold, aliases)))
     rows = [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
     tx.insert("directory_names", ("domain_id", "name_key", "user_id", "is_alias"), rows)
+
+
+def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
+    """What is said of a person's memberships goes with its name."""
+    if dn_key != known.dn_key:
+        taken_in = run.job_id if _is_taken(tx, run, known, known.dn_key, dn_key) else None
+        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, taken_in)
+
+
+def _is_taken(tx: Tx, run: Run, known: Known, *keys: bytes) -> bool:
+    """Whether somebody else is known by one of these names: an account was made anew, or takes over the name."""
+    sql = "select 1 from directory_users where directory_id = :dir and dn_key = :key and id <> :id limit 1"
+    return any(tx.rows(sql, dir=run.directory_id, key=key, id=known.id) for key in keys)
 
 
 def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> None:

@@ -1,0 +1,87 @@
+"""Entries that come to another's distinguished name: accounts and groups made anew, renamed, or the one for the other.
+What an entry and what others say of its memberships stays with who is meant."""
+
+import pytest
+
+from tests.areas import Areas
+from tests.directory.world import group, groups_of, imported, members, names, person
+
+ANN, BOB = "uid=ann,ou=People,dc=x", "uid=bob,ou=People,dc=x"
+OPS, OLD = "memberOf: cn=ops,dc=x", "memberOf: cn=old,dc=x"
+FIRST, SECOND = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
+
+
+def known(record: str, identity: str) -> str:
+    """A record with what names it for good."""
+    return record.replace("objectClass", f"{identity}\nobjectClass", 1)
+
+
+@pytest.mark.parametrize("groups_first", [True, False])
+async def test_an_account_made_anew(areas: Areas, groups_first: bool) -> None:
+    """Under the same name it has the groups that it names, and those that name it."""
+
+    def ldif(identity: str) -> str:
+        parts = [group("ops"), group("staff", ANN), known(person("ann", OPS), identity)]
+        return person("bob") + "".join(parts if groups_first else reversed(parts))
+
+    await imported(areas, ldif(FIRST), complete=True)
+    await imported(areas, ldif(SECOND), complete=True)
+    assert sorted(await names(areas)) == ["ann", "bob"]
+    assert await groups_of(areas, "ann") == {"ops", "staff"}
+
+
+async def test_a_group_made_anew(areas: Areas) -> None:
+    """It keeps its members when the one before it is removed."""
+    await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), FIRST), complete=True)
+    await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), SECOND), complete=True)
+    assert await members(areas) == {"ops": 2}
+    assert await groups_of(areas, "ann") == await groups_of(areas, "bob") == {"ops"}
+
+
+async def test_a_name_that_is_taken_over(areas: Areas) -> None:
+    """Somebody is renamed, and somebody new has the old name: neither has the other's groups."""
+    groups = group("ops") + group("old") + group("staff", ANN)
+    await imported(areas, groups + known(person("ann", OLD), FIRST), complete=True)
+    taken = known(person("ann", OPS), SECOND) + known(person("anna", OLD), FIRST)
+    renamed = group("ops") + group("old") + group("staff", ANN.replace("ann", "anna"))
+    await imported(areas, taken + renamed, complete=True)
+    assert await groups_of(areas, "ann") == {"ops"}
+    assert await groups_of(areas, "anna") == {"old", "staff"}
+
+
+async def test_a_change_without_the_groups(areas: Areas) -> None:
+    """Where the groups are not told of, their memberships go with who was renamed."""
+    await imported(areas, group("staff", ANN) + known(person("ann"), FIRST))
+    await imported(areas, known(person("ann"), SECOND) + known(person("anna"), FIRST))
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"staff"})
+
+
+async def test_names_that_are_swapped(areas: Areas) -> None:
+    """Two accounts, or two groups, that get each other's names."""
+
+    def ldif(ann: str, bob: str, ops: str, old: str) -> str:
+        people = known(person("ann", OPS), ann) + known(person("bob", OLD), bob)
+        return people + known(group("ops", ANN), ops) + known(group("old", BOB), old)
+
+    await imported(areas, ldif(FIRST, SECOND, FIRST, SECOND), complete=True)
+    await imported(areas, ldif(SECOND, FIRST, SECOND, FIRST), complete=True)
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "bob")) == ({"ops"}, {"old"})
+    assert await members(areas) == {"ops": 1, "old": 1}
+
+
+async def test_a_group_name_that_is_taken_over(areas: Areas) -> None:
+    """A group is renamed, and a new one has the old name: each has its own members."""
+    people = person("ann") + person("bob")
+    await imported(areas, people + known(group("ops", ANN), FIRST), complete=True)
+    taken = known(group("ops", BOB), SECOND) + known(group("old", ANN), FIRST)
+    await imported(areas, people + taken, complete=True)
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "bob")) == ({"old"}, {"ops"})
+
+
+async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
+    """A deletion by name means who has come to it, not who had it before."""
+    await imported(areas, known(person("ann", "displayName: Before"), FIRST))
+    await imported(areas, known(person("ann", "displayName: Now"), SECOND))
+    await imported(areas, f"dn: {ANN}\nchangetype: delete\n")
+    left = await areas.store.read(lambda tx: tx.rows("select display_name from directory_users"))
+    assert left == [("Before",)]
