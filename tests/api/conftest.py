@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.api import holders
 from tests.api.hosts import Host
 from tests.api.world import Tenant, World
 from tests.service import running_service
@@ -30,3 +31,9 @@ def tenant(world: World) -> Tenant:
 def host(tenant: Tenant) -> Host:
     """An enrolled machine of the tenant."""
     return Host.enrol(tenant, "web", privateIpAddress="10.0.0.7", hostName="web.example.org")
+
+
+@pytest.fixture
+def holder(tenant: Tenant) -> holders.Holder:
+    """Ann's wallet in a tenant of its own."""
+    return holders.enrol(tenant)

@@ -3,81 +3,21 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sallyport.audit.repo import AuditQuery, AuditRow
 from sallyport.base.clock import SECOND
 from sallyport.domains.model import Domain, Mode
 from sallyport.login.lockout.model import Kind
-from sallyport.login.model import Decision, Reason, Verdict
+from sallyport.login.model import Reason, Verdict
 from sallyport.login.refusal import refusal
 from tests.areas import Areas
 from tests.directory.world import imported, person
-from tests.login.conftest import Desk, unproven
+from tests.login.conftest import Desk
 from tests.login.first.conftest import Book
-from tests.packets import attributes, chap, pap
-
-PHONE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-01", NAS_IDENTIFIER=b"switch-1")
-TABLET = attributes(CALLING_STATION_ID=b"02-00-00-00-00-02", NAS_IDENTIFIER=b"switch-1")
-LOCKED = Reason.LOCKED_OUT
-WRONG = Reason.WRONG_PASSWORD
-
-numbers = count()
-
-
-def guess() -> str:
-    """A wrong password that nobody has tried yet."""
-    return f"wrong {next(numbers)}"
-
-
-async def log_in(
-    desk: Desk,
-    user: str = "ann",
-    password: str = "wrong",  # noqa: S107
-    body: bytes = b"",
-    *,
-    signed: bool = True,
-) -> Reason:
-    """A login that is decided and written: why it is refused; NONE for an accept."""
-    login = desk.login(pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed))
-    login.decision = await desk.decide(login)
-    if signed:
-        desk.areas.pipeline.note(login)
-    else:
-        unproven(login)
-    desk.areas.journal.add(login)
-    desk.areas.journal.flush()
-    await desk.areas.journal.drained()
-    return why(login.decision)
-
-
-def why(decision: Decision | None) -> Reason:
-    """Why a login is refused; NONE for an accept."""
-    assert decision is not None
-    return Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
-
-
-async def fail(desk: Desk, times: int, user: str = "ann", body: bytes = b"", *, signed: bool = True) -> list[Reason]:
-    """Logins with a wrong password."""
-    return [await log_in(desk, user, guess(), body, signed=signed) for _ in range(times)]
-
-
-async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
-    """Who is locked out by the store: kind, name, failures."""
-    rows, total = await areas.lockouts.page(domain or areas.domain, offset=0, limit=100)
-    assert len(rows) == total
-    return [(row.kind, row.name, row.failures) for row in rows]
-
-
-async def trail(areas: Areas) -> list[AuditRow]:
-    """What the audit trail has of lock-outs, oldest first."""
-    rows, _ = await areas.audit.page(AuditQuery(search="locked", limit=100))
-    return rows[::-1]
-
+from tests.login.lockout.guesses import LOCKED, PHONE, TABLET, WRONG, fail, guess, log_in, stored, trail, why
+from tests.packets import chap, pap
 
 # --- users --------------------------------------------------------------------------------------------------------
 
@@ -276,70 +216,6 @@ async def test_other_refusals_do_not_count(desk: Desk) -> None:
         login = desk.login(pap("ann@nowhere", guess()))
         await desk.decide(login)
     assert not desk.areas.lockouts.some
-
-
-# --- stations -----------------------------------------------------------------------------------------------------
-
-
-async def test_ten_failures_lock_a_station(desk: Desk) -> None:
-    """Ten users that fail once each from one station: the station is locked for all; another station of the same
-    device is not."""
-    await log_in(desk, "ann", "hello", TABLET)
-    for number in range(10):
-        assert await log_in(desk, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
-    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
-    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
-    assert await log_in(desk, "ann", "hello") is Reason.NONE
-    assert await stored(desk.areas) == [("station", "02-00-00-00-00-01", 10)]
-
-
-async def test_a_success_sets_a_station_back(desk: Desk) -> None:
-    """Anybody's from there."""
-    await log_in(desk, "ann", "hello", TABLET)
-    for number in range(9):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
-    await log_in(desk, "another", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
-
-
-NAS_ITSELF = {
-    "no station": attributes(NAS_IDENTIFIER=b"vpn"),
-    "an empty one": attributes(CALLING_STATION_ID=b"", NAS_IDENTIFIER=b"vpn"),
-    "blanks": attributes(CALLING_STATION_ID=b"  ", NAS_IDENTIFIER=b"vpn"),
-    "its address": attributes(CALLING_STATION_ID=b"10.0.0.9", NAS_IP_ADDRESS=bytes((10, 0, 0, 9))),
-    "its IPv6 address": attributes(CALLING_STATION_ID=b"::1", NAS_IPV6_ADDRESS=bytes(15) + b"\1"),
-    "its name": attributes(CALLING_STATION_ID=b"VPN", NAS_IDENTIFIER=b"vpn"),
-    "the packet's source": attributes(CALLING_STATION_ID=b"192.0.2.1", NAS_IDENTIFIER=b"vpn"),
-    "its MAC address": attributes(CALLING_STATION_ID=b"0200.0000.0009", CALLED_STATION_ID=b"02-00-00-00-00-09:guests"),
-    "one value for all": attributes(CALLING_STATION_ID=b"anonymous", NAS_IDENTIFIER=b"vpn"),
-}
-
-
-@pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
-async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
-    """However it calls its users, fifty that fail keep nobody out who knows his password."""
-    for number in range(50):
-        await log_in(desk, f"user{number}", guess(), body)
-    assert await log_in(desk, "ann", "hello", body) is Reason.NONE
-    assert await stored(desk.areas) == []
-
-
-async def test_a_station_that_users_share(desk: Desk) -> None:
-    """Three users have got in by it within the hour: it is no one person's, though the NAS has others."""
-    for user in ("bob", "eve"):
-        await desk.areas.users.add(desk.areas.domain, user, b"hello")
-    await log_in(desk, "ann", "hello", TABLET)
-    await log_in(desk)  # a failure: from here on successes are looked at
-    for user in ("ann", "bob", "eve"):
-        await log_in(desk, user, "hello", PHONE)
-    for number in range(20):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
-    desk.areas.clock.pass_by(3601)
-    for number in range(10):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
 
 
 # --- the record ---------------------------------------------------------------------------------------------------

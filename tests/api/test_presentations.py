@@ -1,0 +1,247 @@
+"""/api/v1/verifierService/issuePR, what wallets answer, and a login by wallet from end to end: issue, poll, accept, log
+in, revoke, be refused."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sallyport.base.clock import now_us
+from sallyport.did.crypto import proofs
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.api.holders import (
+    ASSIGN,
+    CREATE,
+    HOLDER,
+    ISSUE_PR,
+    POLL_PR,
+    REGISTER,
+    SUBMIT,
+    Holder,
+    made,
+)
+from tests.api.world import PASSWORD, SECRET, World, problem
+
+
+@pytest.fixture
+def server(holder: Holder) -> str:
+    """An instance."""
+    tenant = holder.tenant
+    tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="server")
+    return "server"
+
+
+def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
+    """Issued, polled, submitted once: exactly the fields of the interface, and what binds the presentation."""
+    tenant, jwt = holder.tenant, holder.give(holder.issue())["jwt"]
+    wanted = {
+        "username": "ann",
+        "issuerDid": holder.issuer,
+        "holderDid": holder.did,
+        "walletUrl": "",
+        "endpoint": server,
+    }
+    issued = tenant.ask(ISSUE_PR, **wanted)
+    (pr,) = issued.pop("prs")
+    assert issued == {"message": "1 presentation request(s) issued", "status": "Success", "code": 200}
+    assert pr == {"prId": pr["prId"], "walletId": holder.wallet, "holderDid": holder.did}
+    request = holder.poll()
+    assert request["presentationRequestId"] == pr["prId"] and request["pending"] == 1
+    assert (request["verifierDid"], request["endpoint"]) == (holder.issuer, server)
+    (descriptor,) = request["input_descriptors"]
+    assert set(descriptor) >= {"id", "name", "purpose", "format", "constraints"}
+    assert all(set(each) >= {"id", "path"} for each in descriptor["constraints"]["fields"])
+    body = holder.answer(jwt, request)
+    assert tenant.ask(SUBMIT, token=holder.token, **body) == {
+        "code": 200,
+        "status": "Success",
+        "message": "presentation accepted",
+    }
+    assert tenant.refused(SUBMIT, token=holder.token, **body) == (409, "the presentation request is over")
+    assert tenant.refused(POLL_PR, **holder.own()) == (404, "no presentation request is open")
+
+
+def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
+    """The document of GetCredential, with its issuer's proof and beside it the holder's; the issuer's alone, which
+    everybody has who has seen it, opens nothing."""
+    tenant, credential = holder.tenant, holder.issue()
+    holder.give(credential)
+    document = tenant.ask("/api/v1/credential/GetCredential", token=holder.token, credentialId=str(credential))[
+        "credential"
+    ]
+    tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
+    request = holder.poll()
+    issuers = document.pop("proof")
+    secured = proofs.sign(
+        document,
+        holder.signer,
+        purpose="authentication",
+        at=now_us(),
+        challenge=request["nonce"],
+        domain=request["verifierDid"],
+    )
+    body = holder.own(presentationRequestId=request["presentationRequestId"])
+    replayed = {**document, "proof": issuers}
+    assert tenant.refused(SUBMIT, token=holder.token, **body, presentation=replayed) == (
+        400,
+        "a presentation has one proof of its holder",
+    )
+    both = {**document, "proof": [issuers, secured["proof"]]}
+    assert tenant.ask(SUBMIT, token=holder.token, **body, presentation=both)["message"] == "presentation accepted"
+
+
+def test_what_updateuserwallet_does(holder: Holder) -> None:
+    """The credential goes into the wallet and is the user's, whose list entry names it; what another wallet has is
+    refused, and then nothing is changed."""
+    tenant, credential = holder.tenant, holder.issue()
+    bob = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")["walletId"]
+    entries = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
+    (user,) = [each["userId"] for each in entries if each["userName"] == "ann"]
+    body = {"domainId": tenant.domain, "epmUserId": [user], "credentialId": [credential], "assignMultiple": "false"}
+    update = "/api/v1/endpointUsers/updateUserWallet"
+    assert tenant.refused(update, method="PUT", **body, platformUserNames=[bob]) == (
+        409,
+        "the credential is assigned to another wallet",
+    )
+    assert tenant.ask(update, method="PUT", **body, platformUserNames=[holder.wallet])["status"] == "Success"
+    found = tenant.ask("/api/v1/credential/GetAssignedCredential", walletId=holder.wallet)["credentials"]
+    (name,) = [each["credentialId"] for each in found if each["id"] == credential]
+    wanted = {"filterBy": "credentialId", "value": name}
+    listed = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain, filter=wanted)["epmUsers"]
+    assert [(each["userId"], each["credentialId"]) for each in listed] == [(user, name)]
+
+
+@pytest.mark.parametrize("spelling", ["groupop", "grouop"])
+def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None:
+    """In either spelling; the group is named by `endpoint`, and no holder."""
+    tenant = holder.tenant
+    holder.give(holder.issue())
+    group = tenant.ask("/api/v1/instanceGroup/addInstanceGroup", domainId=tenant.domain, groupName="admins")
+    wanted = {"issuerDid": holder.issuer, "endpoint": "admins", "holderDid": "", spelling: "all"}
+    assert tenant.refused(ISSUE_PR, **wanted) == (404, "the group has no holders")
+    users = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
+    ids = [each["userId"] for each in users if each["userName"] == "ann"]
+    tenant.ask(
+        "/api/v1/instanceGroup/assignUsersToEndpointGroup",
+        domainId=tenant.domain,
+        groupId=group["instanceId"],
+        userIds=ids,
+        action="add",
+    )
+    assert [each["holderDid"] for each in tenant.ask(ISSUE_PR, **wanted)["prs"]] == [holder.did]
+    assert tenant.refused(ISSUE_PR, **{**wanted, spelling: "no"})[0] == 400
+
+
+def test_what_is_no_presentation(holder: Holder, server: str) -> None:
+    """Refused by a text that names what is wrong; nothing at all, and a decline without the key, are told apart."""
+    tenant = holder.tenant
+    tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
+    number = holder.poll()["presentationRequestId"]
+    body = {"walletId": holder.wallet, "holderDid": holder.did, "presentationRequestId": number}
+    for presentation in ("x", {"a": 1}, {"proof": {"jwt": "x"}}, {"proof": [[]]}, {"proof": {"type": "x"}}):
+        assert tenant.refused(SUBMIT, **body, presentation=presentation)[0] == 400
+    assert tenant.refused(SUBMIT, **body)[0] == 400
+    assert tenant.refused(SUBMIT, **body, presentation=7)[0] == 400
+    assert tenant.refused(SUBMIT, **body, decline=True)[0] == 403
+    assert tenant.ask(SUBMIT, **body, decline=True, walletKey=holder.key)["message"] == "presentation declined"
+    assert tenant.refused(SUBMIT, **body, presentation="x")[0] == 409
+
+
+def test_a_key_that_is_kept_here(holder: Holder, server: str) -> None:
+    """createHolderDid without a key: createPresentation signs for who brings the walletKey."""
+    tenant = holder.tenant
+    kept = made(tenant, HOLDER, walletUserId=holder.wallet, issuerId=0, name="ann")
+    issued = tenant.ask(
+        "/api/v1/issueVerifiableCredential",
+        domainId=tenant.domain,
+        issuerDid=holder.issuer,
+        holderDid=kept,
+        schemaId=holder.schema,
+        credentialName="Badge",
+        metadata={"epmUsername": "ann"},
+    )
+    tenant.ask(ASSIGN, walletId=holder.wallet, userId=holder.wallet, credentialId=issued["id"])
+    (pr,) = tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=kept, endpoint=server)["prs"]
+    body = {**holder.own(holderDid=kept), "presentationRequestId": pr["prId"]}
+    assert tenant.refused(CREATE, token=holder.token, **{**body, "walletKey": "wk_x"}) == (401, "invalid walletKey")
+    presentation = tenant.ask(CREATE, token=holder.token, **body)["presentation"]
+    assert tenant.ask(SUBMIT, token=holder.token, **body, presentation=presentation)["status"] == "Success"
+
+
+# --- the wallet as second factor --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def login(holder: Holder) -> Iterator[Callable[[], int]]:
+    """Logs ann in over RADIUS at a device of the tenant, whose domain enforces with the wallet; the answer's code."""
+    tenant, address = holder.tenant, holder.tenant.world.address()
+    tenant.ask("/network_device/AddClient", name="nas", address=address, secret=SECRET, domainId=tenant.domain)
+    body = {"domainId": tenant.domain, "provider": "wallet", "timeoutSeconds": 30}
+    assert tenant.refused("/ad/SetMFAProvider", **body, issuerDid="no DID") == (400, "invalid issuerDid")
+    tenant.ask("/ad/SetMFAProvider", **body, issuerDid=holder.issuer)
+    assert tenant.ask("/ad/GetMFAProvider", domainId=tenant.domain)["issuerDid"] == holder.issuer
+    tenant.ask("/ad/updateDomainEnforcement", domainId=tenant.domain, enforcementMode="enforce")
+    with tenant.world.service.radius(SECRET, source=address) as client:
+        client.sock.settimeout(60)
+        yield lambda: client.login("ann", PASSWORD)
+
+
+def waiting(holder: Holder) -> dict[str, Any]:
+    """The request of a login, once it is there."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        answer = holder.tenant.world.post(POLL_PR, holder.token, json=holder.own())
+        if answer.status_code == 200:
+            found: dict[str, Any] = answer.json()
+            return found
+        assert problem(answer) == (404, "no presentation request is open")
+        time.sleep(0.05)
+    raise AssertionError("no request was opened")
+
+
+def test_a_login_by_wallet(world: World, holder: Holder, login: Callable[[], int]) -> None:
+    """Not enrolled: refused. Then issued, polled and accepted: the presentation lets the login in that waits. Declined:
+    refused. Revoked: refused, at once."""
+    tenant = holder.tenant
+    assert login() == ACCESS_REJECT
+    credential = holder.issue()
+    jwt = holder.give(credential)["jwt"]
+    with ThreadPoolExecutor(1) as thread:
+        accepted = thread.submit(login)
+        request = waiting(holder)
+        assert request["purpose"].startswith("Login of ann at ")
+        body = holder.answer(jwt, request)
+        tenant.ask(SUBMIT, token=holder.token, **body)
+        assert accepted.result(60) == ACCESS_ACCEPT
+        assert tenant.refused(SUBMIT, token=holder.token, **body)[0] == 409  # one approval, one Accept
+
+        declined = thread.submit(login)
+        number = waiting(holder)["presentationRequestId"]
+        tenant.ask(SUBMIT, token=holder.token, **holder.own(presentationRequestId=number), decline=True)
+        assert declined.result(60) == ACCESS_REJECT
+
+        cut_off = thread.submit(login)
+        late = waiting(holder)
+        tenant.ask(
+            "/api/v1/credential/revokecredential",
+            vcid=credential,
+            domainId=tenant.domain,
+            issuerDid=holder.issuer,
+            holderDid=holder.did,
+        )
+        assert cut_off.result(60) == ACCESS_REJECT
+    assert tenant.refused(SUBMIT, token=holder.token, **holder.answer(jwt, late))[0] == 409
+    assert login() == ACCESS_REJECT
+    events = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain, pageSize=10)["events"][::-1]
+    assert [(each["decision"], each["reason"]) for each in events] == [
+        ("reject", "not enrolled"),
+        ("accept", ""),
+        ("reject", "second factor denied"),
+        ("reject", "second factor denied"),
+        ("reject", "not enrolled"),
+    ]
+    assert {each["factor"] for each in events} == {"local+wallet"}
+    text = world.http.get("/metrics").text
+    assert 'sallyport_presentations_total{result="accepted"}' in text

@@ -1,0 +1,65 @@
+"""A request, and what is shown for it."""
+
+from contextlib import suppress
+from uuid import uuid4
+
+import pytest
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import Conflict, CredentialError
+from sallyport.did.crypto import vc
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.presentations.asking import Wanted
+from sallyport.did.presentations.model import Request
+from sallyport.endpoints.instances.model import NewInstance
+from tests.did.holders import Person, World
+
+
+async def requested(world: World, person: Person | None = None, username: str = "") -> Request:
+    """A new request to somebody, ann unless said otherwise, for an instance, as the wallet polls it."""
+    person = person or world.ann
+    with suppress(Conflict):
+        await world.areas.instances.add(world.areas.domain, NewInstance("server"))
+    wanted = Wanted(world.issuer, person.did, username, "server", of_group=False)
+    (issued,) = await world.holding.verifier.issue(world.areas.tenant, wanted)
+    request, _ = await world.holding.presentations.poll(
+        person.caller, person.wallet_id, person.wallet_key, person.did, issued.id
+    )
+    return request
+
+
+def shown(
+    world: World, request: Request, *jwts: str, by: Signer | None = None, audience: str = "", nonce: str = ""
+) -> str:
+    """A presentation of ann's for a request."""
+    return vc.present(
+        jwts or (world.ann.jwt,),
+        by or world.ann.signer,
+        audience=audience or request.issuer_did,
+        nonce=nonce or request.nonce,
+        id=f"urn:uuid:{uuid4()}",
+        now=world.areas.clock(),
+    )
+
+
+async def submit(
+    world: World, request: Request, presentation: str | dict[str, JSON], person: Person | None = None
+) -> None:
+    """Submit to ann's request."""
+    person = person or world.ann
+    await world.holding.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
+
+
+async def refused(world: World, request: Request, presentation: str | dict[str, JSON]) -> str:
+    """Why a presentation is refused; the request stays open, and the refusal is counted."""
+    with pytest.raises(CredentialError) as error:
+        await submit(world, request, presentation)
+    reason = error.value.reason
+    assert world.areas.sample("sallyport_presentations_total", result=reason) >= 1
+    return reason
+
+
+async def still_open(world: World, request: Request) -> bool:
+    """Whether the right presentation is still taken."""
+    await submit(world, request, shown(world, request))
+    return True

@@ -1,0 +1,229 @@
+"""Presentations that lie: each is refused for its own reason, and the request stays open."""
+
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+import pytest
+
+from sallyport.base.command import JSON
+from sallyport.base.errors import CredentialError, Forbidden, NotFound
+from sallyport.did.crypto import jws, vc
+from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.dids.model import Kind
+from sallyport.did.presentations.model import Request
+from tests.did.crypto.signers import credential, did, signer
+from tests.did.holders import World
+from tests.did.presentations.requests import refused, requested, shown, still_open, submit
+
+MALLORY = signer(9)
+
+Attack = Callable[[World, Request], Awaitable[str]]
+
+
+def resigned(world: World, by: Signer, /, header: dict[str, JSON] | None = None, **changes: JSON) -> str:
+    """Ann's credential with other claims, signed by somebody."""
+    payload = {**jws.parse(world.ann.jwt).payload, **changes}
+    return jws.sign(payload, by)
+
+
+async def unsigned(world: World, request: Request) -> str:
+    """alg none, for the presentation."""
+    _, payload, _ = shown(world, request).split(".")
+    header = to_base64url(f'{{"alg":"none","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
+    return f"{header}.{payload}."
+
+
+async def unsigned_credential(world: World, request: Request) -> str:
+    """alg none, for the credential in it."""
+    _, payload, _ = world.ann.jwt.split(".")
+    header = to_base64url(f'{{"alg":"none","kid":"{jws.parse(world.ann.jwt).key_id}","typ":"JWT"}}'.encode())
+    return shown(world, request, f"{header}.{payload}.")
+
+
+async def keyed_hash(world: World, request: Request) -> str:
+    """HS256 under the holder's public key."""
+    import hmac
+
+    _, payload, _ = shown(world, request).split(".")
+    header = to_base64url(f'{{"alg":"HS256","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
+    signature = hmac.digest(world.ann.signer.key.public.octets, f"{header}.{payload}".encode(), "sha256")
+    return f"{header}.{payload}.{to_base64url(signature)}"
+
+
+async def key_of_another(world: World, request: Request) -> str:
+    """kid of another DID, whose key has signed."""
+    return shown(world, request, by=MALLORY)
+
+
+async def issuer_of_another(world: World, request: Request) -> str:
+    """A credential that Mallory has signed with her own key, in the issuer's name."""
+    return shown(world, request, resigned(world, MALLORY))
+
+
+async def self_issued(world: World, request: Request) -> str:
+    """A credential that the holder has issued to herself."""
+    return shown(world, request, vc.sign(credential(world.ann.signer, world.ann.did), world.ann.signer))
+
+
+async def foreign_key_id(world: World, request: Request) -> str:
+    """The issuer's kid over Mallory's signature."""
+    return shown(world, request, resigned(world, Signer(jws.parse(world.ann.jwt).key_id, MALLORY.key)))
+
+
+async def another_nonce(world: World, request: Request) -> str:
+    """The nonce of a request before."""
+    return shown(world, request, nonce=(await requested(world)).nonce)
+
+
+async def another_audience(world: World, request: Request) -> str:
+    """Made for another verifier, which passes it on."""
+    return shown(world, request, audience="did:web:elsewhere.example")
+
+
+async def credential_of_another(world: World, request: Request) -> str:
+    """Bob's credential in ann's presentation."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    return shown(world, request, bob.jwt)
+
+
+async def two_credentials(world: World, request: Request) -> str:
+    """Ann's own and bob's, in the hope that not both are looked at."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    return shown(world, request, world.ann.jwt, bob.jwt)
+
+
+async def revoked(world: World, request: Request) -> str:
+    """A credential that was revoked just now, where its requests were not withdrawn."""
+    sql = "update credentials set status = 'Revoked' where id = :id"
+    await world.areas.store.write(lambda tx: tx.execute(sql, id=world.ann.credential))
+    return shown(world, request)
+
+
+async def ignored(world: World, request: Request) -> str:
+    """A credential that its wallet ignores."""
+    ann = world.ann
+    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+    return shown(world, request)
+
+
+async def expired(world: World, request: Request) -> str:
+    """A credential of a minute, a minute later."""
+    short = await world.issue(world.ann.did, "ann", lasts_s=60)
+    world.areas.clock.pass_by(60)
+    return shown(world, request, await world.token(short))
+
+
+async def not_yet_valid(world: World, request: Request) -> str:
+    """A credential of tomorrow."""
+    return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", begins_s=86_400)))
+
+
+async def of_another_issuer(world: World, request: Request) -> str:
+    """A valid credential of another issuer of the same domain."""
+    other = await world.new_issuer("somebody else")
+    return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", issuer=other)))
+
+
+async def tampered(world: World, request: Request) -> str:
+    """An octet of the credential's signature."""
+    head, payload, signature = world.ann.jwt.split(".")
+    other = ("A" if signature[0] != "A" else "B") + signature[1:]
+    return shown(world, request, f"{head}.{payload}.{other}")
+
+
+async def stale(world: World, request: Request) -> str:
+    """A presentation of an hour ago."""
+    presentation = shown(world, request)
+    world.areas.clock.pass_by(599)
+    return presentation
+
+
+async def nonsense(world: World, request: Request) -> str:
+    """No token at all."""
+    return "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        (unsigned, "signature"),
+        (unsigned_credential, "signature"),
+        (keyed_hash, "signature"),
+        (key_of_another, "issuer"),
+        (issuer_of_another, "issuer"),
+        (self_issued, "issuer"),
+        (foreign_key_id, "signature"),
+        (another_nonce, "nonce"),
+        (another_audience, "audience"),
+        (credential_of_another, "holder"),
+        (two_credentials, "malformed"),
+        (revoked, "revoked"),
+        (ignored, "status"),
+        (expired, "expired"),
+        (not_yet_valid, "not_yet_valid"),
+        (of_another_issuer, "issuer"),
+        (tampered, "signature"),
+        (stale, "expired"),
+        (nonsense, "malformed"),
+    ],
+)
+async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -> None:
+    """Each for its own reason, with a message that repeats nothing of what was sent."""
+    request = await requested(world)
+    presentation = await attack(world, request)
+    with pytest.raises(CredentialError) as error:
+        await submit(world, request, presentation)
+    assert error.value.reason == reason
+    assert len(str(error.value)) < 100 and presentation[:40] not in str(error.value)
+
+
+async def test_claims_that_differ(world: World) -> None:
+    """A token that is signed by the issuer's own key and says one thing in `vc` and another beside it, or that was
+    never issued by this service."""
+    from sallyport.did.dids import repo as dids
+    from sallyport.store.model import Tx
+
+    def issuers(tx: Tx) -> Signer:
+        record = dids.get(tx, world.areas.domain, world.issuer, Kind.ISSUER)
+        assert record is not None
+        key = dids.active_key(tx, record.id)
+        assert key is not None
+        return dids.signer(world.areas.vault, key)
+
+    by = await world.areas.store.read(issuers)
+    request = await requested(world)
+    document = jws.parse(world.ann.jwt).payload["vc"]
+    assert isinstance(document, dict)
+    raised = {**document, "credentialSubject": {"id": world.ann.did, "epmUsername": "root"}}
+    later = {**document, "expirationDate": "2099-01-01T00:00:00Z"}
+    mallorys = {**document, "credentialSubject": {"id": did(MALLORY)}}
+    unknown = {**document, "id": f"urn:uuid:{uuid4()}"}
+    for changes, reason in (
+        ({"vc": later}, "claims"),
+        ({"vc": mallorys}, "claims"),
+        ({"vc": raised}, "claims"),
+        ({"vc": {**document, "issuer": did(MALLORY)}}, "issuer"),
+        ({"vc": unknown, "jti": unknown["id"]}, "issuer"),
+    ):
+        token = resigned(world, by, **changes)
+        assert await refused(world, request, shown(world, request, token)) == reason
+    assert await still_open(world, request)
+
+
+async def test_a_holder_answers_for_itself_alone(world: World) -> None:
+    """Another wallet's request, another holder's and one that does not exist are not there; another wallet's token may
+    not act."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    request = await requested(world)
+    presentation = shown(world, request)
+    presentations = world.holding.presentations
+    with pytest.raises(NotFound):
+        await presentations.submit(bob.caller, bob.wallet_id, world.ann.did, request.id, presentation)
+    with pytest.raises(NotFound):
+        await presentations.submit(world.ann.caller, world.ann.wallet_id, bob.did, request.id, presentation)
+    with pytest.raises(NotFound):
+        await presentations.submit(world.ann.caller, world.ann.wallet_id, world.ann.did, request.id + 99, presentation)
+    with pytest.raises(Forbidden):
+        await presentations.submit(bob.caller, world.ann.wallet_id, world.ann.did, request.id, presentation)
+    assert await still_open(world, request)
