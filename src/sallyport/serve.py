@@ -4,7 +4,6 @@ The order is the promise: sockets are bound and the kept answers are known befor
 end the listeners stop first, then the logins in progress are decided, the journal writes them, and the store closes.
 """
 
-import gc
 import signal
 import socket
 import time
@@ -22,6 +21,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
+from sallyport.collector import collect_garbage
 from sallyport.commands import commands
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
@@ -196,7 +196,7 @@ async def _answer_requests(
                 bound = _bound(listeners, secure)
                 bound.http = await waiting.start(_serve_http, app, stop)
                 app.http_address = bound.http[0]
-                _spare_the_collector()
+                listening.start_soon(collect_garbage, lambda: services.waiting.now)
                 task_status.started(bound)
                 log.info(
                     "ready",
@@ -383,14 +383,6 @@ def _bound(listeners: Sequence[_Listener], secure: Sequence[socket.socket]) -> B
         host, port = sock.getsockname()[:2]
         (bound.radius_auth if kind is Kind.AUTHENTICATION else bound.radius_acct).append(Address(host, port))
     return bound
-
-
-def _spare_the_collector() -> None:
-    """The login path makes no cycles; looking for some every 700 objects costs it a microsecond for each login. What
-    waits for a phone keeps objects for a while: the more there may be between two looks, the longer each look takes."""
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(50_000, 20, 50)
 
 
 async def _reload(

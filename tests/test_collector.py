@@ -1,0 +1,79 @@
+"""The garbage collector's looks: short ones by the clock, long ones when nobody waits."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from sallyport.collector import LONGEST_S, LOOK_S, SHORTEST_S, collect_garbage, next_pause
+
+OLD_S = 10.0
+
+
+class Cycle:
+    """Only the collector can free it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _collector_as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+def dropped() -> weakref.ref[Cycle]:
+    """A cycle that nobody holds."""
+    return weakref.ref(Cycle())
+
+
+def grown_old() -> weakref.ref[Cycle]:
+    """A cycle that was held through a look at what is young."""
+    held = Cycle()
+    gc.collect(0)
+    return weakref.ref(held)
+
+
+async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
+    """A cycle goes with the next look, whoever waits."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(collect_garbage, lambda: 1000)
+        await trio.sleep(LONGEST_S / 2)
+        cycle = dropped()
+        await trio.sleep(LONGEST_S)
+        assert cycle() is None
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_old_is_freed_when_nobody_waits(autojump_clock: MockClock) -> None:
+    """What outlived a look is left alone while somebody waits, for as long again at most."""
+    waiting = 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(collect_garbage, lambda: waiting, old_s=OLD_S))
+        await trio.sleep(LONGEST_S / 2)
+        cycle = grown_old()
+        await trio.sleep(OLD_S * 1.5)
+        assert cycle() is not None
+        waiting = 0
+        await trio.sleep(LONGEST_S)
+        assert cycle() is None
+        waiting, cycle = 1, grown_old()
+        await trio.sleep(OLD_S * 2)
+        assert cycle() is None
+        nursery.cancel_scope.cancel()
+
+
+def test_looks_come_as_often_as_keeps_them_short() -> None:
+    """A long look makes the next one come sooner, a short one later, within bounds."""
+    assert next_pause(0.1, LOOK_S * 2) == 0.05
+    assert next_pause(0.1, LOOK_S * 0.7) == 0.1
+    assert next_pause(0.1, LOOK_S * 0.1) == 0.2
+    assert next_pause(SHORTEST_S, 1.0) == SHORTEST_S
+    assert next_pause(LONGEST_S, 0.0) == LONGEST_S
