@@ -2,12 +2,15 @@
 
 import pytest
 
-from sallyport.domains.model import Mode
+from sallyport.domains.model import Domain, Mode
 from sallyport.login.model import Reason, Verdict
-from sallyport.login.rules.model import RuleFields
+from sallyport.login.rules.model import Action, RuleFields
 from tests.directory.world import group, imported, person
 from tests.login.conftest import Desk
+from tests.login.first.conftest import book, listed
 from tests.packets import pap
+
+__all__ = ["book", "listed"]
 
 ANN = "uid=ann,ou=People,dc=x"
 
@@ -30,6 +33,38 @@ async def test_one_principal(desk: Desk, name: str) -> None:
         assert (await desk.decided(pap(name, "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
     await imported(areas, group("ops"))
     assert (await desk.decided(pap(name, "hello")))[1] is not Reason.BLOCKED
+
+
+@pytest.mark.parametrize("named", ["Ann", "ann.smith"])
+async def test_a_rule_on_a_user_holds_for_all_names(desk: Desk, listed: Domain, named: str) -> None:
+    """Whichever of them the rule has, and whichever is typed; so the preview says too. Nobody else is meant."""
+    areas, spelled = desk.areas, ("ann", "corp\\ANN", "ann.smith@corp", "Ann.Smith")
+    await imported(areas, person("Ann", "userPrincipalName: ann.smith@corp") + person("ben"))
+    await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.BLOCK, users=[named]))
+    for name in (*spelled, "ben"):
+        login = await desk.ready(pap(name, "s3cret"))
+        assert login.decision.applied is Verdict.ACCEPT
+        areas.journal.add(login)
+    areas.journal.flush()
+    await areas.journal.drained()
+    impact = await areas.preview.impact(areas.domain)
+    blocked = {user.user for user in impact.users if user.reason == Reason.BLOCKED}
+    assert {name.casefold() for name in blocked} == {"ann", "ann.smith"}
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    for name in spelled:
+        assert (await desk.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
+    assert (await desk.decided(pap("ben", "s3cret")))[1] is Reason.NO_PROVIDER
+
+
+async def test_another_one_s_name_is_no_exemption(desk: Desk, listed: Domain) -> None:
+    """Whoever has somebody's login name as a principal's name does not get what a rule allows that one."""
+    areas = desk.areas
+    await imported(areas, person("ann", "userPrincipalName: ben@corp") + person("ben"))
+    await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.ALLOW, users=["ben"]))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    assert (await desk.decided(pap("ben", "s3cret")))[:2] == (Verdict.ACCEPT, Reason.NONE)
+    for name in ("ann", "ann@corp"):
+        assert (await desk.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.NO_PROVIDER)
 
 
 async def test_units(desk: Desk) -> None:

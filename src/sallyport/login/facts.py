@@ -25,4 +25,5 @@ def facts_of(login: Login) -> Facts:
         station=login.station,
         service_type=login.service_type,
         at=login.at,
+        names=login.names,
     )

@@ -1,5 +1,7 @@
 """The groups and organizational units of a principal, as the login rules see them."""
 
+from dataclasses import replace
+
 from sallyport.directory.principals.service import NOBODY, UNCLEAR, Membership, membership
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import name_key
@@ -22,4 +24,4 @@ def kept(tx: Tx, domain: Domain, name: str) -> Membership:
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR
     own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()
-    return Membership(both(own, imported.groups), imported.ous, imported.name)
+    return replace(imported, groups=both(own, imported.groups))

@@ -160,6 +160,7 @@ class Found:
 
 
 NOTHING: Final = Found()
+NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
@@ -244,6 +245,14 @@ class Login(Answered):
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user
         return imported.name
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names that a directory has of whoever logs in, without case; none of users kept here."""
+        imported, domain = self.imported, self.domain
+        if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
+            return NAMELESS
+        return imported.names
 
     @property
     def service_type(self) -> int | None:

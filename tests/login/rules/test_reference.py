@@ -21,7 +21,8 @@ def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
     kept = rule.definition
     said: list[bool | None] = []
     if kept.users:
-        said.append(any(facts.user.lower() == each.lower() for each in kept.users) if facts.user else None)
+        names = {facts.user.lower(), *facts.names}
+        said.append(any(each.lower() in names for each in kept.users) if facts.user else None)
     for wanted, held in ((kept.groups, facts.groups), (kept.ous, facts.ous)):
         if wanted:
             said.append(None if held is None else any(a.lower() == b.lower() for a in wanted for b in held))
@@ -142,6 +143,7 @@ FACTS = st.builds(
     medium=st.sampled_from(["Ethernet", "Virtual", "Unknown", ""]),
     station=st.sampled_from(["AABB.CCDD.EEFF", "00:11:22:33:44:55", "00-11-22-33-44-66", ""]),
     service_type=st.sampled_from([None, 1, 3]),
+    names=st.frozensets(st.sampled_from(["ann", "bob", "dora"])),
     at=st.integers(0, 14 * 1440).map(lambda minute: NOON + minute * 60_000_000 + 59_999_999),
 )
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
+from sallyport.directory.entries.people import names_of
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import fold
 
@@ -19,11 +20,12 @@ MAX_CACHED: Final = 65_536
 class Membership:
     """What directories say of a principal. groups, ous: by their names, nested groups too; None: it cannot be said,
     since several people have the name, or there are too many groups. name: the one of its names that it is called by;
-    empty: it cannot be said."""
+    empty: it cannot be said. names: all by which a login finds it, without case and realm."""
 
     groups: frozenset[str] | None
     ous: frozenset[str] | None
     name: str = ""
+    names: frozenset[str] = frozenset()
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
@@ -89,11 +91,22 @@ class Principals:
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
     """`Principals.find` in a transaction."""
-    key = fold(name)
-    found = repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
+    found = _of_name(tx, domain_id, fold(name), realms)
     if not found:
         return NOBODY
     if len(found) > 1:
         return UNCLEAR
     ous = frozenset(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
-    return Membership(repo.all_groups(tx, found[0]), ous, found[0].name)
+    written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
+    # One that somebody else logs in by is that one's alone, whoever else has it as a principal's.
+    names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
+    return Membership(repo.all_groups(tx, found[0]), ous, found[0].name, names)
+
+
+def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:
+    return repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
+
+
+def _without_realm(key: str, realms: tuple[str, ...]) -> str:
+    user, _, realm = key.rpartition("@")
+    return user if user and realm in map(fold, realms) else key

@@ -54,12 +54,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What rules look at beside user, device and time: only by that are logins told apart. groups: of users, or OUs.
-    kinds: users and computers."""
+    """What rules look at beside user, device and time: only by that are logins told apart. directory: at
+    users, or their groups or OUs. kinds: users and computers."""
 
     stations: bool
     service_types: bool
-    groups: bool = False
+    directory: bool = False
     kinds: bool = False
 
 

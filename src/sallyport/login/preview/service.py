@@ -14,7 +14,7 @@ from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN
 from sallyport.login.decision import decide
 from sallyport.login.membership import kept
-from sallyport.login.model import Decision, Reason, Verdict
+from sallyport.login.model import NAMELESS, Decision, Reason, Verdict
 from sallyport.login.preview import repo
 from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.periods import Span, spans_of
@@ -49,7 +49,7 @@ class _User:
 
 class _Traffic:
     """What was recorded. devices: by the ids of events; actions: by the ids of the inventory; members: by name, where
-    rules look at groups."""
+    rules look at what directories say."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
@@ -120,10 +120,14 @@ class Preview:
         """Every login of the time, by user and by device, with what the rules do with it."""
         rules, traffic, breathe = self._rules.of(domain.id), _Traffic(), Breath()
         enabled = [rule for rule in self._rules.all_of(domain.id) if rule.definition.enabled]
+        is_local = domain.first_factor is FirstFactor.LOCAL  # whose users have one name
         looked = Looked(
             stations=any(rule.definition.stations for rule in enabled),
             service_types=any(rule.definition.serviceTypes for rule in enabled),
-            groups=any(rule.definition.groups or rule.definition.ous for rule in enabled),
+            directory=any(
+                rule.definition.groups or rule.definition.ous or (rule.definition.users and not is_local)
+                for rule in enabled
+            ),
             kinds=any(rule.definition.kinds for rule in enabled),
         )
         total, first = await self._store.search(lambda tx: repo.extent(tx, domain.id))
@@ -152,7 +156,7 @@ class Preview:
     async def _groups(self, domain: Domain, spans: Sequence[Span], looked: Looked, traffic: _Traffic) -> list[Group]:
         def work(tx: Tx) -> tuple[list[Group], dict[int, Seen | None], dict[str, Membership]]:
             found = repo.groups(tx, domain.id, spans, looked)
-            names = {group.user_name for group in found} - traffic.members.keys() if looked.groups else ()
+            names = {group.user_name for group in found} - traffic.members.keys() if looked.directory else ()
             members = {name: kept(tx, domain, name) for name in names}
             return found, repo.devices(tx, domain.id, found, traffic.devices), members
 
@@ -177,6 +181,7 @@ class Preview:
             station=group.station,
             service_type=group.service_type,
             at=at,
+            names=NAMELESS if domain.first_factor is FirstFactor.LOCAL else member.names,
         )
 
     def _client_name(self, domain: Domain, source: str) -> str:

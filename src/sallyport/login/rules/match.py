@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from sallyport.base.clock import SECOND
@@ -36,7 +37,8 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 class Facts:
     """What rules look at in a login that passed its first factor.
 
-    user: without its realm; kind: whose name it is. groups, ous: of the user; None where they could not be read.
+    user: without its realm; kind: whose name it is; names: all names of somebody whom a directory knows by several,
+    without case. groups, ous: of the user; None where they could not be read.
     client: the RADIUS client's name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the
     source. product, nas_product: of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise.
     station: Calling-Station-Id, empty where it is absent. service_type: None where it is absent. at: microseconds since
@@ -56,6 +58,7 @@ class Facts:
     station: str
     service_type: int | None
     at: int
+    names: frozenset[str] = frozenset()
 
 
 class DomainRules:
@@ -79,6 +82,9 @@ class DomainRules:
         if not facts.user:
             return _first(self._all, facts)
         own = self._of_user.get(facts.user.casefold())
+        if facts.names and self._of_user:  # what counts for one of somebody's names counts for all
+            each_name = (self._of_user.get(name, ()) for name in facts.names)
+            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, facts)
 
 
@@ -136,7 +142,7 @@ def _first(rules: Sequence[_Prepared], facts: Facts) -> Rule | None:
 
 def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
     if users:
-        yield lambda facts: facts.user.casefold() in users if facts.user else None
+        yield _user(users)
     if kept.kinds:
         kinds = frozenset(kept.kinds)
         yield lambda facts: facts.kind in kinds
@@ -158,6 +164,15 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
         yield lambda facts: None if facts.ous is None else not ous.isdisjoint(_folded(facts.ous))
     if kept.time is not None:
         yield _time(kept.time)
+
+
+def _user(wanted: Names) -> Condition:
+    def holds(facts: Facts) -> bool | None:
+        if not facts.user:
+            return None
+        return facts.user.casefold() in wanted or not wanted.isdisjoint(facts.names)
+
+    return holds
 
 
 @lru_cache(4096)
