@@ -24,7 +24,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     answer = tenant.ask(ADD, domainName="branch")
     added = answer.pop("domainId")
     assert isinstance(added, int)
-    assert answer == {"code": 200, "status": "Success", "message": "domain added"}
+    assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
     }  # fmt: skip
@@ -38,14 +38,17 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
 
 
 def test_everything_can_be_said(tenant: Tenant) -> None:
-    """Modes, actions and factors in any case; unknown fields are ignored."""
+    """Modes, actions and factors in any case; unknown fields are ignored. Who enforces with nobody to ask is told."""
     added = tenant.ask(
         ADD, domainName="Zürich", directoryName="ad.example", enforcementMode="Enforcing", fallbackAction="ALLOW",
         firstFactor="None", realms=["zh.example", "ZH"], status="inactive",
         disconnectOnRevoke="yes",
-    )["domainId"]  # fmt: skip
+    )  # fmt: skip
+    assert added["warnings"] == [
+        "this domain has no MFA provider: its fallback applies to every login, which is to allow"
+    ]
     assert domains(tenant)[1] == {
-        "domainId": added, "domainName": "Zürich", "enforcementMode": "enforce", "status": "active",
+        "domainId": added["domainId"], "domainName": "Zürich", "enforcementMode": "enforce", "status": "active",
         "fallbackAction": "allow", "firstFactor": "none", "realms": ["zh.example", "ZH"],
         "revertsAt": "",
         "disconnectOnRevoke": True,
@@ -88,6 +91,10 @@ def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
         ({"domainName": "d", "firstFactor": "hunter2"}, "invalid firstFactor"),
         ({"domainName": "d", "realms": "hunter2"}, "invalid realms"),
         ({"domainName": "d", "realms": [""]}, "invalid realms"),
+        ({"domainName": "d", "realms": ["b.example", "a@b"]}, "invalid realms"),
+        ({"domainName": "d", "realms": ["a\\b"]}, "invalid realms"),
+        ({"domainName": "d", "realms": [" b"]}, "invalid realms"),
+        ({"domainName": " "}, "invalid domainName"),
         ({"domainName": "d", "realms": ["x"] * 65}, "invalid realms"),
     ],
 )

@@ -31,7 +31,7 @@ SECRET = "n0t-the-default-secret"
 
 def add_domain(service: RunningService, name: str, **more: object) -> str:
     """A domain of the first tenant; its id."""
-    return str(service.call("domain.add", name=name, **{"org": 1, "tenant": 1, **more}))
+    return str(service.call("domain.add", name=name, **{"org": 1, "tenant": 1, **more})["id"])
 
 
 def add_user(service: RunningService, domain: str, name: str, password: str | bytes = b"hello") -> None:

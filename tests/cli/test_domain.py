@@ -42,6 +42,13 @@ def test_add_prints_the_id_alone(service: Service) -> None:
     assert (entry["domainName"], entry["realms"], entry["fallbackAction"]) == ("printed", ["p.example"], "allow")
 
 
+def test_a_domain_that_begins_to_enforce_is_warned_about(service: Service) -> None:
+    """Nobody can be asked for a second factor yet; the id stays alone on standard output."""
+    added = service.cli("domain", "add", "strict", *TENANT, "--mode", "enforce")
+    assert (added.returncode, added.stdout.strip().isdecimal()) == (0, True)
+    assert "warning: this domain has no MFA provider" in added.stderr
+
+
 def test_list_says_whose_a_domain_is(service: Service) -> None:
     """Organization, tenant and mode are in the list, as a table and as JSON."""
     made = service.ok("domain", "add", "theirs", *OTHER_TENANT, "--mode", "enforce")

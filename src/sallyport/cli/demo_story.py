@@ -87,7 +87,7 @@ class Story:
         line = self._line
         line.print(f"Sallyport runs: RADIUS on {self._radius} and {self._accounting}, HTTP on {self._http}")
         self._token = str(line.row("token.create", name="demo", **self._scope)["token"])
-        self._domain_id = line.call("domain.add", name=DOMAIN, realms=[REALM], **self._scope)
+        self._domain_id = line.row("domain.add", name=DOMAIN, realms=[REALM], **self._scope)["id"]
         for name, password in USERS.items():
             line.call("user.add", name=name, domain=DOMAIN, password=password.hex())
         self._post("/ad/SetMFAProvider", {**self._body(), "provider": "totp"})

@@ -49,7 +49,7 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
             realms=body.realms,
             disconnect_on_revoke=body.disconnectOnRevoke,
         )
-        return DomainAdded(message="domain added", domainId=domain_id)
+        return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:

@@ -57,7 +57,7 @@ def add(
     disconnect_on_revoke: bool,
 ) -> None:
     """Add a domain and print its domainId."""
-    made = line.call(
+    made = line.row(
         "domain.add",
         name=name,
         org=org,
@@ -68,7 +68,8 @@ def add(
         first_factor=first_factor,
         disconnect_on_revoke=disconnect_on_revoke,
     )
-    line.print(str(made))
+    line.print(str(made["id"]))
+    _warn(line, made)
 
 
 @domain.command("set")
@@ -172,12 +173,16 @@ def _tell(line: CommandLine, changed: Row) -> None:
     for each in entries(changed["domains"]):
         until = f", until {each['reverts_at']} unless confirmed" if each["reverts_at"] else ""
         line.note(f"domain {each['name']} ({each['id']}): {each['mode']}, fallback {each['fallback']}{until}")
-    warnings = changed["warnings"]
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")
+    _warn(line, changed)
     impact = changed.get("preview")
     if isinstance(impact, dict):
         _tell_impact(line, impact)
+
+
+def _warn(line: CommandLine, changed: Row) -> None:
+    warnings = changed["warnings"]
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}")
 
 
 def _tell_impact(line: CommandLine, impact: Row) -> None:

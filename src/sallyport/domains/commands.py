@@ -17,6 +17,7 @@ from sallyport.domains.model import (
     Fallback,
     FirstFactor,
     Mode,
+    Realm,
     RevertAfter,
 )
 from sallyport.domains.service import Domains
@@ -30,7 +31,7 @@ class AddDomain(OfTenant):
     mode: AnyMode = Mode.MONITOR
     fallback: AnyFallback = Fallback.DENY
     first_factor: AnyFirstFactor = FirstFactor.LOCAL
-    realms: list[Name] = Field(default_factory=list)
+    realms: list[Realm] = Field(default_factory=list)
     disconnect_on_revoke: bool = False
 
 
@@ -74,7 +75,7 @@ def commands(service: Domains, enforcement: Enforcement, tenants: Tenants) -> di
 
     async def add(wanted: AddDomain) -> JSON:
         tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
-        return await service.add(
+        domain_id = await service.add(
             tenant_id,
             wanted.name,
             mode=wanted.mode,
@@ -83,6 +84,7 @@ def commands(service: Domains, enforcement: Enforcement, tenants: Tenants) -> di
             realms=wanted.realms,
             disconnect_on_revoke=wanted.disconnect_on_revoke,
         )
+        return {"id": domain_id, "warnings": list[JSON](service.warnings(domain_id))}
 
     async def listing(_: ListDomains) -> JSON:
         numbers = await tenants.numbers()

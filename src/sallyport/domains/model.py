@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
@@ -112,6 +112,14 @@ AnyFallback = Annotated[Fallback, BeforeValidator(_lower)]
 AnyFirstFactor = Annotated[FirstFactor, BeforeValidator(_lower)]
 
 
+def _realm(value: str) -> str:
+    if value != value.strip() or "@" in value or "\\" in value:
+        raise unfit("a realm as it stands behind user@ or before \\user")
+    return value
+
+
+Realm = Annotated[Name, AfterValidator(_realm)]
+"""What also chooses a domain; what no User-Name can have there is refused."""
 RevertAfter = Annotated[Whole, Field(ge=1, le=LONGEST_REVERT_MINUTES)]
 
 
@@ -150,17 +158,18 @@ class AddDomain(Scoped):
     enforcementMode: AnyMode = Mode.MONITOR
     fallbackAction: AnyFallback = Fallback.DENY
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
-    realms: list[Name] = Field(default_factory=list, max_length=64)
+    realms: list[Realm] = Field(default_factory=list, max_length=64)
     disconnectOnRevoke: Flag = False
 
 
 class DomainAdded(Model):
-    """Answer of AddDomain."""
+    """Answer of AddDomain. warnings: what an admin should know about the domain's mode."""
 
     code: int = 200
     status: str = "Success"
     message: str
     domainId: int
+    warnings: list[str]
 
 
 class UpdateDomainEnforcement(Scoped):

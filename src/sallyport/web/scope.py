@@ -103,6 +103,12 @@ def _plain(value: str) -> str:
     return value
 
 
+def _not_blank(value: str) -> str:
+    if value.isspace():
+        raise unfit("text that is more than white space")
+    return value
+
+
 def _many(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
@@ -119,7 +125,7 @@ PlainText = Annotated[str, AfterValidator(_plain)]
 """Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
 Text = Annotated[PlainText, Field(max_length=255)]
 """A short value, which may be empty."""
-Name = Annotated[PlainText, Field(min_length=1, max_length=255)]
+Name = Annotated[PlainText, Field(min_length=1, max_length=255), AfterValidator(_not_blank)]
 """A name."""
 LongText = Annotated[PlainText, Field(max_length=4096)]
 """A description, a URL, a path."""

@@ -190,18 +190,22 @@ def test_a_secret_is_not_shown() -> None:
         ("192.0.2.7/255.255.255.0", "192.0.2.0/24"),
         ("2001:DB8:0::1", "2001:db8::1/128"),
         ("2001:db8::1/64", "2001:db8::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7/32"),
+        ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+        ("::ffff:0:0/95", "::fffe:0:0/95"),
     ],
 )
 def test_addresses_are_taken_as_people_write_them(text: str, network: str) -> None:
-    """Host bits are cut off, IPv6 is written one way."""
+    """Host bits are cut off, IPv6 is written one way; IPv4 inside IPv6 is IPv4, as which it will come."""
     assert TypeAdapter(NetworkText).validate_python(text) == network
 
 
 @pytest.mark.parametrize(
-    "text", ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129"]
+    "text",
+    ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129", "fe80::1%eth0"],
 )
 def test_what_is_no_address(text: str) -> None:
-    """Names, ranges and malformed numbers are refused."""
+    """Names, ranges, malformed numbers and addresses with a zone are refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(NetworkText).validate_python(text)
 

@@ -254,6 +254,25 @@ async def test_what_makes_a_client_forget(
     assert (changed.signature_required, changed.proxy_state_limited) == (signed, limited)
 
 
+@pytest.mark.parametrize("written", [True, False])
+async def test_what_was_forgotten_is_not_remembered_by_the_next_reload(areas: Areas, written: bool) -> None:
+    """A setting that was another one for a while begins anew, here and in the store, as does an address."""
+    client = await areas.client("192.0.2.1/32")
+    for what, setting in ((SIGNED, "require_message_authenticator"), (LIMITED, "limit_proxy_state")):
+        areas.clients.latch(areas.clients.table.by_id[client.id], what)
+        if written:
+            await areas.clients.keep_learned()
+        await areas.clients.update(areas.tenant, client.id, {setting: "no"})
+        await areas.clients.update(areas.tenant, client.id, {setting: "auto"})
+    areas.clients.latch(areas.clients.table.by_id[client.id], SIGNED)
+    for network in ("192.0.2.2/32", "192.0.2.1/32"):
+        await areas.clients.update(areas.tenant, client.id, {"network": network})
+    await areas.clients.keep_learned()
+    await areas.configuration.reload()
+    again = areas.clients.table.by_id[client.id]
+    assert (again.signature_required, again.proxy_state_limited) == (False, False)
+
+
 async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> None:
     """A latch that comes after the deletion changes nobody."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")

@@ -25,6 +25,7 @@ LIMITED: Final = "proxy_state_limited_since"
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, which is what proves who it is (RFC 6614 section 2.3)."""
 _MEMO = 65_536
+_MAPPED: Final = 96  # the prefix of IPv4 addresses in IPv6 (RFC 4291 section 2.5.5.2)
 
 
 class Signatures(StrEnum):
@@ -175,9 +176,16 @@ class ClientTable:
 
 def _network(value: str) -> str:
     try:
-        return str(ipaddress.ip_network(value.strip(), strict=False))
+        network = ipaddress.ip_network(value.strip(), strict=False)
     except ValueError:
-        raise unfit("an IP address or a network such as 192.0.2.0/24") from None
+        network = None
+    if network is None or "%" in value:  # a sender's zone is not looked at
+        raise unfit("an IP address or a network such as 192.0.2.0/24")
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED:
+        mapped = network.network_address.ipv4_mapped  # as logs of dual-stack programs write IPv4
+        if mapped is not None:
+            return f"{mapped}/{network.prefixlen - _MAPPED}"
+    return str(network)
 
 
 def _lower(value: object) -> object:

@@ -114,7 +114,7 @@ def _refusal(wanted: Wanted, present: Present) -> str:
     try:
         _NAME.validate_python(wanted.name)
     except ValidationError:
-        return "a name has 1 to 255 characters, and no control characters"
+        return "a name has 1 to 255 characters, not all of them white space, and no control characters"
     if not 1 <= len(wanted.secret) <= MAX_SECRET:
         return f"a secret has 1 to {MAX_SECRET} octets"
     owner = present.by_network.get(wanted.network)

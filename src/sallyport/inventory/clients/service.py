@@ -13,7 +13,7 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.inventory.clients import repo
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.duplicates import Source
@@ -243,16 +243,17 @@ class Clients:
         try:
             await self._configuration.store.write(work)
         except StoreError:
-            self._learned = learned + self._learned
+            self._learned = self._kept + self._learned
             raise
         for client, what in learned:
             log.info("RADIUS client latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
+        """An admin who has changed a client's address or setting in between has made it forget for good."""
+        self._kept = [each for each in self._kept if _learns_still(*each, table)]
+        self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
-            now = table.by_id.get(client.id)
-            if now is not None and now.network == client.network:
-                now.latch(what)
+            table.by_id[client.id].latch(what)
 
     def _forget_learned(self, client_id: int) -> None:
         self._kept = [each for each in self._kept if each[0].id != client_id]
@@ -280,6 +281,13 @@ class Clients:
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
+
+
+def _learns_still(client: Client, what: str, table: ClientTable) -> bool:
+    now = table.by_id.get(client.id)
+    if now is None or now.network != client.network:
+        return False
+    return (now.require_message_authenticator if what == SIGNED else now.limit_proxy_state) is Signatures.AUTO
 
 
 def _record(

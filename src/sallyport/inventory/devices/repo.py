@@ -158,7 +158,8 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
     if _description(row) != _description(device):
         _describe(tx, row, device)
     tx.execute(
-        "update devices set last_seen = max(last_seen, :last), request_count = request_count + :requests "
+        "update devices set last_seen = case when last_seen < :last then :last else last_seen end, "
+        "request_count = request_count + :requests "
         "where id = :id",
         id=row.id,
         last=device.last_seen,
