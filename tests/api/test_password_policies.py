@@ -172,6 +172,9 @@ def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[
 def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
     """400 for a new policy and for what an update would make of one."""
     assert problem(send(tenant, ADD, {"policyName": "n", "minLen": "9", "maxLen": "8"})) == (400, "invalid maxLen")
+    impossible = {"policyName": "n", "allowSpecial": "no", "ocredit": "-1", "minclass": "4"}
+    assert problem(answer := send(tenant, ADD, impossible)) == (400, "invalid ocredit")
+    assert [each["field"] for each in answer.json()["errors"]] == ["ocredit", "minclass"]
     policy = add(tenant, minLen="8", maxLen="8")
     assert problem(send(tenant, UPDATE, [{"policyId": policy, "minLen": "9"}])) == (400, "invalid maxLen")
 

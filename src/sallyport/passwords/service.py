@@ -8,6 +8,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid, NotFound
 from sallyport.passwords import engine, repo
+from sallyport.passwords.contradictions import contradictions
 from sallyport.passwords.engine import Failure, Quality, Rules
 from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
 from sallyport.store import audit
@@ -216,8 +217,9 @@ def _all_failures(policies: Sequence[PasswordPolicy], user_name: str, password: 
 
 def _checked(fields: PasswordPolicy) -> PasswordPolicy:
     """Invalid: no password could meet it."""
-    if fields.minLen and fields.maxLen and int(fields.minLen) > int(fields.maxLen):
-        raise Invalid("invalid maxLen", (FieldError("maxLen", "a whole number that is not below minLen"),))
+    wrong = contradictions(fields.rules())
+    if wrong:
+        raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))
     return fields
 
 
