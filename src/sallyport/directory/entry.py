@@ -345,7 +345,7 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
     for name, texts in sorted(values, key=place):
         if len(kept) == MOST_ATTRIBUTES:
             break
-        if not _may_be_kept(name):
+        if not may_be_kept(name):
             continue
         fit = tuple(text for text in texts if 0 < len(text) <= LONGEST_VALUE and _is_text(text))[:MOST_VALUES]
         if fit:
@@ -354,7 +354,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 
 @lru_cache(4096)
-def _may_be_kept(name: str) -> bool:
+def may_be_kept(name: str) -> bool:
+    """Whether an attribute, by its name in lower case, may become a field: no secret may, nor may a membership."""
     if name in STATUS_ATTRIBUTES:
         return True
     return name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _SECRET.search(name)

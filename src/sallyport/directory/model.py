@@ -11,6 +11,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
+from sallyport.directory.entry import may_be_kept
 from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
 from sallyport.directory.reading.fields import Certificates, Filter
 from sallyport.outgoing.fields import HostName, is_loopback
@@ -294,6 +295,8 @@ def _field_mappings(value: object) -> object:
         text = "" if attribute is None else str(attribute).strip()
         if isinstance(attribute, list | dict | bool) or (text and not ATTRIBUTE.fullmatch(text)):
             raise unfit("an attribute's name for each field, such as mail")
+        if text and not may_be_kept(text.lower()):
+            raise unfit("attributes that are kept: no passwords, keys and codes, and no memberships, which are groups")
         found[field] = text.lower()
     return found
 
