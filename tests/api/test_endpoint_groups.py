@@ -51,7 +51,8 @@ def test_a_new_group(tenant: Tenant) -> None:
     ("fields", "told"),
     [
         ({}, (400, "missing groupName")), ({"groupName": ""}, (400, "invalid groupName")),
-        ({"groupName": "a\tb"}, (400, "invalid groupName")), ({"groupName": {}}, (400, "invalid groupName")),
+        ({"groupName": "a\tb"}, (400, "invalid groupName")), ({"groupName": "\u3000"}, (400, "invalid groupName")),
+        ({"groupName": {}}, (400, "invalid groupName")),
         ({"groupName": "x", "instanceIds": ["hunter2"]}, (400, "invalid instanceIds")),
         ({"groupName": "x", "ou": ["hunter2"]}, (400, "invalid ou")),
         ({"groupName": "x", "cn": "y" * 256}, (400, "invalid cn")),

@@ -80,6 +80,7 @@ def test_who_sees_the_secrets(world: World, tenant: Tenant) -> None:
     ("fields", "name"),
     [
         ({"userName": ""}, "userName"), ({"userName": "a\nb"}, "userName"), ({"userName": "ü" * 127}, "userName"),
+        ({"userName": " bob"}, "userName"), ({"userName": "bob "}, "userName"), ({"userName": "  "}, "userName"),
         ({"userName": ["hunter2"]}, "userName"), ({"password": "hunter2" * 19}, "password"),
         ({"password": "hunter2\0"}, "password"), ({"password": {"hunter2": 1}}, "password"),
         ({"privilegedUser": "hunter2"}, "privilegedUser"), ({"sshKey": "hunter2"}, "sshKey"),

@@ -105,6 +105,7 @@ def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
     ("fields", "text"),
     [
         ({}, "missing instanceName"), ({"instanceName": ""}, "invalid instanceName"),
+        ({"instanceName": "  "}, "invalid instanceName"),
         ({"instanceName": "hunter2\n"}, "invalid instanceName"), ({"instanceName": "x" * 256}, "invalid instanceName"),
         ({"instanceName": "x", "osId": "hunter2"}, "invalid osId"),
         ({"instanceName": "x", "osId": True}, "invalid osId"),

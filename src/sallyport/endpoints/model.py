@@ -12,6 +12,8 @@ from sallyport.web.scope import Id, OfDomain, Text
 MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
+USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
+"""What a user's name is."""
 
 
 class User:
@@ -129,6 +131,11 @@ class ConfirmTotp(OfUser):
     """Body of confirmTotp."""
 
     code: Text
+
+
+def is_user_name(name: str) -> bool:
+    """Whether RADIUS can carry it, and a person can tell it from others: no blanks at its ends, nothing unseen."""
+    return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
 
 
 def name_key(name: str) -> str:

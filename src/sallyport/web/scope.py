@@ -123,11 +123,11 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 """true, yes, 1 or false, no, 0 in any case, as text, number or boolean."""
 PlainText = Annotated[str, AfterValidator(_plain)]
 """Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
-Text = Annotated[PlainText, Field(max_length=255)]
+Text = Annotated[str, Field(max_length=255), AfterValidator(_plain)]
 """A short value, which may be empty."""
-Name = Annotated[PlainText, Field(min_length=1, max_length=255), AfterValidator(_not_blank)]
+Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_plain), AfterValidator(_not_blank)]
 """A name."""
-LongText = Annotated[PlainText, Field(max_length=4096)]
+LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
 Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""

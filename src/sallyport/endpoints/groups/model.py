@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, PlainText, Text
+from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
 
 ACTIVE = "Active"
 _GRANTING = {"active", "enabled"}
@@ -58,12 +58,6 @@ def _directory(value: object) -> object:
     return text
 
 
-def _not_blank(status: str) -> str:
-    if not status.strip():
-        raise unfit("1 to 64 characters that are no blanks alone")
-    return status
-
-
 def _policy(value: object) -> object:
     text = str(value).strip()
     if isinstance(value, bool) or (text and not re.fullmatch(r"\d{1,18}", text, re.ASCII)):
@@ -71,7 +65,7 @@ def _policy(value: object) -> object:
     return text
 
 
-Status = Annotated[PlainText, Field(min_length=1, max_length=64), AfterValidator(_not_blank)]
+Status = Annotated[Name, Field(max_length=64)]
 TimeToLive = Annotated[Text, BeforeValidator(_time_to_live)]
 Directory = Annotated[LongText, BeforeValidator(_directory)]
 PolicyId = Annotated[Text, BeforeValidator(_policy)]

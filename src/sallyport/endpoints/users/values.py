@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from sallyport.base.validation import unfit
-from sallyport.endpoints.model import MAX_NAME, MAX_PASSWORD
+from sallyport.endpoints.model import MAX_PASSWORD, USER_NAME, is_user_name
 
 LOCAL, LISTED_LOCAL = "Local", "Local User"
 """The type of a user that is kept here: in requests, and in lists."""
@@ -33,10 +33,10 @@ _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.A
 
 
 def user_name(value: object) -> str:
-    """1 to 253 octets, which RADIUS carries, all of them printable."""
+    """See `is_user_name`."""
     text = _text(value)
-    if not 1 <= len(text.encode(errors="surrogatepass")) <= MAX_NAME or not text.isprintable():
-        raise unfit(f"1 to {MAX_NAME} octets, all of them printable")
+    if not is_user_name(text):
+        raise unfit(USER_NAME)
     return text
 
 
