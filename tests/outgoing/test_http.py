@@ -13,7 +13,8 @@ import trio
 
 from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import MAX_BODY, HttpFactory, exchange, json_array, json_object, member, text_at
+from sallyport.outgoing.http import HttpFactory, exchange, json_array, json_object, member, text_at
+from sallyport.outgoing.pool import MAX_BODY
 from tests.mfa.certificates import self_signed
 from tests.mfa.web import Call, Reply, WebServer, serving
 

@@ -1,7 +1,9 @@
 """Connections that the service makes: to second factors, directories, upstream servers.
 
 egress  which addresses may be connected to
-http    HTTP clients that obey it, and one exchange with its limits
+pool    connections of HTTP clients that obey it
+http    HTTP clients, and one exchange with its limits
+turns   a few of many tasks at a time
 fields  the types of what an admin configures: hosts, URLs, secrets
 errors  what went wrong at the other end
 """

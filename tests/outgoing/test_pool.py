@@ -1,0 +1,204 @@
+"""Connections of HTTP clients: used again where that is safe, and closed where it is not."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from sallyport.mfa.contract import Behaviour
+from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.pool import KEPT_S, MAX_BODY, Pool, TooLong
+from sallyport.outgoing.turns import Turns
+from tests.mfa.certificates import self_signed
+from tests.mfa.web import Call, Reply, serving
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@dataclass
+class Peer:
+    """Answers each request with the same octets. ended: for each connection, whether the other end has closed it."""
+
+    octets: bytes
+    port: int = 0
+    ended: list[trio.Event] = field(default_factory=list)
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """One connection."""
+        self.ended.append(ended := trio.Event())
+        try:
+            while await stream.receive_some():
+                await stream.send_all(self.octets)
+        except trio.BrokenResourceError:
+            pass
+        ended.set()
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return len(self.ended)
+
+
+@asynccontextmanager
+async def answering(octets: bytes) -> AsyncIterator[Peer]:
+    """A peer on a free port of 127.0.0.1."""
+    peer = Peer(octets)
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, peer.serve, 0, host="127.0.0.1"))
+        peer.port = listener.socket.getsockname()[1]
+        yield peer
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def pooled(trust: ssl.SSLContext | None = None, *, most: int = 100) -> AsyncIterator[Pool]:
+    """A pool that is closed at the end."""
+    async with Pool(Egress(None), trust or ssl.create_default_context(), Turns(4), most=most) as pool:
+        yield pool
+
+
+def request(port: int, scheme: str = "http", host: str = "127.0.0.1") -> httpx.Request:
+    """A GET with half a minute for it."""
+    return httpx.Request("GET", f"{scheme}://{host}:{port}/", extensions={"timeout": {"read": 30.0}})
+
+
+async def ok(call: Call) -> Reply:
+    """Yes."""
+    return Reply(200, {})
+
+
+async def test_tls_connections_are_used_again(tmp_path: Path) -> None:
+    """The second request needs no handshake."""
+    context, chain = self_signed(tmp_path, "localhost")
+    trust = ssl.create_default_context(cafile=str(chain))
+    async with serving(ok, tls=context) as server, pooled(trust) as pool:
+        for _ in range(3):
+            assert (await pool.fetch(request(server.port, "https", "localhost"))).body == b"{}"
+        assert server.connections == 1
+
+
+async def test_origins_have_their_own() -> None:
+    """A connection is used for its own origin only."""
+    async with answering(OK) as one, answering(OK) as other, pooled() as pool:
+        for peer in (one, other, one, other):
+            await pool.fetch(request(peer.port))
+        assert one.connections == other.connections == 1
+
+
+async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
+    """One that nobody has used for a while is closed with the next request, which gets a new one."""
+    async with answering(OK) as peer, pooled() as pool:
+        await pool.fetch(request(peer.port))
+        mock_clock.jump(KEPT_S)
+        await pool.fetch(request(peer.port))
+        assert peer.connections == 2
+        await peer.ended[0].wait()
+        assert not peer.ended[1].is_set()
+
+
+async def test_closed_connections_are_not_used_again() -> None:
+    """Where the other end has closed it meanwhile, a new one is made, and nothing fails."""
+    async with pooled() as pool:
+        async with answering(OK) as peer:
+            await pool.fetch(request(peer.port))
+        async with trio.open_nursery() as nursery:
+            again = Peer(OK)
+            await nursery.start(partial(trio.serve_tcp, again.serve, peer.port, host="127.0.0.1"))
+            assert (await pool.fetch(request(peer.port))).body == b"ok"
+            assert again.connections == 1
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        OK + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    ],
+)
+async def test_an_answer_ends_its_connection(octets: bytes) -> None:
+    """What comes behind an answer is not taken for the next one's, and who says that it closes is believed."""
+    async with answering(octets) as peer, pooled() as pool:
+        for _ in range(2):
+            assert (await pool.fetch(request(peer.port))).body == b"ok"
+        assert peer.connections == 2
+        for ended in peer.ended:
+            await ended.wait()
+
+
+async def test_what_comes_before_an_answer() -> None:
+    """Early hints (RFC 8297) are passed over; to go on in another protocol, which was not asked for, is an error."""
+    async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK) as peer, pooled() as pool:
+        assert (await pool.fetch(request(peer.port))).body == b"ok"
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+    async with answering(switching) as peer, pooled() as pool:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await pool.fetch(request(peer.port))
+
+
+async def test_more_than_there_may_be_wait() -> None:
+    """No more connections than so many, and everybody is answered."""
+    async with serving(ok) as server, pooled(most=2) as pool, trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(pool.fetch, request(server.port))
+    assert server.requests == 10
+    assert server.connections <= 2
+
+
+async def test_closing_waits_for_nobody() -> None:
+    """What is kept is closed at once; what is in use gets its answer, and is not kept."""
+    asked, go_on = trio.Event(), trio.Event()
+
+    async def later(call: Call) -> Reply:
+        asked.set()
+        await go_on.wait()
+        return Reply(200, {})
+
+    async with answering(OK) as peer, serving(later) as server, pooled() as pool:
+        await pool.fetch(request(peer.port))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.fetch, request(server.port))
+            await asked.wait()
+            await pool.aclose()
+            await peer.ended[0].wait()
+            go_on.set()
+        await pool.fetch(request(server.port))
+        assert server.connections == 2
+
+
+async def test_cancelling_closes() -> None:
+    """A connection on which an answer may still come is of no more use."""
+    async with serving(ok) as server, pooled() as pool:
+        server.behave(Behaviour.SILENT)
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pool.fetch, request(server.port))
+                while not server.requests:
+                    await trio.sleep(0.01)
+                scope.cancel()
+        server.behave(Behaviour.APPROVE)
+        await pool.fetch(request(server.port))
+        assert server.connections == 2
+
+
+async def test_a_client_of_httpx() -> None:
+    """A provider of somebody else's may use the client as httpx has it: with the same limits."""
+    async with serving(ok) as server, HttpFactory(egress=None)(f"http://127.0.0.1:{server.port}") as client:
+        assert (await client.get("/")).json() == {}
+        server.behave(Behaviour.HUGE)
+        with pytest.raises(TooLong, match=f"more than {MAX_BODY // 1024} KiB"):
+            await client.get("/")
+        server.behave(Behaviour.SILENT)
+        with pytest.raises(httpx.ReadTimeout):
+            await client.get("/", timeout=0.1)
+        with pytest.raises(httpx.UnsupportedProtocol):
+            await client.get("ftp://127.0.0.1/")
