@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -130,7 +130,10 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
         ("instanceName,osId\na\n", "line 2 has more or fewer cells"),
         ("instanceName\na,b\n", "line 2 has more or fewer cells"),
         ('instanceName\n"a\n', "unexpected end of data"),
+        ("instanceName,instance_name\na,b\n", "line 1: the column instanceName is there twice"),
+        ("instanceName,colour\n", "unknown column colour"),
         ("[1]", "entry 1 is no object"),
+        ('{"instanceName": "a"}', "no array of objects"),
         ('[{"instanceName": ', "Expecting value"),
     ],
 )
@@ -159,10 +162,16 @@ def test_users_come_in_and_log_in(service: Service, domain: str) -> None:
     assert (listed["instances"], listed["groups"], listed["privileged"]) == (["web"], ["staff"], "yes")
 
 
+def instances_file(service: Service, names: Sequence[str]) -> str:
+    """A file of instances."""
+    return file(service, json.dumps([{"instanceName": name} for name in names]), "instances.json")
+
+
 def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> None:
     """Neither a password nor a seed; the rest comes in elsewhere as it went out, in both forms."""
-    service.ok("instance", "add", "web", "--domain", domain)
-    row = {"userName": "bob", "password": "hunter2", "motp": "JBSWY3DPEHPK3PXP", "instances": "web"}
+    instances = ["web", 'a, "b"', "=1+1"]
+    service.ok("instance", "import", instances_file(service, instances), "--domain", domain)
+    row = {"userName": "bob", "password": "hunter2", "motp": "JBSWY3DPEHPK3PXP", "instances": instances}
     keys = f"{ED25519} a, {ECDSA} b"
     path = file(service, json.dumps([{**row, "sshKey": keys.replace(", ", "\n"), "userType": "Admin"}]), "in.json")
     service.ok("user", "import", path, "--domain", domain)
@@ -170,8 +179,9 @@ def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> No
         exported = service.ok("user", "export", "--domain", domain, *form)
         assert "hunter2" not in exported and "JBSWY3DPEHPK3PXP" not in exported
         other = add_domain(service, f"{domain} {name}")
-        service.ok("instance", "add", "web", "--domain", other)
+        service.ok("instance", "import", instances_file(service, instances), "--domain", other)
         service.ok("user", "import", file(service, exported, name), "--domain", other)
+        assert service.call("user.list", domain=other)[0]["instances"] == instances
         assert service.ok("user", "export", "--domain", other, *form) == exported
     (told,) = table(service.ok("user", "export", "--domain", domain))
     assert (told["userName"], told["userType"], told["sshKey"]) == ("bob", "Admin", keys)

@@ -74,7 +74,7 @@ def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> No
 
 def _cell(value: "JSON") -> str:
     text = _text(value)
-    return f"'{text}" if isinstance(value, str) and value[:1] in set("=+-@\t\r\n") else text
+    return f"'{text}" if isinstance(value, str | list) and text[:1] in set("=+-@\t\r\n") else text
 
 
 def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ BATCH = 500
 """Rows in a transaction: others' wait for it."""
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
+_NOTHING: tuple[JSON, ...] = ("", None, [])
 _FORMULA = tuple("=+-@\t\r\n")
 
 
@@ -28,37 +29,46 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             text = file.read()
-        found = _objects(text) if text.lstrip()[:1] == "[" else _cells(text)
-        return [{"line": line, **_named(row, known, line)} for line, row in found]
+        found = _objects(text, known) if text.lstrip()[:1] in ("[", "{") else _cells(text, known)
+        return [{"line": line, **row} for line, row in found]
     except (OSError, ValueError, csv.Error) as error:
         raise StartError(f"{path}: {error}") from error
 
 
-def _cells(text: str) -> Iterator[tuple[int, Row]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+def _cells(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names = _names(next(reader, []), known, 1)
     for row in reader:
-        if None in row or None in row.values():
+        if row and len(row) != len(names):
             raise ValueError(f"line {reader.line_num} has more or fewer cells than the first line has names")
-        yield reader.line_num, {name: value if _key(name) in _SECRETS else _cell(value) for name, value in row.items()}
+        cells = ((name, value if name in _SECRETS else _cell(value)) for name, value in zip(names, row, strict=False))
+        if row:
+            yield reader.line_num, {name: value for name, value in cells if value}
 
 
 def _cell(value: str) -> str:
     return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA) else value
 
 
-def _objects(text: str) -> Iterator[tuple[int, Row]]:
-    for number, each in enumerate(json.loads(text), 1):
+def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise ValueError("no array of objects")  # noqa: TRY004  it is the file's fault
+    for number, each in enumerate(found, 1):
         if not isinstance(each, dict):
-            raise ValueError(f"entry {number} is no object")  # noqa: TRY004  it is the file's fault
-        yield number, each
+            raise ValueError(f"entry {number} is no object")  # noqa: TRY004
+        names = _names(list(each), known, number)
+        yield number, {name: value for name, value in zip(names, each.values(), strict=True) if value not in _NOTHING}
 
 
-def _named(row: Row, known: dict[str, str], line: int) -> Row:
-    """A row by the columns' own names. ValueError: a column that nobody knows."""
-    unknown = [name for name in row if _key(name) not in known]
-    if unknown:
-        raise ValueError(f"line {line}: unknown column {unknown[0]}; there are {', '.join(known.values())}")
-    return {known[_key(name)]: value for name, value in row.items() if value not in ("", None, [])}
+def _names(said: Sequence[str], known: dict[str, str], line: int) -> list[str]:
+    """The columns' own names. ValueError: a column that nobody knows, or one twice."""
+    for place, name in enumerate(said):
+        if _key(name) not in known:
+            raise ValueError(f"line {line}: unknown column {name}; there are {', '.join(known.values())}")
+        if _key(name) in map(_key, said[:place]):
+            raise ValueError(f"line {line}: the column {known[_key(name)]} is there twice")
+    return [known[_key(name)] for name in said]
 
 
 def _key(name: str) -> str:

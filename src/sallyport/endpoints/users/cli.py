@@ -2,13 +2,14 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, Row, pages
+from sallyport.base.command import JSON, CommandLine, Form, Row, pages
 from sallyport.endpoints import files
-from sallyport.endpoints.users.model import EXPORTED, FILE_COLUMNS
+from sallyport.endpoints.users.model import EXPORTED, FILE_COLUMNS, in_a_cell
 
 COLUMNS = ("id", "name", "type", "totp", "updated")
 
@@ -79,8 +80,16 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the users of a domain as CSV, or as JSON: never a password, and never a seed."""
     found = pages(line, "user.list", domain=domain)
-    rows = ({column: row[name] for column, name in EXPORTED.items()} for row in found)
+    rows: Iterator[Row] = ({column: row[name] for column, name in EXPORTED.items()} for row in found)
+    if form is None:
+        rows = ({column: _cell(column, value) for column, value in row.items()} for row in rows)
     line.print_rows(rows, tuple(EXPORTED), form or "csv")
+
+
+def _cell(column: str, value: JSON) -> JSON:
+    if column in ("instances", "groups") and isinstance(value, list):
+        return in_a_cell(map(str, value))
+    return value
 
 
 @user.command()

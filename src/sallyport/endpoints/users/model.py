@@ -1,7 +1,8 @@
 """What an endpoint user is to who manages them, and the bodies of the operations."""
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -84,9 +85,19 @@ class UserFields(Body):
         )
 
 
+def in_a_cell(names: Iterable[str]) -> str:
+    """Names as a file has them in a cell: with commas between them, and quoted where one has a comma itself."""
+    return ", ".join('"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name for name in names)
+
+
 def _listed(value: object) -> object:
-    """A list, also as a file has it in a cell: separated by commas."""
-    return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
+    """A list, also as `in_a_cell` writes it."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return [name.strip() for row in csv.reader([value], skipinitialspace=True, strict=True) for name in row]
+    except csv.Error:
+        raise unfit("names with commas between them, and in quotation marks where one has a comma itself") from None
 
 
 def _keys(value: object) -> object:
