@@ -15,7 +15,7 @@ from cryptography import x509
 
 from sallyport.radius.eap.certificate import NamedBy, UserNames
 from sallyport.radius.eap.methods import ORDER, Terms
-from sallyport.radius.eap.model import Done, Password, Question, Resumed, Verdict
+from sallyport.radius.eap.model import Done, Failure, Password, Question, Resumed, Verdict
 from sallyport.radius.eap.server import TlsConfiguration, TlsServer
 from tests.peers.programs import find, needs
 from tests.radius.eap.certificates import NOW, Authority, Issued, upn
@@ -235,6 +235,24 @@ async def test_who_was_disabled_does_not_resume(bench: Bench, method: str, versi
     assert [each.success for each in told.done] == [True, False]
 
 
+@pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
+async def test_a_session_that_is_worth_nothing(bench: Bench, version: str) -> None:
+    """Inside PEAP its user is asked anew for the password, and is let in by it."""
+    bench.users = Changing({USER: PASSWORD})
+    told = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', f'phase1="{version}"', options=["-r", "1"])
+    assert is_let_in(told, 2), told.output
+    assert [each.method for each in told.done] == ["eap-peap-mschapv2"] * 2
+    assert Resumed(USER) in bench.users.asked
+
+
+@pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
+async def test_a_session_inside_ttls_that_is_worth_nothing(bench: Bench, version: str) -> None:
+    """A client that resumes says nothing inside TTLS, so it is refused at once instead of being waited for."""
+    bench.users = Changing({USER: PASSWORD})
+    told = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "1"])
+    assert [(each.success, each.failure) for each in told.done] == [(True, None), (False, Failure.STALE)]
+
+
 async def test_nothing_is_resumed_where_it_is_turned_off(bench: Bench) -> None:
     """With a lifetime of nothing each login needs its password."""
     bench.configuration = replace(bench.configuration, resume_s=0)
@@ -272,6 +290,15 @@ async def test_a_client_that_does_not_trust_the_server(bench: Bench) -> None:
     told = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
     assert told.code != 0
     assert [(each.success, "unknown ca" in each.reason) for each in told.done] == [(False, True)]
+
+
+class Changing(Users):
+    """Passwords that have changed by the next login."""
+
+    def verdict(self, question: Question) -> Verdict:
+        """No session is worth anything."""
+        verdict = super().verdict(question)
+        return Verdict(False, stale=True) if isinstance(question, Resumed) else verdict
 
 
 class Forgetful(Users):

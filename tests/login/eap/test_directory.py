@@ -125,6 +125,15 @@ NEVER: dict[str, Callable[[bytes], Side]] = {
 }
 
 
+async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:
+    """Whom the passwords kept here have let in is nobody to the directory, which is asked for the password anew."""
+    before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello")))
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    await configure(nas)
+    assert (await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello")), before=before))).code == ACCESS_REJECT
+    assert (await nas.told())[-1] == ("wrong password", "ann", "eap-peap-gtc")
+
+
 @pytest.mark.parametrize("method", BINDS)
 async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
     """The right password gets in, the wrong one does not, with the directory's word in the event."""

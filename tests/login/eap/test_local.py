@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from sallyport.domains.model import Fallback, Mode
+from sallyport.endpoints.users.model import Said
 from sallyport.login.model import Reason
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome, ProviderError
@@ -324,6 +325,47 @@ async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Scrip
     assert not script.disturbed
     (event,) = await events(areas)
     assert (event.applied_decision, event.would_have_been != "") == ("accept", True)
+
+
+async def new_password(areas: Areas) -> None:
+    """ann has another one."""
+    user = await areas.users.load(areas.domain, "ann")
+    assert user is not None
+    await areas.accounts.update(areas.domain, user.id, Said(password=b"another"))
+
+
+async def test_a_changed_password_ends_sessions(nas: Nas) -> None:
+    """Whoever logged in by the one before, a stolen device perhaps, does not go on: the password is asked for inside.
+    The new one begins a session that is resumed."""
+
+    def side(password: bytes, before: TlsSide | None = None) -> TlsSide:
+        return TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, password)), before=before)
+
+    before = side(b"hello")
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    await new_password(nas.wire.areas)
+    assert (await nas.log_in(side(b"hello", before))).code == ACCESS_REJECT
+    after = side(b"another", before)
+    assert (await nas.log_in(after)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(side(b"hello", after))).code == ACCESS_ACCEPT
+    assert [(reason, method.rpartition("-")[2]) for reason, _, method in await nas.told()] == [
+        (NO_PROVIDER, "mschapv2"),
+        (Reason.WRONG_PASSWORD, "mschapv2"),
+        (NO_PROVIDER, "mschapv2"),
+        (NO_PROVIDER, "resumed"),
+    ]
+
+
+async def test_a_changed_password_ends_sessions_of_ttls(nas: Nas) -> None:
+    """Where the client says nothing in a session that it resumes: it is refused with a reason of its own, which locks
+    nobody out."""
+    before = ttls(in_ttls_pap(ANN, b"hello"))
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(TlsSide(eap.TTLS, silent, before=before))).code == ACCESS_ACCEPT
+    await new_password(nas.wire.areas)
+    assert (await nas.log_in(TlsSide(eap.TTLS, silent, before=before))).code == ACCESS_REJECT
+    assert (await nas.told())[-1][0] == Reason.SESSION_STALE
+    assert not nas.wire.areas.lockouts.some
 
 
 async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from sallyport.endpoints.model import User
@@ -21,13 +21,15 @@ from sallyport.radius.password import chap_holds
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The answer to a question. reason: NONE where it is so. found: beside it. code: what stood behind the password.
-    hash_hash, hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`."""
+    hash_hash, hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: another after each change
+    of the password; empty where nobody tells us of one."""
 
     reason: Reason
     found: Found = NOTHING
     code: Code | None = None
     hash_hash: bytes = b""
     hashed: bytes = b""
+    stamp: str = ""
 
 
 class Examiner(Protocol):
@@ -55,7 +57,7 @@ class Local:
         person = await self._load(user)
         if person is None:
             return Finding(Reason.UNKNOWN_USER)
-        finding = Finding(Reason.NONE, known(person))
+        finding = Finding(Reason.NONE, known(person), stamp=person.stamp)
         if isinstance(question, Password):
             return self._password(question, person, finding)
         if isinstance(question, Chap):
@@ -69,7 +71,7 @@ class Local:
         splits = [split_digits(question.password, length) for length in CODE_LENGTHS]
         for split in splits if self._takes_codes(user.name) else ():
             if split is not None and is_password(split[0], user):
-                return Finding(Reason.NONE, finding.found, Code(split[1].decode()))
+                return replace(finding, code=Code(split[1].decode()))
         return Finding(Reason.WRONG_PASSWORD)
 
 
@@ -154,4 +156,4 @@ def _mschap(question: MsChap, user: User, finding: Finding) -> Finding:
     key, name = made_with(user, question.attempt, question.hashed)
     if key is None:
         return Finding(Reason.WRONG_PASSWORD)
-    return Finding(Reason.NONE, finding.found, None, key.hash_hash, name)
+    return replace(finding, hash_hash=key.hash_hash, hashed=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -27,7 +27,18 @@ from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations
 from sallyport.radius.eap.framing import SMALLEST
 from sallyport.radius.eap.methods import ORDER, Terms, offers
-from sallyport.radius.eap.model import Certificate, Check, Done, Failure, Outcome, Password, Send, Verdict, Waiting
+from sallyport.radius.eap.model import (
+    Certificate,
+    Check,
+    Done,
+    Failure,
+    Outcome,
+    Password,
+    Resumed,
+    Send,
+    Verdict,
+    Waiting,
+)
 from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED
 from sallyport.radius.eap.packet import MD5, pull_eap_message, push_eap_message
 from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
@@ -37,6 +48,10 @@ from sallyport.radius.salted import Hiding
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
+_REASONS: Final[Mapping[Failure | None, Reason]] = {
+    Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
+    Failure.STALE: Reason.SESSION_STALE,
+}
 
 log = structlog.get_logger()
 
@@ -79,21 +94,22 @@ class Caller:
 
 
 class Talk:
-    """A conversation and what is known of its login. refused: why, once it is. told: that was decided, and what
-    follows until EAP-Failure is no news. found, code: what the first factor found. session: of the challenge that the
-    user answers next; second: what became of it."""
+    """A conversation and what is known of its login. scope: whose users it is about. refused: why, once it is. told:
+    that was decided, and what follows until EAP-Failure is no news. found, code, stamp: what the first factor found.
+    session: of the challenge that the user answers next; second: what became of it."""
 
     __slots__ = (
-        "code", "conversation", "domain_id", "examiner", "found", "refused", "second", "session", "told", "user",
+        "code", "conversation", "examiner", "found", "refused", "scope", "second", "session", "stamp", "told", "user",
     )  # fmt: skip
 
-    def __init__(self, conversation: Conversation, domain_id: int, examiner: Examiner) -> None:
+    def __init__(self, conversation: Conversation, scope: str, examiner: Examiner) -> None:
         self.conversation = conversation
-        self.domain_id = domain_id
+        self.scope = scope
         self.examiner = examiner
         self.user = ""
         self.found = NOTHING
         self.code: Code | None = None
+        self.stamp = ""
         self.session: Session | None = None
         self.second: Reason | None = None
         self.refused: Result | None = None
@@ -156,14 +172,14 @@ class Eap:
         now, state = self._now(), login.request.first.get(STATE)
         if state is not None:
             talk = self._talks.find(login.client.id, state, now=now)
-            return (Reason.CHALLENGE_OVER if talk is None or talk.domain_id != domain.id else talk), state
+            return (Reason.CHALLENGE_OVER if talk is None or talk.scope != _scope(domain) else talk), state
         examiner = station or self._examiner(domain)
         if isinstance(examiner, Reason):
             return examiner, b""
         size = _fragment_size(login)
         order = ORDER if station is None else (MD5,)
-        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=str(domain.id))
-        talk = Talk(Conversation(offers(terms), now=now), domain.id, examiner)
+        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=_scope(domain))
+        talk = Talk(Conversation(offers(terms), now=now), _scope(domain), examiner)
         return talk, self._talks.add(login.client.id, talk, now=now)
 
     def _examiner(self, domain: Domain) -> Examiner | Reason:
@@ -206,11 +222,13 @@ class Eap:
         if finding.reason is not Reason.NONE:
             talk.refused = Result(finding.reason)
             return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
-        talk.found, talk.code = finding.found, finding.code
+        if isinstance(question, Resumed) and finding.stamp != question.stamp:
+            return Verdict(False, stale=True, reason=Reason.SESSION_STALE.value)
+        talk.found, talk.code, talk.stamp = finding.found, finding.code, finding.stamp
         login.found, login.code = finding.found, finding.code
         if isinstance(question, Password) and question.prompts:
             return await self._second_factor(talk, Code(""), caller)
-        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed)
+        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=talk.stamp)
 
     async def _examine(self, login: Login, domain: Domain, examiner: Examiner, name: str, check: Check) -> Finding:
         if not name:
@@ -231,7 +249,7 @@ class Eap:
             talk.session = second.session
             return Verdict(False, prompt=second.prompt)
         talk.second = second.reason
-        return Verdict(True)
+        return Verdict(True, stamp=talk.stamp)
 
     def _come_to(self, login: Login, talk: Talk, state: bytes, outcome: Outcome) -> Result | None:
         login.user = talk.user or login.user
@@ -275,6 +293,12 @@ def _server(credentials: Credentials) -> TlsServer:
     )
 
 
+def _scope(domain: Domain) -> str:
+    """Whose users a conversation, or a session that is resumed, is about: with another first factor a name is somebody
+    else's."""
+    return f"{domain.id}/{domain.factor}"
+
+
 def _fragment_size(login: Login) -> int:
     """As much as the link behind the NAS carries (RFC 3579 section 2.4), and not more than ours."""
     octets = login.request.first.get(FRAMED_MTU)
@@ -303,4 +327,4 @@ def _why(done: Done) -> Reason:
     if done.failure is Failure.TLS:
         untrusted = any(each in done.reason for each in _UNTRUSTED)
         return Reason.SERVER_UNTRUSTED if untrusted else Reason.TLS_FAILED
-    return Reason.CERTIFICATE_REFUSED if done.failure is Failure.CERTIFICATE else Reason.EAP_BROKEN
+    return _REASONS.get(done.failure, Reason.EAP_BROKEN)

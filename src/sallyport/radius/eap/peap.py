@@ -32,6 +32,7 @@ class PeapPhase:
         self._eap = Conversation(offers, now=now)
         self._begun = False
         self._resumed = b""
+        self._stamp = ""
         self._end: Passed | Failed | None = None  # when the client has told its own result
 
     @property
@@ -45,7 +46,7 @@ class PeapPhase:
         if holder is None:
             return Next(b"")
         self._resumed = holder.user
-        return Check(Resumed(holder.user))
+        return Check(Resumed(holder.user, holder.stamp))
 
     def respond(self, clear: bytes) -> Step:
         """An EAP response, with or without its header; in the end the client's result."""
@@ -65,10 +66,14 @@ class PeapPhase:
     def answer(self, verdict: Verdict) -> Step:
         """Go on with the answer to the question."""
         if not self._resumed:
+            self._stamp = verdict.stamp
             return self._told(self._eap.answer(verdict))
         if verdict.right:
             return self._tell(Passed(self._resumed))
         self._resumptions.forget(self._tunnel.resumed)
+        if verdict.stale:
+            self._resumed = b""
+            return Next(b"")
         return self._tell(Failed(verdict.reason, Failure.REFUSED))
 
     def _told(self, outcome: Outcome) -> Step:
@@ -93,7 +98,8 @@ class PeapPhase:
             if _result(clear) != _SUCCESS:
                 return Failed("the client does not agree to the result inside PEAP")
             holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-            self._resumptions.keep(self._tunnel.sessions, holder or self._resumptions.holder(end.user, now=self._now))
+            new = self._resumptions.holder(end.user, self._stamp, now=self._now)
+            self._resumptions.keep(self._tunnel.sessions, holder or new)
         assert end is not None  # noqa: S101  it was told
         return end
 

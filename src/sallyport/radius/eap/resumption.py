@@ -16,10 +16,11 @@ MOST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who logged in with a session, and until when that holds: seconds of a monotonic clock."""
+    """Who logged in with a session, and until when that holds: seconds of a monotonic clock. stamp: of the verdict."""
 
     user: bytes
     until: float
+    stamp: str = ""
 
 
 def digest(secret: bytes, scope: str) -> bytes:
@@ -40,9 +41,9 @@ class Resumptions:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def holder(self, user: bytes, *, now: float) -> Holder:
+    def holder(self, user: bytes, stamp: str = "", *, now: float) -> Holder:
         """Somebody who has just logged in."""
-        return Holder(user, now + self._lifetime_s)
+        return Holder(user, now + self._lifetime_s, stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder) -> None:
         """These sessions, by their digests, are somebody's."""

@@ -72,6 +72,7 @@ class TtlsPhase:
         self._eap: Conversation | None = None
         self._end: Passed | None = None  # when the client has acknowledged it
         self._inner = ""
+        self._stamp = ""
 
     @property
     def inner(self) -> str:
@@ -81,7 +82,7 @@ class TtlsPhase:
     def established(self) -> Step:
         """Go on with a login of before, or wait for the client."""
         holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-        return Next(b"") if holder is None else self._ask("resumed", Resumed(holder.user))
+        return Next(b"") if holder is None else self._ask("resumed", Resumed(holder.user, holder.stamp))
 
     def respond(self, clear: bytes) -> Step:
         """What the client sends by way of a login."""
@@ -98,13 +99,14 @@ class TtlsPhase:
 
     def answer(self, verdict: Verdict) -> Step:
         """How the login was."""
+        self._stamp = verdict.stamp
         if self._eap is not None:
             return self._told(self._eap.answer(verdict))
         question = self._question
         assert question is not None  # noqa: S101  it was put
         if not verdict.right:
             self._resumptions.forget(self._tunnel.resumed)
-            return Failed(verdict.reason, Failure.REFUSED)
+            return Failed(verdict.reason, Failure.STALE if verdict.stale else Failure.REFUSED)
         passed = self._pass(question.user)
         if isinstance(question, MsChap):
             self._end = passed
@@ -170,7 +172,8 @@ class TtlsPhase:
 
     def _pass(self, user: bytes) -> Passed:
         holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-        self._resumptions.keep(self._tunnel.sessions, holder or self._resumptions.holder(user, now=self._now))
+        new = self._resumptions.holder(user, self._stamp, now=self._now)
+        self._resumptions.keep(self._tunnel.sessions, holder or new)
         return Passed(user)
 
 
