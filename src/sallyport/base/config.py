@@ -16,8 +16,10 @@ from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from sallyport.base.errors import ConfigError
+from sallyport.base.validation import unfit
 
 PREFIX = "SALLYPORT_"
 DEFAULT_FILE = "sallyport.toml"
@@ -51,14 +53,32 @@ def parse_address(text: str) -> Address:
     return Address(host, int(port))
 
 
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
 def _addresses(value: object) -> object:
-    if not isinstance(value, str):
+    if isinstance(value, tuple):
         return value
-    return tuple(parse_address(part) for part in value.split(",") if part.strip())
+    try:
+        return tuple(map(parse_address, _parts(_text(value))))
+    except ValueError:
+        raise unfit("addresses with ports, separated by commas, such as 0.0.0.0:1812,[::]:1812") from None
 
 
 def _address(value: object) -> object:
-    return parse_address(value) if isinstance(value, str) and value else value or None
+    if isinstance(value, tuple):
+        return value
+    try:
+        return parse_address(_text(value))
+    except ValueError:
+        raise unfit("an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("no text")  # noqa: TRY004  told as any other malformed value
+    return value
 
 
 Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
@@ -68,7 +88,10 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def _networks(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip()) or None
+    try:
+        return tuple(map(ipaddress.ip_network, _parts(value))) or None
+    except ValueError:
+        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
 
 
 def _words(value: object) -> object:
@@ -78,7 +101,7 @@ def _words(value: object) -> object:
 def _numbers(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+    return tuple(_parts(value)) or None
 
 
 Numbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
@@ -88,11 +111,12 @@ Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 def _hosts(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return tuple(part.strip().lower() for part in value.split(",") if part.strip())
+    return tuple(_parts(value.lower()))
 
 
 Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
 OneAddress = Annotated[Address, BeforeValidator(_address)]
+AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _address(value) if value else None)]
 
 
 class Settings(BaseModel):
@@ -108,7 +132,7 @@ class Settings(BaseModel):
     public_url: str = ""
     did_url: str = ""
     did_web_hosts: Hosts = ()
-    metrics_bind: Annotated[Address | None, BeforeValidator(_address)] = None
+    metrics_bind: AddressIfGiven = None
     egress: Networks | None = None
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
     radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
@@ -136,6 +160,12 @@ class Settings(BaseModel):
     log_logins: bool = True
     event_outlets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
     audit_outlets: bool = True
+
+    @model_validator(mode="after")
+    def _somebody_can_log_in(self) -> "Settings":
+        if not self.radius_auth_bind and not self.radsec_bind:
+            raise ValueError("radius_auth_bind and radsec_bind are both empty: nobody could log in")
+        return self
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> "Settings":
@@ -208,7 +238,7 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("; ".join(_told(item["loc"], item["msg"]) for item in error.errors())) from None
+        raise ConfigError("; ".join(map(_told, error.errors()))) from None
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
@@ -217,8 +247,11 @@ def unknown_environment(environ: Mapping[str, str]) -> list[str]:
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 
-def _told(where: tuple[int | str, ...], message: str) -> str:
-    return f"setting {'.'.join(map(str, where)) or 'tls'}: {message}"
+def _told(wrong: ErrorDetails) -> str:
+    name, message = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
+    if wrong["type"] == "extra_forbidden":
+        return f"there is no setting {name}"
+    return f"setting {name}: {message}" if name else f"settings: {message}"
 
 
 def _read(file: Path | None) -> dict[str, object]:

@@ -1,0 +1,95 @@
+"""Settings: from a file, then from the environment; what is wrong is told by its name, and no value is repeated."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.config import Address, Settings, load, parse_address, unknown_environment
+from sallyport.base.errors import ConfigError
+
+
+def given(tmp_path: Path, text: str, **environ: str) -> Settings:
+    """The settings of a file, and of variables."""
+    path = tmp_path / "sallyport.toml"
+    path.write_text(text)
+    return load(path, environ)
+
+
+def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
+    """And the file before the defaults."""
+    text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
+    found = given(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
+    assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
+    assert [str(network) for network in found.egress or ()] == ["10.0.0.0/8", "2001:db8::/32"]
+    assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
+
+
+def test_several_addresses(tmp_path: Path) -> None:
+    """Separated by commas, with white space around them; none at all where a setting may be empty."""
+    found = given(
+        tmp_path, 'radius_auth_bind = " 127.0.0.1:1812 , [::1]:1812,"\nradius_acct_bind = ""\nmetrics_bind = ""'
+    )
+    assert found.radius_auth_bind == (Address("127.0.0.1", 1812), Address("::1", 1812))
+    assert (found.radius_acct_bind, found.metrics_bind) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hunter2 = 1", "there is no setting hunter2"),
+        ('[http]\nbind = "hunter2"', "there is no setting http"),
+        ('http_bind = "hunter2"', "setting http_bind: an IP address and a port"),
+        ('http_bind = "127.0.0.1"', "setting http_bind: an IP address and a port"),
+        ('http_bind = "::1:80"', "setting http_bind: an IP address and a port"),
+        ('http_bind = "127.0.0.1:65536"', "setting http_bind: an IP address and a port"),
+        ('http_bind = ""', "setting http_bind: an IP address and a port"),
+        ("http_bind = 8080", "setting http_bind: an IP address and a port"),
+        ('metrics_bind = "hunter2"', "setting metrics_bind: an IP address and a port"),
+        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind: addresses with ports"),
+        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind: addresses with ports"),
+        ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
+        ('egress = "hunter2"', "setting egress: networks"),
+        ('egress = "10.0.0.0/33"', "setting egress: networks"),
+        ("reject_delay_s = 11", "setting reject_delay_s: "),
+        ('log_level = "hunter2"', "setting log_level: "),
+        ('database = "postgresql://u:hunter2@h/d"', "setting database: a path"),
+        ('tls_key = "hunter2"', "settings: tls_certificate and tls_key go together"),
+        ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures: "),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
+    """All that is wrong, each by its name."""
+    with pytest.raises(ConfigError) as refused:
+        given(tmp_path, text)
+    assert told in str(refused.value)
+    assert "hunter2" not in str(refused.value).replace("no setting hunter2", "")
+
+
+def test_radsec_alone_will_do(tmp_path: Path) -> None:
+    """Who takes RADIUS over TLS only needs no port for UDP."""
+    assert given(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    """One that was named and is not there, or is no TOML, is named in the error; the usual one may be absent."""
+    with pytest.raises(ConfigError, match=r"nowhere\.toml"):
+        load(tmp_path / "nowhere.toml", {})
+    with pytest.raises(ConfigError, match=r"sallyport\.toml"):
+        given(tmp_path, "data_dir")
+    with pytest.raises(ConfigError, match=r"sallyport\.toml"):
+        (tmp_path / "sallyport.toml").write_bytes(b"# \xff")
+        load(tmp_path / "sallyport.toml", {})
+    assert load(None, {"SALLYPORT_DRAIN_S": "7"}).drain_s == 7
+
+
+def test_variables_that_are_no_settings() -> None:
+    """They are told, since a misspelled one would go unnoticed; the master key is none of the settings."""
+    environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
+    assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
+
+
+def test_an_address_is_written_as_it_is_read() -> None:
+    """IPv6 in brackets; localhost is this machine."""
+    for text in ("127.0.0.1:80", "[::1]:0"):
+        assert str(parse_address(text)) == text
+    assert parse_address("localhost:80") == Address("127.0.0.1", 80)
