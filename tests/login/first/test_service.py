@@ -66,6 +66,20 @@ async def test_a_checker_that_was_replaced_ends(
     assert book.running == ["corp"]
 
 
+async def test_a_checker_that_is_not_wanted_any_more_ends(
+    desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
+) -> None:
+    """Without a login: where the domain turns to another first factor; not where the same is set once more."""
+    await desk.decided(pap("ann", "s3cret"))
+    for factor, running in ((FirstFactor.LDAP, ["corp"]), (FirstFactor.LOCAL, [])):
+        await desk.areas.first.set(listed, factor, {})
+        await trio.testing.wait_all_tasks_blocked()
+        assert book.running == ["corp"]
+        mock_clock.jump(RETIRE_S + 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert book.running == running
+
+
 async def test_what_is_shown_has_no_secret(desk: Desk, listed: Domain) -> None:
     """And what is not there, or cannot be read, shows nothing."""
     first = desk.areas.first

@@ -106,14 +106,21 @@ class FirstFactors:
         ready = self._ready.get(row.domain_id)
         if ready is not None and (ready.row is row or ready.row == row):
             return ready
-        if ready is not None:
-            self._nursery.start_soon(_retire, ready)
+        self._let_go(row.domain_id, row)
         checker = self._made(row)
         at_once = checker if isinstance(checker, AtOnce) else None
         ready = self._ready[row.domain_id] = _Ready(row, checker, at_once, trio.CancelScope())
         if ready.checker is not None:
             self._nursery.start_soon(self._carry, ready, ready.checker)
         return ready
+
+    def _let_go(self, domain_id: int, row: FactorRow | None) -> None:
+        """What is at work for a domain ends soon, unless it is what is configured now: servers that nobody logs in
+        with any more are not probed for ever."""
+        ready = self._ready.get(domain_id)
+        if ready is not None and ready.row != row:
+            del self._ready[domain_id]
+            self._nursery.start_soon(_retire, ready)
 
     async def _carry(self, ready: _Ready, checker: Checker) -> None:
         """A checker's background work. Where that fails, it is told, and the next login finds a new checker."""
@@ -174,6 +181,7 @@ class FirstFactors:
             )
 
         await self._configuration.change(work)
+        self._let_go(domain.id, self._rows.value.get((domain.id, factor.value)))
         log.info("a domain's first factor was set", domain=domain.id, first_factor=factor.value, configured=list(given))
 
     def _row(self, domain_id: int, name: str, values: Mapping[str, object], at: int) -> FactorRow:
