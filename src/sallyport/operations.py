@@ -1,0 +1,80 @@
+"""What may be asked of the service over HTTP: the operations and pages of all areas, over the same services as the
+commands of the control socket (`commands`)."""
+
+from starlette.routing import BaseRoute
+
+from sallyport.app import App
+from sallyport.audit import api as audit_api
+from sallyport.base.clock import now_us
+from sallyport.did import public as did_pages
+from sallyport.did.credentials import api as credentials_api
+from sallyport.did.dids import api as dids_api
+from sallyport.did.presentations import api as presentations_api
+from sallyport.did.schemas import api as schemas_api
+from sallyport.did.wallets import api as wallets_api
+from sallyport.directory import api as directories_api
+from sallyport.directory.runs import api as directory_runs_api
+from sallyport.directory.schedules import api as schedules_api
+from sallyport.domains import api as domains_api
+from sallyport.dynamic import api as dynamic_api
+from sallyport.endpoints import api as enrolments_api
+from sallyport.endpoints import page as enrolments_page
+from sallyport.endpoints.agents import agent_api
+from sallyport.endpoints.agents import api as agents_api
+from sallyport.endpoints.groups import api as groups_api
+from sallyport.endpoints.instances import api as instances_api
+from sallyport.endpoints.users import api as users_api
+from sallyport.inventory.clients import api as clients_api
+from sallyport.inventory.devices import api as devices_api
+from sallyport.inventory.sessions import api as sessions_api
+from sallyport.login import api as logins_api
+from sallyport.login.bypass import api as bypass_api
+from sallyport.login.first import api as first_factors_api
+from sallyport.login.lockout import api as lockouts_api
+from sallyport.login.preview import api as previews_api
+from sallyport.login.rules import api as rules_api
+from sallyport.mfa import api as providers_api
+from sallyport.passwords import api as policies_api
+from sallyport.tenancy.keys import api as keys_api
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+def operations(app: App, gate: Gate) -> list[Operations]:
+    """Every operation of the interface document and its additions."""
+    return [
+        devices_api.operations(app.devices, gate, now_us),
+        sessions_api.operations(app.sessions, app.value_name, gate),
+        dynamic_api.operations(app.dynamic, gate),
+        clients_api.operations(app.clients, gate),
+        domains_api.operations(app.domains, app.enforcement, gate),
+        previews_api.operations(app.preview, gate),
+        providers_api.operations(app.providers, gate),
+        first_factors_api.operations(app.first, app.trials, app.domains, gate),
+        rules_api.operations(app.rules, gate),
+        bypass_api.operations(app.bypass, gate),
+        policies_api.operations(app.policies, gate),
+        logins_api.operations(app.events, app.domains, gate),
+        lockouts_api.operations(app.lockouts, gate),
+        audit_api.operations(app.audit, gate),
+        wallets_api.operations(app.holding.wallets, gate),
+        presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
+        keys_api.operations(app.keys, app.agent_file, gate),
+        instances_api.operations(app.instances, gate),
+        directories_api.operations(app.directory.directories, app.domain_ids, gate),
+        schedules_api.operations(app.directory.schedules, app.directory.directories, gate),
+        directory_runs_api.operations(app.directory.runs, gate),
+        agents_api.operations(app.agents, gate),
+        agent_api.operations(app.agents, gate),
+        groups_api.operations(app.groups, gate),
+        users_api.operations(app.accounts, gate),
+        enrolments_api.operations(app.seeds, app.enrolment_link, gate),
+        dids_api.operations(app.issuing.dids, gate),
+        schemas_api.operations(app.issuing.schemas, gate),
+        credentials_api.operations(app.issuing.credentials, now_us, gate),
+    ]
+
+
+def pages(app: App, gate: Gate) -> list[BaseRoute]:
+    """What needs no token: the page of an enrolment link, and what DIDs resolve to."""
+    return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.issuing, gate)]
