@@ -2,9 +2,11 @@
 What an entry and what others say of its memberships stays with who is meant."""
 
 import pytest
+from pydantic import TypeAdapter
 
+from sallyport.directory.runs.model import AnyEntry
 from tests.areas import Areas
-from tests.directory.world import group, groups_of, imported, members, names, person
+from tests.directory.world import at_work, group, groups_of, imported, members, names, over, person
 
 ANN, BOB = "uid=ann,ou=People,dc=x", "uid=bob,ou=People,dc=x"
 OPS, OLD = "memberOf: cn=ops,dc=x", "memberOf: cn=old,dc=x"
@@ -85,3 +87,26 @@ async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
     await imported(areas, f"dn: {ANN}\nchangetype: delete\n")
     left = await areas.store.read(lambda tx: tx.rows("select display_name from directory_users"))
     assert left == [("Before",)]
+
+
+async def told(areas: Areas, *entries: dict[str, object]) -> None:
+    """A reading by an agent that tells of everything."""
+    areas.clock.now += 1
+    runs, domain = areas.directory.runs, areas.domain
+    begun = await runs.begin(domain, "hq", None)
+    several = TypeAdapter(list[AnyEntry]).validate_python(list(entries))
+    following = await runs.take(domain, begun.run_id, begun.sequence, several)
+    async with at_work(areas):
+        job = await runs.finish(domain, begun.run_id, following, "", complete=True)
+        assert (await over(areas, job)).state == "DONE"
+
+
+async def test_a_group_that_has_not_changed(areas: Areas) -> None:
+    """It is told of without its members, as Active Directory does when one of them is renamed: they are who they
+    were."""
+    ann: dict[str, object] = {"kind": "person", "externalId": "1", "dn": ANN, "name": "ann"}
+    ops = {"externalId": "2", "dn": "cn=ops,dc=x"}
+    await told(areas, ann, {"kind": "group", **ops, "name": "ops", "members": [ANN]})
+    anna = {**ann, "dn": ANN.replace("ann", "anna"), "name": "anna"}
+    await told(areas, {"kind": "unchanged", **ops}, {**ann, "externalId": "3"}, anna)
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"ops"})

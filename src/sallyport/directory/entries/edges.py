@@ -76,10 +76,10 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
     return len(keys) < most
 
 
-def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, taken_in: int | None = None) -> None:
+def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
     """An entry has another name, and with it what it says and what is said of it as a member.
 
-    taken_in: set where another entry is known by either name; what was said in this job then means what it says.
+    since: set where another entry is known by either name; what was said later than that then means what it says.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
@@ -90,28 +90,28 @@ def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, taken_in: i
     )
     older = (
         "told = 0 and not exists (select 1 from directory_groups g where g.directory_id = :dir "
-        "and g.dn_key = group_key and g.seen = :job)"
+        "and g.dn_key = group_key and g.updated_at >= :since)"
     )
-    _move(tx, directory_id, "member_key, group_key", old, new, older, taken_in)
+    _move(tx, directory_id, "member_key, group_key", old, new, older, since)
 
 
-def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, taken_in: int | None = None) -> None:
-    """A group has another name. taken_in: see `rename_member`."""
-    rename_member(tx, directory_id, old, new, taken_in)
+def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
+    """A group has another name. since: see `rename_member`."""
+    rename_member(tx, directory_id, old, new, since)
     older = (
         "told = 1 and not exists (select 1 from directory_users u where u.directory_id = :dir "
-        "and u.dn_key = member_key and u.seen = :job)"
+        "and u.dn_key = member_key and u.updated_at >= :since)"
     )
-    _move(tx, directory_id, "group_key, member_key", old, new, older, taken_in)
+    _move(tx, directory_id, "group_key, member_key", old, new, older, since)
 
 
-def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, taken_in: int | None) -> None:
+def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
     """Give what has one key at its first end another one there; only what is older, where the key is taken."""
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"
     parameters: dict[str, Value] = {"dir": directory_id, "old": old}
-    if taken_in is not None:
-        where, parameters = f"{where} and {older}", {**parameters, "job": taken_in}
+    if since is not None:
+        where, parameters = f"{where} and {older}", {**parameters, "since": since}
     moved = (
         f"insert into directory_members (directory_id, {mine}, {other}, told) "  # noqa: S608
         f"select directory_id, :new, {other}, told from directory_members where {where} on conflict do nothing"

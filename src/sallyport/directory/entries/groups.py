@@ -130,8 +130,8 @@ def remove_unit(tx: Tx, known: Named) -> Counts:
 def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
     """A group's members go with its name."""
     if dn_key != known.dn_key:
-        taken_in = run.job_id if _is_taken(tx, run, known, known.dn_key, dn_key) else None
-        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, taken_in)
+        since = run.started_at if _is_taken(tx, run, known, known.dn_key, dn_key) else None
+        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, since)
 
 
 def _is_taken(tx: Tx, run: Run, known: Named, *keys: bytes) -> bool:

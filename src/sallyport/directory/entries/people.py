@@ -267,8 +267,8 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
 def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
     """What is said of a person's memberships goes with its name."""
     if dn_key != known.dn_key:
-        taken_in = run.job_id if _is_taken(tx, run, known, known.dn_key, dn_key) else None
-        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, taken_in)
+        since = run.started_at if _is_taken(tx, run, known, known.dn_key, dn_key) else None
+        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, since)
 
 
 def _is_taken(tx: Tx, run: Run, known: Known, *keys: bytes) -> bool:
