@@ -129,7 +129,7 @@ async def send_and_read(stream: Stream, octets: bytes) -> bytes:
 
 async def drip(stream: Stream, first: bytes, piece: bytes) -> None:
     """Send `first`, then `piece` again and again, slowly, until the server has had enough."""
-    with trio.fail_after(3), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+    with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(first)
         while True:
             await stream.send_all(piece)
@@ -160,7 +160,7 @@ async def slow_after_an_answer(served: Served) -> None:
 async def endless_head(served: Served) -> None:
     """Headers as fast as the server takes them."""
     stream = await served.connect()
-    with trio.fail_after(3), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+    with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(b"GET /healthz HTTP/1.1\r\n")
         while True:
             await stream.send_all(b"A: b\r\n" * 1000)
@@ -170,7 +170,7 @@ async def endless_head(served: Served) -> None:
 async def endless_body(served: Served) -> None:
     """A chunked body as fast as the server takes it."""
     stream = await served.connect()
-    with trio.fail_after(3), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+    with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(CHUNKED)
         while True:
             await stream.send_all(b"10000\r\n" + bytes(65536) + b"\r\n")
@@ -248,7 +248,7 @@ async def handshake_never_finished(served: Served) -> None:
     """The beginning of a ClientHello, and silence."""
     stream = await served.connect_tcp()
     await stream.send_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32))
-    await read_all(stream, 3)
+    await read_all(stream)
     await stream.aclose()
 
 

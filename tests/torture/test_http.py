@@ -19,6 +19,8 @@ from tests.web.serving import QUICK, Served, make_certificate, serving
 
 pytestmark = pytest.mark.torture
 LIMITS = replace(QUICK, connections=40, idle_s=0.05, linger_s=0.05)
+# A machine that is busy elsewhere may stand still for longer than quick limits; the peer would be the one to blame.
+PATIENT = replace(LIMITS, handshake_s=10, head_s=3, body_s=3, send_s=5, linger_s=1)
 
 
 @pytest.fixture(scope="session")
@@ -35,13 +37,20 @@ async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncItera
         yield running
 
 
+@pytest.fixture(params=["clear", "tls"])
+async def patient(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
+    """The same for peers that do not wait for a limit."""
+    async with serving(make_sample().app, certificate if request.param == "tls" else None, PATIENT) as running:
+        yield running
+
+
 @pytest.mark.parametrize("case", OCTETS.values(), ids=OCTETS.keys())
-async def test_hostile_octets(served: Served, case: Octets) -> None:
+async def test_hostile_octets(patient: Served, case: Octets) -> None:
     """The answer is the one that is defined, and the next good request is answered."""
-    answer = await send_and_read(await served.connect(), case.sent)
+    answer = await send_and_read(await patient.connect(), case.sent)
     if case.status is not None:
         assert answer.startswith(b"HTTP/1.1 %d " % case.status), answer[:200]
-    assert await served.answers()
+    assert await patient.answers()
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -53,7 +62,7 @@ async def test_hostile_peers(served: Served, name: str) -> None:
 
 async def test_a_good_client_is_served_among_hostile_ones(served: Served) -> None:
     """All hostile peers at the same time do not keep one good request from its answer."""
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             for peer in PEERS.values():
                 nursery.start_soon(peer, served)
@@ -69,7 +78,7 @@ async def test_nothing_grows(served: Served) -> None:
         async with trio.open_nursery() as nursery:
             for case in OCTETS.values():
                 nursery.start_soon(_quietly, served, case.sent)
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             while _alive():
                 await trio.sleep(0.05)
 

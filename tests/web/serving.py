@@ -109,7 +109,7 @@ async def serving(app: ASGIApp, tls: Tls | None = None, limits: Limits = QUICK) 
     assert not nursery.cancel_scope.cancelled_caught, "the server did not stop within its limit"
 
 
-async def read_all(stream: Stream, limit_s: float = 5) -> bytes:
+async def read_all(stream: Stream, limit_s: float = 30) -> bytes:
     """What the server sends until it closes, or a reset."""
     octets = b""
     with trio.fail_after(limit_s):
@@ -124,7 +124,7 @@ async def read_all(stream: Stream, limit_s: float = 5) -> bytes:
 async def read_answer(stream: Stream) -> bytes:
     """One answer of /healthz."""
     octets = b""
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         while b"}" not in octets:
             octets += await stream.receive_some(65536)
     return octets

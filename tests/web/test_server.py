@@ -60,6 +60,18 @@ async def test_an_idle_connection_is_closed(served: Served) -> None:
     await stream.aclose()
 
 
+async def test_a_connection_ends_in_stages(served: Served) -> None:
+    """After the end of the last answer the peer is still heard for a moment: no reset takes from it what it has not
+    read."""
+    stream = await served.connect()
+    await stream.send_all(GOOD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    assert (await read_all(stream)).endswith(b"}")
+    plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+    for _ in range(3):  # where it is closed, the first is answered by a reset, and the next fails
+        await plain.send_all(GOOD)
+    await stream.aclose()
+
+
 @pytest.mark.parametrize("served", ["tls"], indirect=True)
 async def test_only_http_1_1_is_negotiated(served: Served) -> None:
     """ALPN never chooses h2, and the protocol is at least TLS 1.2."""

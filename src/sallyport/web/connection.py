@@ -7,8 +7,8 @@ glue, and what differs is:
 - HTTP/1.1 and 1.0 only. No WebSocket, no h2c, no prior-knowledge HTTP/2: such a request is an ordinary one, or 505.
 - An error ends its own connection. Nothing but a cancellation leaves `run`.
 - Each wait has a limit: handshake, request head, body (which has to keep a minimum rate), idleness, every piece sent.
-- An answer that came before the end of the body is followed by a moment of reading on: closing at once would reset
-  the connection, and the client would lose the answer.
+- A connection ends in stages (RFC 9112 section 9.6), in TLS as in clear: nothing more is sent, and for a moment what
+  still comes is read. Closing at once would reset it, and the client would lose what it has not read of the answer.
 - A request that has both Content-Length and Transfer-Encoding is refused (RFC 9112 section 6.3: request smuggling).
 """
 
@@ -144,7 +144,7 @@ class Connection:
             with self._reading:
                 await self._read(protocol)
             await protocol.handle(Closed())
-        await self._close(protocol)
+        await self._close()
 
     def _protocol(self, nursery: trio.Nursery) -> "Http1":
         socket = self._transport.socket
@@ -202,20 +202,13 @@ class Connection:
             self._scope.cancel()
             await trio.lowlevel.checkpoint()
 
-    async def _close(self, protocol: "Http1") -> None:
-        """Send what a closing needs, then read on for a moment: octets left unread would reset the connection."""
+    async def _close(self) -> None:
+        """Tell the peer that nothing more comes, then read on for a moment, until it closes too."""
         self._enter(Phase.CLOSING)
         with trio.move_on_after(self._limits.linger_s):
-            if isinstance(self._stream, trio.SocketStream):
-                await self._stream.send_eof()
-                await self._discard()
-            elif protocol.connection.their_state in (h11.SEND_BODY, h11.ERROR):
-                await self._discard()
-            await self._stream.aclose()
-
-    async def _discard(self) -> None:
-        while await self._transport.receive_some(RECEIVE):
-            pass
+            await self._transport.send_eof()
+            while await self._transport.receive_some(RECEIVE):
+                pass
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
