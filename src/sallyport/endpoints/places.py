@@ -1,9 +1,11 @@
 """Where somebody wants to get in, for who knows a name alone: an instance or a group, with what it demands."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sallyport.endpoints.groups.model import grants, ttl_seconds
-from sallyport.endpoints.model import Person
+from sallyport.endpoints.agents import ways
+from sallyport.endpoints.groups.model import allows, grants, ttl_seconds
+from sallyport.endpoints.model import Person, name_key
 from sallyport.store.model import Tx
 from sallyport.store.search import fold
 
@@ -21,16 +23,32 @@ _GROUP = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instance or a group. methods: how one authenticates there, empty for any way. is_active: whether it grants
-    anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
+    """An instance or a group. methods: how one authenticates there, as stored, empty for any. is_active: whether it
+    grants anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
 
     id: int
     domain_id: int
     name: str
-    methods: tuple[str, ...]
+    methods: str
     is_group: bool
     is_active: bool
     session_s: int | None
+
+    def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
+        """Whether one of the people of these names may authenticate so there, or, without names, anybody.
+
+        Who comes to an instance in several ways may do what any of them allows and the instance takes. Somebody of whom
+        it knows no way is held up by the instance alone: accounts there may be made by others.
+        """
+        if not allows(self.methods, method):
+            return False
+        return self.is_group or not names or any(self._lets_in(tx, name, method) for name in names)
+
+    def _lets_in(self, tx: Tx, name: str, method: str) -> bool:
+        sql = "select id from endpoint_users where domain_id = :d and name_key = :key"
+        user_id = tx.value(int, sql, d=self.domain_id, key=name_key(name))
+        own = [] if user_id is None else ways.of_user(tx, self.id, user_id)
+        return not own or any(way.lets_in_by(method) for way in own)
 
 
 class Places:
@@ -71,7 +89,7 @@ def _place(*, id: int, domain_id: int, name: str, methods: str, is_group: int, s
         id,
         domain_id,
         name,
-        tuple(each for each in methods.split(",") if each),
+        methods,
         is_group=bool(is_group),
         is_active=grants(status),
         session_s=ttl_seconds(ttl),

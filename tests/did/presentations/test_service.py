@@ -239,6 +239,30 @@ async def test_the_endpoints_methods_and_policy(world: World) -> None:
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 30 * SECOND
 
 
+async def test_the_methods_of_a_users_groups(world: World) -> None:
+    """Who comes to an instance through groups is asked for what one of them allows; who is assigned to it, or unknown
+    there, for whatever the instance takes."""
+    areas = world.areas
+    await world.give(world.ann, await world.issue(world.ann.did, "ann"))
+    instance = await areas.instances.add(areas.domain, NewInstance("server"))
+    user = await areas.users.add(areas.domain, "Ann", b"password of theirs")
+    assert await issued(world, "server")
+    groups = [await areas.groups.add(areas.domain, NewGroup(flow, auth_flow=flow)) for flow in ("SSH", "Password")]
+    for group in groups:
+        await areas.groups.assign_users(areas.domain, group, [user], Action.ADD)
+    await areas.instances.assign_groups(areas.domain, [instance], groups, Action.ADD)
+    for name in ("", "ANN"):
+        with pytest.raises(Conflict, match="by DID"):
+            await world.holding.verifier.issue(
+                areas.tenant, Wanted(world.issuer, world.ann.did, name, "server", of_group=False)
+            )
+    await areas.groups.edit(areas.domain, groups[0], {"auth_flow": "SSH,DID"})
+    assert await issued(world, "server")
+    await areas.groups.edit(areas.domain, groups[0], {"auth_flow": "SSH"})
+    await areas.instances.assign_users(areas.domain, [instance], [user], Action.ADD)
+    assert await issued(world, "server")
+
+
 async def test_the_holders_of_a_group(world: World) -> None:
     """Each member who holds a credential is asked, once; a group without any is told."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")

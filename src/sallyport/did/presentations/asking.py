@@ -89,7 +89,8 @@ class Verifier:
             raise NotFound("group not found" if wanted.of_group else "endpoint not found")
         if not place.is_active:
             raise Conflict("the group is not active")
-        if place.methods and BY_DID not in place.methods:
+        names = [wanted.username] if wanted.username else held.users_of_holder(tx, domain_id, wanted.holder_did)
+        if not place.admits(tx, BY_DID, names):
             raise Conflict("the endpoint does not authenticate by DID")
         return place
 

@@ -34,16 +34,15 @@ class Place(Protocol):
         """Its name."""
 
     @property
-    def methods(self) -> Sequence[str]:
-        """How one authenticates there; none for any way."""
-
-    @property
     def is_active(self) -> bool:
         """Whether it grants anything."""
 
     @property
     def session_s(self) -> int | None:
         """How long its users may stay."""
+
+    def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
+        """Whether one of the people of these names may authenticate so there, or, without names, anybody."""
 
 
 class Places(Protocol):

@@ -13,6 +13,7 @@ from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import orders_repo, settings_repo, signers
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
+from sallyport.endpoints.groups.model import allows
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
@@ -154,7 +155,7 @@ class Builder:
 
     def _users(self, accesses: Sequence[Access], taken_over: set[str], room: "_Room", at: int) -> list[DesiredUser]:
         methods = self._tx.value(str, "select auth_type from endpoint_instances where id = :id", id=self._instance)
-        taken = {each for each in (SSH, PASSWORD) if not methods or each in methods.split(",")}
+        taken = {each for each in (SSH, PASSWORD) if allows(methods or "", each)}
         rotated = self._rotated()
         users: dict[str, DesiredUser] = {}
         for access in accesses:

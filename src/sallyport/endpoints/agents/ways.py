@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND
-from sallyport.endpoints.groups.model import ttl_seconds
+from sallyport.endpoints.groups.model import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 DIRECT = 0
@@ -45,7 +45,7 @@ class Way:
 
     def lets_in_by(self, method: str) -> bool:
         """Whether its users may authenticate so."""
-        return not self.flow or method in self.flow.split(",")
+        return allows(self.flow, method)
 
     @property
     def privileges(self) -> bool:
@@ -93,6 +93,12 @@ def says_yes(flag: str) -> bool:
 def of_instance(tx: Tx, instance_id: int) -> list[Way]:
     """The ways to a machine, ordered by user and group."""
     return tx.all(Way, f"{WAYS} order by user_id, group_id", i=instance_id)
+
+
+def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Way]:
+    """The ways of one user to a machine, ordered by group."""
+    sql = f"select * from ({WAYS}) as ways where user_id = :u order by group_id"  # noqa: S608
+    return tx.all(Way, sql, i=instance_id, u=user_id)
 
 
 def begun(tx: Tx, instance_id: int) -> dict[tuple[int, int], int]:

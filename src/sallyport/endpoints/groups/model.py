@@ -27,6 +27,11 @@ def grants(status: str) -> bool:
     return status.lower() in _GRANTING
 
 
+def allows(methods: str, method: str) -> bool:
+    """Whether one may authenticate by a method, of a group's or an instance's own; where they have none, by any."""
+    return not methods or method in methods.split(",")
+
+
 def ttl_seconds(text: str) -> int | None:
     """The seconds of a time to live: `3600`, `8h`, `1h 30m`, `2d`, or ISO 8601 as in `PT8H`; None where it is none."""
     folded = text.strip().lower()
