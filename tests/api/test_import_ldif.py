@@ -149,6 +149,14 @@ def test_who_may_send(tenant: Tenant) -> None:
     assert left(tenant) == before
 
 
+def test_names(tenant: Tenant) -> None:
+    """The file's own is told as far as it can be shown; of white space alone is none for a directory."""
+    data, files = {"domainId": str(tenant.domain)}, {"file": ("a\x1b[31m\u202eb.ldif", LDIF)}
+    sent = tenant.world.http.post(IMPORT, data=data, files=files, headers={"x-authorization": tenant.token})
+    assert job(tenant, "LDIF", int(sent.json().rpartition(" ")[2]))["fileName"] == "a[31mb.ldif"
+    assert problem(send(tenant, LDIF, directoryName=" ")) == (400, "invalid directoryName")
+
+
 def test_what_is_no_form(tenant: Tenant) -> None:
     """Another content type is 415; no boundary, a form that is cut off, without a file or with two of them: 400."""
     http, token = tenant.world.http, {"x-authorization": tenant.token}

@@ -108,7 +108,7 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
     async def import_ldif(upload: Upload[ImportLdif], caller: Caller) -> str:
         """Queue the import of an LDIF file (RFC 2849) of at most 64 MiB. A file with an error in it imports nothing."""
         form = upload.form
-        name = form.fileName or upload.file_name[:255]
+        name = form.fileName or "".join(filter(str.isprintable, upload.file_name))[:255]
         job = await service.import_ldif(form.domainId, upload.kept, name, form.directoryName, complete=form.complete)
         return f"Import queued: {job}"
 

@@ -16,7 +16,7 @@ from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
 from sallyport.directory.reading.fields import Certificates, Filter
 from sallyport.outgoing.fields import HostName, is_loopback
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, OfDomain, ScopedIfGiven, Text, Whole
+from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, NameOrNone, OfDomain, ScopedIfGiven, Text, Whole
 
 
 class DirectoryKind(StrEnum):
@@ -177,7 +177,7 @@ class ImportLdif(OfDomain):
     domain it is of; else `LDIF`. complete: who is not in the file is removed."""
 
     fileName: Text = ""
-    directoryName: Text = ""
+    directoryName: NameOrNone = ""
     complete: Flag = False
 
 
@@ -196,7 +196,7 @@ class ImportUsers(ScopedIfGiven):
     bindPassword: Secret | None = Field(default=None, validation_alias=AliasChoices("bindPassword", "bindSecret"))
     useTls: Flag | None = None
     caCertificate: Authorities = ""
-    directoryName: Text = ""
+    directoryName: NameOrNone = ""
     complete: Flag = False
 
     def claimed_domains(self) -> Sequence[int]:
@@ -313,7 +313,7 @@ class OfMapping(ScopedIfGiven):
     """A body that names a group by groupID, or a directory of a domain."""
 
     groupID: Annotated[Id | None, BeforeValidator(_group_id)] = None
-    directoryName: Text = ""
+    directoryName: NameOrNone = ""
     domainId: Whole | None = None
 
     @model_validator(mode="after")

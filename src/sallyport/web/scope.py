@@ -127,6 +127,8 @@ Text = Annotated[str, Field(max_length=255), AfterValidator(_plain)]
 """A short value, which may be empty."""
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_plain), AfterValidator(_not_blank)]
 """A name."""
+NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
+"""A name, or nothing."""
 LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
 Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
