@@ -51,6 +51,17 @@ async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
     assert await stored(desk.areas) == []
 
 
+async def test_the_only_station_of_a_nas(desk: Desk) -> None:
+    """It may be one value for all, and is not locked; with the first failure after another station has come, it is."""
+    for number in range(15):
+        await log_in(desk, f"user{number}", guess(), PHONE)
+    assert await stored(desk.areas) == []
+    await log_in(desk, "ann", "hello", TABLET)
+    assert await log_in(desk, "another", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
+
+
 async def test_a_station_that_users_share(desk: Desk) -> None:
     """Three users have got in by it within the hour: it is no one person's, though the NAS has others."""
     for user in ("bob", "eve"):

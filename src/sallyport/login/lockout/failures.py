@@ -15,7 +15,8 @@ Key = tuple[int, str] | tuple[int, bytes]
 
 @dataclass(slots=True)
 class Lock:
-    """One that is locked out. at: of the failure that did it. holds: False until the store has agreed to it."""
+    """One that is locked out. at: of the failure that did it. holds: False until the store has agreed to it; where it
+    does not, the lock is over at once, and the next failure asks again."""
 
     at: int
     until: int
@@ -49,6 +50,11 @@ class Failures:
         """Whether a name is locked out now."""
         lock = self.locks.get(key)
         return lock is not None and lock.holds and now < lock.until
+
+    def knows(self, key: Key, now: int) -> bool:
+        """Whether a name is locked out now, or the store is being asked about it."""
+        lock = self.locks.get(key)
+        return lock is not None and now < lock.until
 
     def fail(self, key: Key, at: int, proof: bytes = b"") -> int:
         """Count a failure: how many there are within the window, this one among them; 0 where it is none.

@@ -107,7 +107,7 @@ class Lockouts:
             lock = names.lock(user, login.at, now, failures)
             row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
             _keep_too(login, partial(self._write, domain=domain, row=row))
-        if station is None or station in self._stations.locks:
+        if station is None or self._stations.knows(station, now):
             return
         if is_nas(login) or self._shared.is_shared(station, now):
             return
@@ -132,6 +132,8 @@ class Lockouts:
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
             lock.holds = True
+        else:
+            lock.until = row.since
 
     def _write(self, tx: Tx, domain: Domain, row: LockoutRow) -> None:
         repo.write(tx, row)
