@@ -83,6 +83,7 @@ def test_a_restore_asks_first(service: Service, answer: str) -> None:
         add_domain(service, "kept")
     refused = service.cli("db", "restore", "asked.db", input=answer)
     assert refused.returncode == 1
+    assert "sallyport: nothing was " in refused.stderr
     assert "kept" in domains(service)
 
 

@@ -117,6 +117,14 @@ def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
     assert "trusting: checks no password; these clients vouch for every name: nps" in told
 
 
+def test_a_first_factor_that_nobody_has_configured(service: Service) -> None:
+    """It is named, since nobody can log in; two tenants' domains of one name hinder no check."""
+    for org in (79, 80):
+        add_domain(service, "twice", org=org, first_factor="ldap")
+    assert "twice: its first factor ldap is not configured: nobody can log in" in warnings_of_domains(service)
+    assert [level for level, _ in of_check(service, "reach")] == ["ok"]
+
+
 def warnings_of_domains(service: Service) -> list[str]:
     """What the check `domains` warns of."""
     return [text for level, text in of_check(service, "domains") if level == "warning"]

@@ -97,7 +97,7 @@ def _failed(error: BaseException) -> int:
     if isinstance(error.__cause__, KeyboardInterrupt):
         return 130
     if not isinstance(error, BrokenPipeError):
-        click.echo(safe(f"sallyport: {ours or 'nothing was done'}"), err=True)
+        click.echo(safe(f"sallyport: {str(ours) or 'nothing was done'}"), err=True)
     return 1
 
 

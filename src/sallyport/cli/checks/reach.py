@@ -42,7 +42,7 @@ def _targets(examination: Examination) -> Iterator[Target]:
         if isinstance(provider, dict):
             fields = provider["fields"]
             yield from _of_provider(name, str(provider["provider"]), fields if isinstance(fields, dict) else {})
-        first = examination.line.row("first_factor.get", domain=name)
+        first = examination.line.row("first_factor.get", domain=str(domain["id"]))
         ldap = first.get("ldap")
         servers = ldap.get("servers") if isinstance(ldap, dict) and first["firstFactor"] == "ldap" else None
         for url in servers if isinstance(servers, list) else ():

@@ -50,7 +50,7 @@ def _heard(examination: Examination, client: Row) -> bool:
 
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
-    """A domain that enforces has somebody to ask, and each domain has a RADIUS client."""
+    """A domain that enforces has somebody to ask, and each domain has RADIUS clients and who checks passwords."""
     domains, clients = examination.rows("domain.list"), examination.rows("client.list")
     enforcing = sum(each["mode"] == "enforce" for each in domains)
     yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
@@ -63,6 +63,17 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
             yield warning(f"{domain['name']}: no RADIUS client belongs to it")
         if domain["first_factor"] == "none":
             yield _vouching(domain, serving)
+        elif domain["first_factor"] != "local":
+            yield from _asking(examination, domain)
+
+
+def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
+    """Whether it is known whom a domain asks about passwords."""
+    factor = str(domain["first_factor"])
+    found = examination.line.row("first_factor.get", domain=str(domain["id"])).get(factor)
+    if not found:
+        what = "is not configured" if found is None else "has a configuration that cannot be read"
+        yield warning(f"{domain['name']}: its first factor {factor} {what}: nobody can log in")
 
 
 def _vouching(domain: Row, serving: list[Row]) -> Finding:
