@@ -28,7 +28,6 @@ from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
-from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
@@ -47,19 +46,11 @@ from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
-from sallyport.login.bypass.service import Bypass
-from sallyport.login.eap.service import Eap
+from sallyport.login.area import Lent, LoginArea
 from sallyport.login.first.kinds import KINDS
-from sallyport.login.first.model import Host as FirstHost
-from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
-from sallyport.login.lockout.service import Lockouts
-from sallyport.login.pipeline import Pipeline
-from sallyport.login.preview.enrolled import SecondFactors
-from sallyport.login.preview.service import Preview
 from sallyport.login.rules.service import LoginRules
-from sallyport.login.second.service import SecondFactor
 from sallyport.metrics import (
     AgentMetrics,
     CredentialMetrics,
@@ -67,23 +58,17 @@ from sallyport.metrics import (
     DomainMetrics,
     DynamicMetrics,
     InventoryMetrics,
-    LockoutMetrics,
-    MfaMetrics,
     PresentationMetrics,
     SessionMetrics,
     StoreMetrics,
-    UpstreamMetrics,
 )
-from sallyport.mfa.model import Host
 from sallyport.mfa.providers import available
-from sallyport.mfa.service import Providers
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.retransmission import Timers
-from sallyport.radius.salted import hidden_places
 from sallyport.store.directory import Reserve
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
@@ -238,50 +223,42 @@ class Areas:
         self.seeds = OneTimeSeeds(
             store, self.vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, clock
         )
-        self.mfa_metrics = MfaMetrics(self.registry)
         self.kinds = available([])
-        self.providers = Providers(self.configuration, self.vault, self.kinds, self._host, self.mfa_metrics, clock)
-        self.patience = math.inf
-        self._hidden = hidden_places(dictionary().attributes.values())
-        self.second = SecondFactor(
-            store,
-            self.vault,
-            self.providers,
-            self.mfa_metrics,
-            patience=lambda _login, _attached: self.patience,
-            clock=clock,
-            hidden=self._hidden,
-        )
-        self.preview = Preview(
-            store,
-            self.configuration,
-            self.domains,
-            self.rules,
-            SecondFactors(self.providers, self.second.enrolments),
-            self._find_client,
-            clock,
-        )
-        self.enforcement = Enforcement(self.domains, self.preview)
         self.first_kinds = dict(KINDS)
-        self.upstream_metrics = UpstreamMetrics(self.registry)
+        self.patience = math.inf
         self.ntlm_auth: Helpers | None = Helpers(Path("/there/is/no/ntlm_auth"))
-        self.first = FirstFactors(self.configuration, self.vault, self.first_kinds, self._first_host, clock)
-        self.lockouts = Lockouts(store, LockoutMetrics(self.registry), limit=lockout_failures, minutes=15, clock=clock)
         self.credentials: Credentials | None = None
-        eap = Eap(self.users, self.first, self.second, self.lockouts, lambda: self.credentials, now=trio.current_time)
-        self.bypass = Bypass(self.configuration, clock, revocations=self.revocations)
-        self.pipeline = Pipeline(
-            self.domains,
-            self.users,
-            self.devices.sightings,
-            self.rules,
-            self.first,
-            self.second,
-            self.lockouts,
-            eap,
-            self.bypass,
-            self.directory.principals,
+        lent = Lent(
+            store=store,
+            vault=self.vault,
+            configuration=self.configuration,
+            registry=self.registry,
+            dictionary=dictionary(),
+            http=self.http,
+            clock=clock,
+            domains=self.domains,
+            users=self.users,
+            seeds=self.seeds,
+            wallets=self.holding.prompts,
+            principals=self.directory.principals,
+            sightings=self.devices.sightings,
+            rules=self.rules,
+            revocations=self.revocations,
+            find_client=self._find_client,
+            credentials=lambda: self.credentials,
+            ntlm_auth=lambda _domain_id: self.ntlm_auth,
         )
+        logins = LoginArea(
+            lent,
+            lockout_failures=lockout_failures,
+            lockout_minutes=15,
+            kinds=self.kinds,
+            first_kinds=self.first_kinds,
+            patience=lambda _login, _attached: self.patience,
+        )
+        self.providers, self.second, self.first = logins.providers, logins.second, logins.first
+        self.lockouts, self.bypass, self.pipeline = logins.lockouts, logins.bypass, logins.pipeline
+        self.preview, self.enforcement = logins.preview, logins.enforcement
         self.sessions = Sessions(store, SessionMetrics(self.registry), clock)
         self.journal = Journal(
             store,
@@ -301,30 +278,6 @@ class Areas:
 
     def _has_provider(self, domain_id: int) -> bool:
         return self.providers.has(domain_id)
-
-    def _first_host(self, domain_id: int) -> FirstHost:
-        """What a domain's first factor may use of the service."""
-        name = self.domains.table.by_id[domain_id].name
-        return FirstHost(
-            domain_id=domain_id,
-            domain=name,
-            egress=self.http.egress,
-            clock=self.clock,
-            upstream=self.upstream_metrics,
-            hidden=self._hidden,
-            ntlm_auth=self.ntlm_auth,
-        )
-
-    def _host(self, domain_id: int) -> Host:
-        name = self.domains.table.by_id[domain_id].name
-        return Host(
-            domain_id=domain_id,
-            domain=name,
-            http=self.http,
-            seeds=self.seeds,
-            wallets=self.holding.prompts,
-            clock=self.clock,
-        )
 
     async def prepare(self) -> None:
         """Make the tenant and its domain."""

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import structlog
-import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
@@ -23,7 +22,6 @@ from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
-from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.model import FirstFactor
 from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
@@ -47,24 +45,14 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
-from sallyport.login.bypass.service import Bypass
-from sallyport.login.eap.service import Eap
-from sallyport.login.first.kinds import KINDS
-from sallyport.login.first.model import Host as FirstHost
-from sallyport.login.first.service import FirstFactors
-from sallyport.login.first.trial import Trials
+from sallyport.login.area import Lent, LoginArea
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
-from sallyport.login.lockout.service import Lockouts
 from sallyport.login.outlets.model import targets_of
 from sallyport.login.outlets.service import Outlets
-from sallyport.login.pipeline import Pipeline
-from sallyport.login.preview.enrolled import SecondFactors
-from sallyport.login.preview.service import Preview
 from sallyport.login.retention import Retention
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second import session as sessions
-from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
     AgentMetrics,
@@ -74,24 +62,17 @@ from sallyport.metrics import (
     DynamicMetrics,
     HttpMetrics,
     InventoryMetrics,
-    LockoutMetrics,
     LoginMetrics,
-    MfaMetrics,
     OutletMetrics,
     PresentationMetrics,
     ProcessMetrics,
     RadiusMetrics,
     SessionMetrics,
-    UpstreamMetrics,
 )
-from sallyport.mfa.model import Host
-from sallyport.mfa.providers import available
-from sallyport.mfa.service import Providers
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
-from sallyport.radius.salted import hidden_places
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.model import Tx
@@ -207,7 +188,7 @@ class App:
         self.configuration.on_foreign_change(self.users.forget)
         self.configuration.on_foreign_change(self.directory.principals.forget)
         self.configuration.on_replaced(self.devices.sightings.forget_all)
-        self.configuration.on_replaced(self.second.forget)
+        self.configuration.on_replaced(self.logins.second.forget)
         self.configuration.on_replaced(self.revocations.forget)
 
     def _wire_endpoints(self, vault: Vault) -> None:
@@ -240,55 +221,33 @@ class App:
         )
 
     def _wire_logins(self, vault: Vault) -> None:
-        store, settings, registry = self.store, self.settings, self.registry
-        mfa_metrics = MfaMetrics(registry)
-        self.providers = Providers(self.configuration, vault, available(), self._host, mfa_metrics, now_us)
-        self._hidden = hidden_places(self.dictionary.attributes.values())
-        self.second = SecondFactor(
-            store,
-            vault,
-            self.providers,
-            mfa_metrics,
-            patience=device_patience,
-            clock=now_us,
-            hidden=self._hidden,
-        )
-        self.preview = Preview(
-            store,
-            self.configuration,
-            self.domains,
-            self.rules,
-            SecondFactors(self.providers, self.second.enrolments),
-            self._find_client,
-            now_us,
-        )
-        self.enforcement = Enforcement(self.domains, self.preview)
+        store, settings = self.store, self.settings
         self.reverts = Reverts(self.domains)
-        self._upstream_metrics = UpstreamMetrics(registry)
         self.ntlm_auth = Helpers(settings.ntlm_auth)
         self._organizations = self.configuration.hold(tokens_repo.organizations, dict[int, int]())
-        self.first = FirstFactors(self.configuration, vault, KINDS, self._first_host, now_us)
-        self.lockouts = Lockouts(
-            store,
-            LockoutMetrics(registry),
-            limit=settings.lockout_failures,
-            minutes=settings.lockout_minutes,
+        lent = Lent(
+            store=store,
+            vault=vault,
+            configuration=self.configuration,
+            registry=self.registry,
+            dictionary=self.dictionary,
+            http=self._http,
             clock=now_us,
+            domains=self.domains,
+            users=self.users,
+            seeds=self.seeds,
+            wallets=self.holding.prompts,
+            principals=self.directory.principals,
+            sightings=self.devices.sightings,
+            rules=self.rules,
+            revocations=self.revocations,
+            find_client=self._find_client,
+            credentials=self.certificates.server,
+            ntlm_auth=self._winbind_of,
         )
-        self.bypass = Bypass(self.configuration, now_us, revocations=self.revocations)
-        self.pipeline = Pipeline(
-            self.domains,
-            self.users,
-            self.devices.sightings,
-            self.rules,
-            self.first,
-            self.second,
-            self.lockouts,
-            Eap(self.users, self.first, self.second, self.lockouts, self.certificates.server, now=trio.current_time),
-            self.bypass,
-            self.directory.principals,
+        self.logins = LoginArea(
+            lent, lockout_failures=settings.lockout_failures, lockout_minutes=settings.lockout_minutes
         )
-        self.trials = Trials(self.domains, self.users, self.first, self.second.has_codes, now_us)
         self.journal = Journal(
             store,
             self.devices.count_registered,
@@ -315,7 +274,7 @@ class App:
         return dynamic, Revocations(self.store, dynamic, self.domains, self.rules)
 
     def _user_changed(self, domain_id: int, name: str) -> None:
-        self.second.enrolments.forget(domain_id, name)
+        self.logins.second.enrolments.forget(domain_id, name)
 
     def _domain_name(self, domain_id: int) -> str:
         domain = self.domains.table.by_id.get(domain_id)
@@ -339,7 +298,7 @@ class App:
         """The store was replaced as a whole. StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
-        await self.lockouts.load()
+        await self.logins.lockouts.load()
         await self.directory.restored()
 
     def domain_ids(self, tenant_id: int) -> set[int]:
@@ -350,44 +309,21 @@ class App:
         return self.clients.table.find(host)
 
     def _has_provider(self, domain_id: int) -> bool:
-        return self.providers.has(domain_id)
+        return self.logins.providers.has(domain_id)
 
-    def _first_host(self, domain_id: int) -> FirstHost:
-        """What a domain's first factor may use of the service."""
-        name = self.domains.table.by_id[domain_id].name
-        return FirstHost(
-            domain_id=domain_id,
-            domain=name,
-            egress=self._http.egress,
-            clock=now_us,
-            upstream=self._upstream_metrics,
-            hidden=self._hidden,
-            ntlm_auth=self.ntlm_auth if self._lends_winbind(domain_id) else None,
-        )
-
-    def _lends_winbind(self, domain_id: int) -> bool:
-        """Whether a domain may ask the winbind of this host, which has joined one company's Active Directory."""
+    def _winbind_of(self, domain_id: int) -> Helpers | None:
+        """Who asks the winbind of this host, which has joined one company's Active Directory, for a domain; None where
+        its organization may not."""
         allowed, tenant_id = self.settings.winbind_orgs, self.domains.tenant_of(domain_id)
-        return allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
-
-    def _host(self, domain_id: int) -> Host:
-        """What a domain's MFA provider may use of the service."""
-        name = self.domains.table.by_id[domain_id].name
-        return Host(
-            domain_id=domain_id,
-            domain=name,
-            http=self._http,
-            seeds=self.seeds,
-            wallets=self.holding.prompts,
-            clock=now_us,
-        )
+        lends = allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
+        return self.ntlm_auth if lends else None
 
     def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
         """The configuration file of an agent."""
         service = str(wished.get("service") or self.settings.link_base(self.http_address))
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
-        ldap = self.first.shown(key.domain_id).get(FirstFactor.LDAP, {})
+        ldap = self.logins.first.shown(key.domain_id).get(FirstFactor.LDAP, {})
         place = DirectoryPlace.of(ldap, wished, self.domains.table.by_id[key.domain_id].name)
         return directory_file(service, secret, key.domain_id, place)
 
@@ -404,8 +340,8 @@ class App:
         """Open what is sealed in another store, as this one would once it is in its place. SecretError."""
         self.clients.check_key(tx)
         self.users.check_key(tx)
-        self.providers.check_key(tx)
-        self.first.check_key(tx)
+        self.logins.providers.check_key(tx)
+        self.logins.first.check_key(tx)
         self.issuing.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
@@ -434,7 +370,7 @@ class App:
         await self.copies.remember()
         await self.reverts.take_back()
         await self.directory.principals.load()
-        await self.lockouts.load()
+        await self.logins.lockouts.load()
         await self.agents.prepare()
 
 

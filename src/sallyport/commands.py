@@ -53,8 +53,8 @@ def commands(app: App) -> Commands:
             ),
             cert_commands.commands(CertificateDirectory(app.settings.data_dir.absolute()), app.note),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
-            domain_commands.commands(app.domains, app.enforcement, app.tenancy),
-            preview_commands.commands(app.preview, find_domain),
+            domain_commands.commands(app.domains, app.logins.enforcement, app.tenancy),
+            preview_commands.commands(app.logins.preview, find_domain),
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
@@ -73,16 +73,16 @@ def commands(app: App) -> Commands:
             ),
             directory_commands.commands(app.directory.directories, find_domain),
             schedule_commands.commands(app.directory.schedules, find_domain),
-            first_commands.commands(app.first, app.trials, app.domains),
+            first_commands.commands(app.logins.first, app.logins.trials, app.domains),
             policy_commands.commands(app.policies, app.tenancy),
-            bypass_commands.commands(app.bypass, find_domain),
+            bypass_commands.commands(app.logins.bypass, find_domain),
             rule_commands.commands(app.rules, find_domain),
             login_commands.commands(app.events, app.domains.anywhere, now_us),
-            lockout_commands.commands(app.lockouts, find_domain),
+            lockout_commands.commands(app.logins.lockouts, find_domain),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
             did_commands.commands(app.issuing, app.domains.anywhere, now_us),
             store_commands.commands(app.copies, app.rotation),
             log_commands.commands(),
-            provider_commands.commands(app.providers),
+            provider_commands.commands(app.logins.providers),
         ]
     )

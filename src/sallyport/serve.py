@@ -79,15 +79,15 @@ async def serve(
                 background.start_soon(app.audit_retention.run)
                 background.start_soon(app.reverts.run)
                 background.start_soon(app.revocations.run)
-                background.start_soon(app.providers.run)
+                background.start_soon(app.logins.providers.run)
                 background.start_soon(app.ntlm_auth.run)
-                background.start_soon(app.lockouts.run)
+                background.start_soon(app.logins.lockouts.run)
                 background.start_soon(app.directory.jobs.run)
                 for task in app.agents.tasks:
                     background.start_soon(task)
                 background.start_soon(app.directory.schedules.run)
-                await background.start(app.first.run)
-                await background.start(app.second.run)
+                await background.start(app.logins.first.run)
+                await background.start(app.logins.second.run)
                 background.start_soon(_measure_lag, app)
                 background.start_soon(supervise.feed_watchdog, app.store, notifier)
                 background.start_soon(
@@ -202,7 +202,7 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
 
     with trio.move_on_after(app.settings.drain_s):
         await ended()
-    app.second.stop_waiting()
+    app.logins.second.stop_waiting()
     with trio.move_on_after(LAST_WORDS_S):
         await ended()
     waiting.cancel_scope.cancel()
@@ -213,7 +213,7 @@ def _services(app: App) -> Services:
         find_client=app.clients.find,
         domains=app.domains,
         sightings=app.devices.sightings,
-        pipeline=app.pipeline,
+        pipeline=app.logins.pipeline,
         journal=app.journal,
         senders=app.senders,
         waiting=Waiting(app.settings.max_waiting_requests),

@@ -1,0 +1,137 @@
+"""All that decides logins, wired: what the composition root, and the tests, hold of this area."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import trio
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.clock import Clock
+from sallyport.certs.model import Credentials
+from sallyport.directory.principals.service import Principals
+from sallyport.domains.enforcement import Enforcement
+from sallyport.domains.model import FirstFactor
+from sallyport.domains.service import Domains
+from sallyport.endpoints.revocations import Revocations
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.login.bypass.service import Bypass
+from sallyport.login.eap.service import Eap
+from sallyport.login.first.kinds import KINDS
+from sallyport.login.first.model import Checker
+from sallyport.login.first.model import Host as FirstHost
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.trial import Trials
+from sallyport.login.first.winbind.helpers import Helpers
+from sallyport.login.lockout.service import Lockouts
+from sallyport.login.model import Login
+from sallyport.login.pipeline import Pipeline
+from sallyport.login.preview.enrolled import SecondFactors
+from sallyport.login.preview.service import Preview
+from sallyport.login.rules.service import LoginRules
+from sallyport.login.second.service import SecondFactor, device_patience
+from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
+from sallyport.mfa.model import Host, Provider, Seeds, WalletPrompts
+from sallyport.mfa.providers import available
+from sallyport.mfa.service import Attached, Providers
+from sallyport.outgoing.http import HttpFactory
+from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.salted import hidden_places
+from sallyport.store.model import Store
+from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What the rest of the service lends logins. find_client: the RADIUS client of an address. credentials: the server
+    certificate as it is now. ntlm_auth: who asks winbind for a domain; None where its organization may not."""
+
+    store: Store
+    vault: Vault
+    configuration: Configuration
+    registry: CollectorRegistry
+    dictionary: Dictionary
+    http: HttpFactory
+    clock: Clock
+    domains: Domains
+    users: EndpointUsers
+    seeds: Seeds
+    wallets: WalletPrompts
+    principals: Principals
+    sightings: Sightings
+    rules: LoginRules
+    revocations: Revocations
+    find_client: Callable[[str], Client | None]
+    credentials: Callable[[], Credentials | None]
+    ntlm_auth: Callable[[int], Helpers | None]
+
+
+class LoginArea:
+    """The services of logins. kinds: the MFA providers by name, first_kinds: the first factors that ask somebody else.
+    patience: see `SecondFactor`."""
+
+    def __init__(
+        self,
+        lent: Lent,
+        *,
+        lockout_failures: int,
+        lockout_minutes: int,
+        kinds: Mapping[str, type[Provider]] | None = None,
+        first_kinds: Mapping[FirstFactor, type[Checker]] = KINDS,
+        patience: Callable[[Login, Attached], float] = device_patience,
+    ) -> None:
+        self._lent = lent
+        store, vault, configuration, clock = lent.store, lent.vault, lent.configuration, lent.clock
+        mfa_metrics = MfaMetrics(lent.registry)
+        self._upstream_metrics = UpstreamMetrics(lent.registry)
+        self._hidden = hidden_places(lent.dictionary.attributes.values())
+        kinds = available() if kinds is None else kinds
+        self.providers = Providers(configuration, vault, kinds, self._host, mfa_metrics, clock)
+        self.second = SecondFactor(
+            store, vault, self.providers, mfa_metrics, patience=patience, clock=clock, hidden=self._hidden
+        )
+        self.first = FirstFactors(configuration, vault, first_kinds, self._first_host, clock)
+        self.trials = Trials(lent.domains, lent.users, self.first, self.second.has_codes, clock)
+        metrics = LockoutMetrics(lent.registry)
+        self.lockouts = Lockouts(store, metrics, limit=lockout_failures, minutes=lockout_minutes, clock=clock)
+        self.bypass = Bypass(configuration, clock, revocations=lent.revocations)
+        enrolled = SecondFactors(self.providers, self.second.enrolments)
+        self.preview = Preview(store, configuration, lent.domains, lent.rules, enrolled, lent.find_client, clock)
+        self.enforcement = Enforcement(lent.domains, self.preview)
+        self.pipeline = Pipeline(
+            lent.domains,
+            lent.users,
+            lent.sightings,
+            lent.rules,
+            self.first,
+            self.second,
+            self.lockouts,
+            Eap(lent.users, self.first, self.second, self.lockouts, lent.credentials, now=trio.current_time),
+            self.bypass,
+            lent.principals,
+        )
+
+    def _first_host(self, domain_id: int) -> FirstHost:
+        """What a domain's first factor may use of the service."""
+        return FirstHost(
+            domain_id=domain_id,
+            domain=self._lent.domains.table.by_id[domain_id].name,
+            egress=self._lent.http.egress,
+            clock=self._lent.clock,
+            upstream=self._upstream_metrics,
+            hidden=self._hidden,
+            ntlm_auth=self._lent.ntlm_auth(domain_id),
+        )
+
+    def _host(self, domain_id: int) -> Host:
+        """What a domain's MFA provider may use of the service."""
+        return Host(
+            domain_id=domain_id,
+            domain=self._lent.domains.table.by_id[domain_id].name,
+            http=self._lent.http,
+            seeds=self._lent.seeds,
+            wallets=self._lent.wallets,
+            clock=self._lent.clock,
+        )
