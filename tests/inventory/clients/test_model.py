@@ -14,6 +14,7 @@ from sallyport.inventory.clients.model import (
     ClientTable,
     Fingerprint,
     NetworkText,
+    Product,
     SecretText,
     TlsName,
 )
@@ -208,6 +209,15 @@ def test_what_is_no_address(text: str) -> None:
     """Names, ranges, malformed numbers and addresses with a zone are refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(NetworkText).validate_python(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "product"),
+    [("cisco ISE ", "Cisco ISE"), ("MIKROTIK routeros", "MikroTik RouterOS"), ("Lucent MAX", "Lucent MAX"), (" ", "")],
+)
+def test_products_are_spelled_as_they_are_found(text: str, product: str) -> None:
+    """One that is known here in any case; others as they came."""
+    assert TypeAdapter(Product).validate_python(text) == product
 
 
 def test_secrets_have_up_to_128_octets() -> None:

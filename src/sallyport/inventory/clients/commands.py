@@ -17,13 +17,14 @@ from sallyport.inventory.clients.model import (
     CoaPort,
     Fingerprint,
     NetworkText,
+    Product,
     Signatures,
     TlsName,
 )
 from sallyport.inventory.clients.plan import Action, Step, Wanted
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.radius.dynamic import PORT
-from sallyport.web.scope import Name, Text
+from sallyport.web.scope import Name
 
 FindDomain = Callable[[int, str], int]
 """(tenant id, name or id) to a domain's id. NotFound."""
@@ -37,7 +38,7 @@ class ClientFields(Arguments):
     name: Name
     address: NetworkText
     secret: SecretOctets | None = None
-    product: Text = ""
+    product: Product = ""
     require_message_authenticator: AnySignatures = Signatures.AUTO
     limit_proxy_state: AnySignatures = Signatures.AUTO
     password_verified: bool = False
@@ -77,7 +78,7 @@ class ImportedClient(Arguments):
     name: str
     address: NetworkText
     secret: HexOctets
-    product: Text | None = None
+    product: Product | None = None
     require_message_authenticator: AnySignatures
     limit_proxy_state: AnySignatures
 

@@ -14,6 +14,7 @@ from sallyport.base.validation import unfit
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import PORT
+from sallyport.vendors import PRODUCTS
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
 
@@ -25,6 +26,7 @@ LIMITED: Final = "proxy_state_limited_since"
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, which is what proves who it is (RFC 6614 section 2.3)."""
 _MEMO = 65_536
+_PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 _MAPPED: Final = 96  # the prefix of IPv4 addresses in IPv6 (RFC 4291 section 2.5.5.2)
 
 
@@ -188,6 +190,10 @@ def _network(value: str) -> str:
     return str(network)
 
 
+def _product(value: str) -> str:
+    return _PRODUCTS.get(value.strip().casefold(), value.strip())
+
+
 def _lower(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -221,6 +227,9 @@ def _or_empty(check: Callable[[str], str]) -> AfterValidator:
 
 
 NetworkText = Annotated[Text, AfterValidator(_network)]
+Product = Annotated[Text, AfterValidator(_product)]
+"""What a client is: a product that is known here as it is spelled here, so that it stands in the inventory as the same
+product does that is found in packets; any other as it came."""
 TlsName = Annotated[Text, _or_empty(_tls_name)]
 """A name that a client's certificate has, in lower case; empty for none."""
 Fingerprint = Annotated[Text, _or_empty(_fingerprint)]
@@ -244,7 +253,7 @@ class AddClient(_ClientFields):
     name: Name
     address: NetworkText
     secret: SecretText | None = None
-    product: Text = ""
+    product: Product = ""
     requireMessageAuthenticator: AnySignatures = Signatures.AUTO
     limitProxyState: AnySignatures = Signatures.AUTO
     passwordVerified: Flag = False
@@ -271,7 +280,7 @@ class UpdateClient(_ClientFields):
     name: Name | None = None
     address: NetworkText | None = None
     secret: SecretText | None = None
-    product: Text | None = None
+    product: Product | None = None
     requireMessageAuthenticator: AnySignatures | None = None
     limitProxyState: AnySignatures | None = None
     passwordVerified: Flag | None = None
