@@ -1,5 +1,6 @@
 """`sallyport check radius`: an answer with its time, or why there is none."""
 
+import json
 import re
 import socket
 import threading
@@ -49,10 +50,12 @@ def test_other_requests(service: Service, server: str, options: tuple[str, ...],
 
 
 def test_accounting(service: Service, server: str) -> None:
-    """An Accounting-Response of the accounting port ends with 0."""
+    """An Accounting-Response of the accounting port ends with 0; nobody is connected by it."""
     port = f"localhost:{service.ports.acct}"
     done = service.cli("check", "radius", port, "--secret", SECRET, "--accounting", "--user", "ann")
     assert (done.stdout.split()[0], done.returncode) == ("Accounting-Response", 0)
+    assert '"state": "stopped"' in service.ok("session", "list", "--user", "ann", "--json")
+    assert json.loads(service.ok("session", "list", "--live", "--json")) == []
 
 
 def test_secrets_from_standard_input(service: Service, server: str) -> None:

@@ -29,7 +29,7 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-INTERIM_UPDATE = 3  # of Acct-Status-Type (RFC 2869 section 2.1): it opens no session and closes none
+STOP = 2  # of Acct-Status-Type (RFC 2866 section 5.1), under an id of its own: no session goes on by it
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
@@ -121,7 +121,7 @@ def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bo
     """Accounting-Request (RFC 2866) or Status-Server (RFC 5997)."""
     if not accounting:
         return client.ask(STATUS_SERVER, lambda _: nas)
-    record = push_attribute(ACCT_STATUS_TYPE, INTERIM_UPDATE.to_bytes(4)) + nas
+    record = push_attribute(ACCT_STATUS_TYPE, STOP.to_bytes(4)) + nas
     record += push_attribute(ACCT_SESSION_ID, token_hex(8).encode())
     if user is not None:
         record += push_attribute(USER_NAME, os.fsencode(user))
