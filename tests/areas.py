@@ -258,7 +258,7 @@ class Areas:
         )
         self.providers, self.second, self.first = logins.providers, logins.second, logins.first
         self.lockouts, self.bypass, self.pipeline = logins.lockouts, logins.bypass, logins.pipeline
-        self.preview, self.enforcement = logins.preview, logins.enforcement
+        self.preview, self.enforcement, self.trials = logins.preview, logins.enforcement, logins.trials
         self.sessions = Sessions(store, SessionMetrics(self.registry), clock)
         self.journal = Journal(
             store,

@@ -93,9 +93,9 @@ class LoginArea:
             store, vault, self.providers, mfa_metrics, patience=patience, clock=clock, hidden=self._hidden
         )
         self.first = FirstFactors(configuration, vault, first_kinds, self._first_host, clock)
-        self.trials = Trials(lent.domains, lent.users, self.first, self.second.has_codes, clock)
         metrics = LockoutMetrics(lent.registry)
         self.lockouts = Lockouts(store, metrics, limit=lockout_failures, minutes=lockout_minutes, clock=clock)
+        self.trials = Trials(lent.domains, lent.users, self.first, self.second.has_codes, self.lockouts.refuses, clock)
         self.bypass = Bypass(configuration, clock, revocations=lent.revocations)
         enrolled = SecondFactors(self.providers, self.second.enrolments)
         self.preview = Preview(store, configuration, lent.domains, lent.rules, enrolled, lent.find_client, clock)

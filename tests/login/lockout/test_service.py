@@ -269,6 +269,16 @@ async def test_failures_that_nobody_was_told_of(desk: Desk) -> None:
     assert await log_in(desk, "ann", "hello") is Reason.NONE
 
 
+async def test_a_trial_tells_of_it(desk: Desk) -> None:
+    """Whoever asks why a right password does not let in learns it; the trial itself is no login."""
+    domain = desk.areas.domains.table.by_id[desk.areas.domain]
+    for locked in (False, True):
+        told = await desk.areas.trials.run(domain, "Ann", b"hello")
+        assert told.message == "the password is right"
+        assert ("a login of this user is refused now: locked out after failures" in told.steps) is locked
+        await fail(desk, 10)
+
+
 # --- the way back in ----------------------------------------------------------------------------------------------
 
 

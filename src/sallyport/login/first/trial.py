@@ -55,7 +55,8 @@ class Told:
 
 
 class Trials:
-    """Tries out first factors. has_codes: whether a user has codes, which may stand behind the password."""
+    """Tries out first factors. has_codes: whether a user has codes, which may stand behind the password. locked_out:
+    whether a login would be refused after failures, whatever its password is."""
 
     def __init__(
         self,
@@ -63,12 +64,14 @@ class Trials:
         users: EndpointUsers,
         first: FirstFactors,
         has_codes: Callable[[Domain, str], Awaitable[bool]],
+        locked_out: Callable[[Login, Domain], bool],
         clock: Clock,
     ) -> None:
         self._domains = domains
         self._users = users
         self._first = first
         self._has_codes = has_codes
+        self._locked_out = locked_out
         self._clock = clock
         self._lately: dict[int, deque[int]] = {}
 
@@ -105,6 +108,8 @@ class Trials:
         if reason is not Reason.NONE:
             return reason
         steps.append(f"user {login.user} of the domain {domain.name}, whose first factor is {domain.first_factor}")
+        if self._locked_out(login, domain):
+            steps.append(f"a login of this user is refused now: {Reason.LOCKED_OUT}")
 
         carries_code = ends_in_code(login) and await self._has_codes(domain, login.user)
 
