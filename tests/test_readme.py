@@ -32,6 +32,7 @@ from sallyport.did.schemas.service import Schemas
 from sallyport.did.wallets import api as wallets_api
 from sallyport.did.wallets.service import Wallets
 from sallyport.directory import api as directories_api
+from sallyport.directory.removal import Removal
 from sallyport.directory.runs import api as directory_runs_api
 from sallyport.directory.runs.service import Runs
 from sallyport.directory.schedules import api as schedules_api
@@ -258,7 +259,9 @@ def operations() -> Iterator[str]:
         bypass_api.operations(cast(Bypass, NOTHING), gate),
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
-        directories_api.operations(cast(Directories, SimpleNamespace(files=NOTHING)), lambda _tenant: (), gate),
+        directories_api.operations(
+            cast(Directories, SimpleNamespace(files=NOTHING)), cast(Removal, NOTHING), lambda _tenant: (), gate
+        ),
         schedules_api.operations(cast(Schedules, NOTHING), cast(Directories, NOTHING), gate),
         directory_runs_api.operations(cast(Runs, NOTHING), gate),
         agents_api.operations(cast(Agents, NOTHING), gate),

@@ -71,7 +71,7 @@ def commands(app: App) -> Commands:
                 find_domain,
                 app.enrolment_link,
             ),
-            directory_commands.commands(app.directory.directories, find_domain),
+            directory_commands.commands(app.directory.directories, app.directory.removal, find_domain),
             schedule_commands.commands(app.directory.schedules, find_domain),
             first_commands.commands(app.logins.first, app.logins.trials, app.domains),
             policy_commands.commands(app.policies, app.tenancy),

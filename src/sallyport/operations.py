@@ -61,7 +61,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
         keys_api.operations(app.keys, app.agent_file, gate),
         instances_api.operations(app.instances, gate),
-        directories_api.operations(app.directory.directories, app.domain_ids, gate),
+        directories_api.operations(app.directory.directories, app.directory.removal, app.domain_ids, gate),
         schedules_api.operations(app.directory.schedules, app.directory.directories, gate),
         directory_runs_api.operations(app.directory.runs, gate),
         agents_api.operations(app.agents, gate),

@@ -92,6 +92,7 @@ OPERATIONS = (
     Operation("/api/v1/directory/setSchedule", OPERATOR, {"directoryName": "d", "everyMinutes": 60}),
     Operation("/api/v1/directory/listSchedules", READER),
     Operation("/api/v1/directory/sync", OPERATOR, {"directoryName": "d"}),
+    Operation("/api/v1/deleteDirectoryConfig", OPERATOR, {"directoryName": "d"}),
     Operation("/api/v1/cancelImport", OPERATOR, {"jobId": 1}),
     Operation("/api/v1/confirmImport", OPERATOR, {"jobId": 1}),
     Operation("/api/v1/reConfigure", OPERATOR, {"groupID": "1", "fieldMappings": {"email": "mail"}}, in_domain=False),

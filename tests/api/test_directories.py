@@ -1,12 +1,14 @@
-"""/ad/GetAll..., /api/v1/saveDirectoryConfig, importUsers, getImportStatus, cancelImport, confirmImport, reConfigure,
-mapping/*."""
+"""/ad/GetAll..., /api/v1/saveDirectoryConfig, deleteDirectoryConfig, importUsers, getImportStatus, cancelImport,
+confirmImport, reConfigure, mapping/*."""
 
+import time
 from typing import Any
 
 from tests.api.test_directory_runs import ANN, BEN, OPS, job, names, send
 from tests.api.world import Tenant
 
 SAVE = "/api/v1/saveDirectoryConfig"
+DELETE = "/api/v1/deleteDirectoryConfig"
 IMPORT = "/api/v1/importUsers"
 STATUS = "/api/v1/getImportStatus"
 CANCEL = "/api/v1/cancelImport"
@@ -170,3 +172,27 @@ def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
     after = job(tenant, "hq", stopped["jobId"])
     assert (after["state"], after["counts"]["removed"], after["needsConfirmation"]) == ("DONE", 30, False)
     assert tenant.ask(USERS, domainId=tenant.domain)["totalCount"] == 10
+
+
+def test_a_directory_is_removed(tenant: Tenant) -> None:
+    """With its people, all or none of those that are named; the trail tells who asked for it. Another tenant's is not
+    there."""
+    send(tenant, [ANN, OPS])
+    domain = {"domainId": tenant.domain}
+    assert tenant.refused(DELETE, **domain, directoryName="none") == (404, "directory not found")
+    body = [{**domain, "directoryName": "hq"}, {**domain, "directoryName": "none"}]
+    assert tenant.world.post(DELETE, tenant.token, json=body).status_code == 404
+    other = tenant.world.tenant()
+    assert other.refused(DELETE, **domain, directoryName="hq") == (403, "domain not in tenant")
+    assert tenant.ask(USERS, **domain)["totalCount"] == 1
+    told = tenant.ask(DELETE, **domain, directoryName="HQ")
+    assert told.startswith("Removal queued: ")
+    patience = time.monotonic() + 60
+    while tenant.world.post(STATUS, tenant.token, json={"DirectoryName": "hq"}).status_code != 404:
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+    assert tenant.ask(USERS, **domain) == {"users": [], "totalCount": 0}
+    assert tenant.ask(GROUPS, **domain) == {"groups": [], "totalCount": 0}
+    trail = tenant.ask("/api/v1/audit/list", pageSize=100, **domain)["entries"]
+    assert [each["target"].split()[-1] for each in trail if each["action"] == "directory.remove"] == ["hq"]
+    assert send(tenant, [ANN])["counts"]["added"] == 1

@@ -12,6 +12,7 @@ from sallyport.directory.entries.model import Group, User
 from sallyport.directory.imports.files import Uploads
 from sallyport.directory.imports.model import OPEN, Job, Removals
 from sallyport.directory.model import (
+    DeleteDirectory,
     GroupEntry,
     GroupList,
     ImportLdif,
@@ -37,6 +38,7 @@ from sallyport.directory.model import (
     UserEntry,
     UserList,
 )
+from sallyport.directory.removal import Removal
 from sallyport.directory.repo import Directory
 from sallyport.directory.service import NO_GROUP, Directories, Reading, Said
 from sallyport.store.search import Stretch
@@ -50,10 +52,11 @@ DomainsOf = Callable[[int], Collection[int]]
 """The ids of a tenant's domains."""
 
 
-def operations(service: Directories, domains_of: DomainsOf, gate: Gate) -> Operations:
+def operations(service: Directories, removal: Removal, domains_of: DomainsOf, gate: Gate) -> Operations:
     """The operations of this slice."""
     directories = Operations("Directories", gate)
     _declare_lists(directories, service)
+    _declare_removal(directories, removal)
     _declare_imports(directories, service, domains_of)
     _declare_mappings(directories, service, domains_of)
     return directories
@@ -88,6 +91,16 @@ def _declare_lists(directories: Operations, service: Directories) -> None:
         page = body.page()
         stretch = Stretch(body.domainId, page.offset, page.size)
         return await _people(service, *await service.users(stretch, body.search, cloud=True))
+
+
+def _declare_removal(directories: Operations, removal: Removal) -> None:
+    @directories.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
+    async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
+        """Queue the removal of directories, all or none, with their people and groups, and with all that is set of
+        them. Whoever only they know loses their access. It is done once the directory is not found any more."""
+        _check_size(body)
+        jobs = await removal.ask([(each.domainId, each.directoryName) for each in body])
+        return f"Removal queued: {', '.join(map(str, jobs))}"
 
 
 def _declare_imports(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:

@@ -8,6 +8,7 @@ from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.model import Read
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.principals.service import Principals
+from sallyport.directory.removal import Removal
 from sallyport.directory.revoking import Revocations
 from sallyport.directory.runs.service import Runs
 from sallyport.directory.schedules.service import Schedules
@@ -35,6 +36,7 @@ class DirectoryArea:
         changed = self.principals.changed
         self.jobs = Jobs(store, vault, files, revocations, readers, clock, metrics=metrics, changed=changed)
         self.directories = Directories(store, vault, files, self.jobs, clock)
+        self.removal = Removal(store, self.jobs, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, self.directories, clock)
 

@@ -55,6 +55,16 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
     line.print_json(line.row("directory.show", name=name, domain=domain))
 
 
+@directory.command()
+@click.argument("name")
+@domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove a directory with its people and groups in the background; prints the number of the job."""
+    line.print(str(line.call("directory.remove", name=name, domain=domain)))
+    line.note(f"{name} is removed; it is done once the directory is not listed any more")
+
+
 @directory.command("import-ldif")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @domain

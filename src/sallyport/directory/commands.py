@@ -1,4 +1,5 @@
-"""What the command line asks: directory.list, show, import_ldif, sync, jobs, cancel, confirm, map, mappings."""
+"""What the command line asks: directory.list, show, remove, import_ldif, sync, jobs, cancel, confirm, map,
+mappings."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from sallyport.base.command import JSON, Arguments, Command, Row, command
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.directory.imports.model import Job, Removals
 from sallyport.directory.model import FieldMappings
+from sallyport.directory.removal import Removal
 from sallyport.directory.repo import Directory
 from sallyport.directory.service import NO_GROUP, Directories
 from sallyport.store.search import Stretch
@@ -69,7 +71,7 @@ class Map(OneDirectory):
     apply: bool = False
 
 
-def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command]:
+def commands(service: Directories, removal: Removal, find_domain: FindDomain) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def listing(wanted: OfDomain) -> JSON:
@@ -79,6 +81,10 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
         directory = await service.named(find_domain(wanted.domain), wanted.name)
         jobs = await service.jobs_named([directory.domain_id], [directory.name])
         return {**_row(directory), "jobs": [_job_row(job) for job in jobs]}
+
+    async def remove(wanted: OneDirectory) -> JSON:
+        (job,) = await removal.ask([(find_domain(wanted.domain), wanted.name)])
+        return job
 
     async def import_ldif(wanted: ImportLdif) -> JSON:
         domain_id = find_domain(wanted.domain)
@@ -132,6 +138,7 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
         "directory.list": command(OfDomain, listing),
         "directory.map": command(Map, map_fields),
         "directory.mappings": command(OfDomain, mappings),
+        "directory.remove": command(OneDirectory, remove),
         "directory.show": command(OneDirectory, show),
         "directory.sync": command(Sync, sync),
     }

@@ -172,6 +172,12 @@ class SaveDirectory(OfDomain):
         }
 
 
+class DeleteDirectory(OfDomain):
+    """An entry of deleteDirectoryConfig."""
+
+    directoryName: Name
+
+
 class ImportLdif(OfDomain):
     """The fields of importLdif beside `file`. fileName: else the file's own. directoryName: which directory of the
     domain it is of; else `LDIF`. complete: who is not in the file is removed."""

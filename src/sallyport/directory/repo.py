@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.errors import Conflict
+from sallyport.directory.imports import repo as jobs
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import fold
 from sallyport.store.vault import Vault
@@ -50,6 +52,14 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
+def standing(tx: Tx, domain_id: int, name: str) -> Directory | None:
+    """`named`, for who has something done with the directory. Conflict: it is being removed."""
+    found = named(tx, domain_id, name)
+    if found is not None and jobs.open_removal(tx, found.id) is not None:
+        raise Conflict("the directory is being removed")
+    return found
+
+
 def of_domain(tx: Tx, domain_id: int) -> list[Directory]:
     """A domain's directories, by id."""
     return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
@@ -76,6 +86,16 @@ def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> 
     """Set some of kind, account_name, app_url, settings, secret, cursor, mapping."""
     told = ", ".join(f"{name} = :{name}" for name in columns)
     tx.execute(f"update directories set {told}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
+
+
+def delete(tx: Tx, directory_id: int) -> list[str]:
+    """Forget a directory of which no person, group and unit is left; the files of its jobs and runs."""
+    sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
+    files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
+    for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
+        tx.execute(f"delete from {table} where directory_id = :id", id=directory_id)
+    tx.execute("delete from directories where id = :id", id=directory_id)
+    return files
 
 
 def check_key(tx: Tx, vault: Vault) -> None:

@@ -137,7 +137,7 @@ class Directories:
         await self._store.write(work)
 
     def _save(self, tx: Tx, domain_id: int, said: Said) -> Directory:
-        known, at = repo.named(tx, domain_id, said.name), self._clock()
+        known, at = repo.standing(tx, domain_id, said.name), self._clock()
         kind = said.kind or _kind_said(known, said.app_url or "")
         if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
             raise Conflict("the directory has people: it cannot become another kind of directory")
@@ -169,7 +169,7 @@ class Directories:
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
         """The domain's directory of that name, which is made where it is not there. Conflict: too many."""
-        known = repo.named(tx, domain_id, name)
+        known = repo.standing(tx, domain_id, name)
         if known is not None:
             return known
         if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
@@ -209,7 +209,7 @@ class Directories:
         service; Conflict: too many wait. One that waits already is the one."""
 
         def work(tx: Tx) -> int:
-            directory = repo.named(tx, domain_id, name)
+            directory = repo.standing(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
@@ -237,7 +237,7 @@ class Directories:
         if not name:
             for each in repo.of_domain(tx, domain_id):
                 if each.kind == DirectoryKind.LDAP and (host, port) in places_of(each.app_url):
-                    return each
+                    return self.make(tx, domain_id, each.name, DirectoryKind.LDAP)
             same_name = repo.named(tx, domain_id, host)
             name = f"{host}:{port}" if same_name is not None and same_name.app_url else host
         directory = self.make(tx, domain_id, name, DirectoryKind.LDAP)

@@ -220,6 +220,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/api/v1/reConfigure", _in(directoryName="branch", fieldMappings={"email": "mail"})),
     ("POST", "/api/v1/mapping/preview", _in(directoryName="branch", fieldMappings={"username": "mail"})),
     ("POST", "/api/v1/mapping/list", _in()),
+    ("POST", "/api/v1/deleteDirectoryConfig", _in(directoryName="branch")),
     ("POST", "/api/v1/did/createIssuerDid", _in(method="web", name="head office")),
     ("POST", "/api/v1/did/DIDList", _in()),
     ("POST", "/api/v1/did/SearchDID", {}),

@@ -7,5 +7,6 @@ convert   the child process that reads a file through
 files     where the files are
 applier   short transactions
 finisher  what follows from all entries together
+remover   a directory that goes, with everybody in it
 service   jobs: their order, their restart, their end
 """

@@ -36,12 +36,14 @@ class Removals(IntEnum):
 
 
 class Kind(StrEnum):
-    """What a job does: reads an uploaded file, what an agent has sent, or a directory; or maps what is there anew."""
+    """What a job does: reads an uploaded file, what an agent has sent, or a directory; maps what is there anew; or
+    removes the directory with all that is known of it."""
 
     LDIF = "ldif"
     AGENT = "agent"
     READING = "reading"
     MAPPING = "mapping"
+    REMOVAL = "removal"
 
 
 @dataclass(frozen=True, slots=True)

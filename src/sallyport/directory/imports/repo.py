@@ -78,6 +78,12 @@ def is_read(tx: Tx, directory_id: int) -> bool:
     return tx.value(int, sql, id=directory_id) is not None
 
 
+def open_removal(tx: Tx, directory_id: int) -> int | None:
+    """The job that is to remove the directory, or None."""
+    sql = f"select j.id from directory_jobs j where j.directory_id = :id and j.kind = 'removal' and {_OPEN}"
+    return tx.value(int, sql, id=directory_id)
+
+
 def last_done(tx: Tx) -> list[tuple[int, int]]:
     """When the last job of each domain was done, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"

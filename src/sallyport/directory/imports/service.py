@@ -34,6 +34,7 @@ from sallyport.directory.imports.finisher import Finisher
 from sallyport.directory.imports.lines import encoded, spooled
 from sallyport.directory.imports.losses import Losses
 from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Removals, Source, State
+from sallyport.directory.imports.remover import Remover
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
@@ -81,6 +82,7 @@ class Jobs:
         self._applier = Applier(store, revocations, clock, changed)
         self._finisher = Finisher(store, clock, changed)
         self._losses = Losses(store, files, revocations)
+        self._remover = Remover(store, files, self._applier)
         self._wake = trio.Event()
         self._running: dict[int, trio.CancelScope] = {}
         self._domains: dict[int, int] = {}
@@ -237,7 +239,7 @@ class Jobs:
         if directory is None:
             raise NotFound("the directory is deleted")
         mapped = await self._store.read(lambda tx: _mapped(tx, directory))
-        writes = job.kind != Kind.MAPPING and job.removals != Removals.CONFIRMED
+        writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if job.kind == Kind.READING and not job.file:
             await self._collect(job, directory, mapped)
         if writes:
@@ -253,6 +255,9 @@ class Jobs:
             mapped=mapped,
             started_at=job.started_at or job.created_at,
         )
+        if job.kind == Kind.REMOVAL:
+            await self._remover.remove(run, partial(self._end, job=job, state=State.DONE, message=""))
+            return
         if job.kind != Kind.MAPPING:
             await self._losses.note(job)
         if writes:
