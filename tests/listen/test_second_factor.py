@@ -289,6 +289,21 @@ async def test_a_device_that_tells_nothing_apart(wire: Wire, script: Script) -> 
     await nothing_gained(wire, script, a_login(b""), a_login(b""), OTHER)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        attributes(NAS_PORT=bytes(4)),
+        attributes(CALLING_STATION_ID=b"192.0.2.1"),
+        attributes(CALLING_STATION_ID=b"vpn-1", NAS_IDENTIFIER=b"VPN-1", NAS_PORT=bytes(4)),
+        attributes(CALLING_STATION_ID=b" "),
+    ],
+    ids=["port 0", "its address", "its name", "nobody"],
+)
+async def test_a_device_that_says_the_same_of_everybody(wire: Wire, script: Script, body: bytes) -> None:
+    """A port 0, or itself as the station, tells no logins apart: a stranger with the password joins nothing."""
+    await nothing_gained(wire, script, a_login(body), a_login(body), OTHER)
+
+
 async def test_a_station_of_its_own_is_not_enough_for_a_stranger(wire: Wire, script: Script) -> None:
     """Who sends the victim's station without the rest is a login of its own."""
     await nothing_gained(wire, script, a_login(), a_login(STATION), OTHER)

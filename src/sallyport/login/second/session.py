@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
+from sallyport.login.lockout.stations import is_nas
 from sallyport.login.model import Found, Login
 from sallyport.mfa.model import Question
 from sallyport.radius.attributes import (
@@ -119,11 +120,20 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     Second factor). Packets and credentials are not compared: a CHAP response differs each time.
     """
     first = login.request.first
-    telling = tuple(first.get(kind) for kind in _TELLING)
-    if not any(telling) or login.domain is None:
+    if not _tells_logins_apart(login) or login.domain is None:
         return None
+    telling = tuple(first.get(kind) for kind in _TELLING)
     device = (login.source[0], *map(first.get, _DEVICE))
     return login.client.id, *device, login.domain.id, login.principal.casefold(), asked, login.code, *telling
+
+
+def _tells_logins_apart(login: Login) -> bool:
+    """Whether the device names this session, or where it comes from. A port 0 and a station that is the device itself
+    are what it puts there for everybody: by them alone a stranger's login would be the victim's."""
+    first = login.request.first
+    if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):
+        return True
+    return not is_nas(login)
 
 
 def _identity(domain_id: int) -> str:
