@@ -1,9 +1,8 @@
 """Packets: what a client sent, checked and opened; what it gets, signed (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` walks the attributes once, keeps the first value of each type and where the Message-Authenticator stands, and
-checks the packet's proof. Repeated and vendor attributes are looked up in the octets when somebody asks: only new
-devices and proxied requests need them. This is the hottest code of the service, hence the plain loop and the class
-without dataclass machinery.
+`decode` takes out the first value of each type, and checks the packet's proof. Repeated and vendor attributes are
+looked up in the octets when somebody asks: only new devices and proxied requests need them. This is the hottest code of
+the service, hence `layout`, and the class without dataclass machinery.
 """
 
 from secrets import token_bytes
@@ -13,12 +12,10 @@ from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import (
     CHAP_PASSWORD,
     EAP_MESSAGE,
-    MAX_ATTRIBUTES,
     MESSAGE_AUTHENTICATOR,
     PROXY_STATE,
     USER_PASSWORD,
     VENDOR_SPECIFIC,
-    pull_attributes,
     pull_vendor_attributes,
 )
 from sallyport.radius.authenticator import (
@@ -28,6 +25,7 @@ from sallyport.radius.authenticator import (
     message_authenticator_holds,
     response_authenticator,
 )
+from sallyport.radius.layout import HEADER, Layout, layout_of
 
 ACCESS_REQUEST: Final = 1
 ACCESS_ACCEPT: Final = 2
@@ -47,9 +45,8 @@ CODE_NAMES: Final = {
     STATUS_SERVER: "Status-Server",
 }
 
-MIN_LENGTH: Final = 20
+MIN_LENGTH: Final = HEADER
 MAX_LENGTH: Final = 4096
-_CROWDED: Final = MIN_LENGTH + 2 * MAX_ATTRIBUTES  # a shorter packet has no room for too many attributes
 
 
 class Request:
@@ -59,21 +56,24 @@ class Request:
     first: the first value of each attribute type. signed: it carried a valid Message-Authenticator.
     """
 
-    __slots__ = ("authenticator", "code", "data", "first", "identifier", "signed")
+    __slots__ = ("_layout", "authenticator", "code", "data", "first", "identifier", "signed")
 
-    def __init__(self, data: bytes, first: dict[int, bytes], signed: bool) -> None:
+    def __init__(self, data: bytes, layout: Layout, first: dict[int, bytes]) -> None:
         self.code = data[0]
         self.identifier = data[1]
         self.authenticator = data[4:20]
         self.data = data
         self.first = first
-        self.signed = signed
+        self.signed = layout.signature != 0
+        self._layout = layout
 
     def values(self, kind: int) -> list[bytes]:
         """All values of an attribute type, in order."""
-        if kind not in self.first:
-            return []
-        return [value for found, value in pull_attributes(self.data, MIN_LENGTH) if found == kind]
+        return self._layout.values(self.data, kind) if kind in self.first else []
+
+    def without(self, kinds: frozenset[int]) -> bytes:
+        """The attributes in octets and in order, but for those of some types. kinds: a constant."""
+        return self._layout.without(self.data, kinds)
 
     def vendor_values(self) -> dict[tuple[int, int], list[bytes]]:
         """The values of each (vendor, type) in Vendor-Specific attributes, in order."""
@@ -108,30 +108,32 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     Raises PacketError with the reason to count it under: malformed, unknown_type, bad_authenticator,
     bad_message_authenticator, unsigned (where a signature is a must).
     """
-    datagram, first, signature = _open(datagram)
-    code = datagram[0]
+    data = _open(datagram)
+    layout = layout_of(data)
+    first, code = layout.first(data), data[0]
     if code == ACCESS_REQUEST:
-        _check_access_request(datagram, first, signature, secret)
+        _check_access_request(data, first, layout.signature, secret)
     elif code == ACCOUNTING_REQUEST:
-        _check_accounting_request(datagram, signature, secret)
+        _check_accounting_request(data, layout.signature, secret)
     elif code == STATUS_SERVER:
-        _check_status_server(datagram, signature, secret)
+        _check_status_server(data, layout.signature, secret)
     else:
         raise PacketError(f"code {code}", "unknown_type")
-    return Request(datagram, first, signature != 0)
+    return Request(data, layout, first)
 
 
 def peek(datagram: bytes) -> Request:
     """A request of a sender whose secret is not known: nothing in it is proven, and `signed` says only that a
     signature is there. PacketError: it is no RADIUS request."""
-    data, first, signature = _open(datagram)
+    data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
         raise PacketError(f"code {data[0]}", "unknown_type")
-    return Request(data, first, signature != 0)
+    layout = layout_of(data)
+    return Request(data, layout, layout.first(data))
 
 
-def _open(datagram: bytes) -> tuple[bytes, dict[int, bytes], int]:
-    """The packet without padding, and what `_walk` finds in it."""
+def _open(datagram: bytes) -> bytes:
+    """The packet without padding."""
     size = len(datagram)
     if size < MIN_LENGTH:
         raise PacketError(f"{size} octets")
@@ -142,35 +144,7 @@ def _open(datagram: bytes) -> tuple[bytes, dict[int, bytes], int]:
         datagram = datagram[:length]
     if length > MAX_LENGTH:
         raise PacketError(f"{length} octets")
-    return datagram, *_walk(datagram, length)
-
-
-def _walk(data: bytes, length: int) -> tuple[dict[int, bytes], int]:
-    """The first value of each type and where the Message-Authenticator's value begins (0: none)."""
-    first: dict[int, bytes] = {}
-    at, signature = MIN_LENGTH, 0
-    try:
-        while at < length:
-            kind = data[at]
-            end = at + data[at + 1]
-            if end < at + 2:
-                raise PacketError(f"attribute at octet {at}: length {end - at}")
-            if kind not in first:
-                first[kind] = data[at + 2 : end]
-                if kind == MESSAGE_AUTHENTICATOR:
-                    signature = at + 2
-            elif kind == MESSAGE_AUTHENTICATOR:
-                raise PacketError("a second Message-Authenticator", "bad_message_authenticator")
-            at = end
-    except IndexError:
-        raise PacketError(f"attribute at octet {at} has no length") from None
-    if at != length:
-        raise PacketError(f"the last attribute runs {at - length} octets past the end")
-    if length > _CROWDED and sum(1 for _ in pull_attributes(data, MIN_LENGTH)) > MAX_ATTRIBUTES:
-        raise PacketError(f"more than {MAX_ATTRIBUTES} attributes")
-    if signature and len(first[MESSAGE_AUTHENTICATOR]) != 16:
-        raise PacketError("Message-Authenticator is not 16 octets", "bad_message_authenticator")
-    return first, signature
+    return datagram
 
 
 def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, secret: SharedSecret) -> None:
@@ -255,7 +229,8 @@ def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple
         raise PacketError("answer to another request")
     if response_authenticator(data[:4], request[4:20], data[20:], secret) != data[4:20]:
         raise PacketError("Response Authenticator does not match", "bad_authenticator")
-    first, signature = _walk(data, length)
-    if signature and not message_authenticator_holds(_with_authenticator(data, request[4:20]), signature, secret):
+    layout = layout_of(data)
+    at = layout.signature
+    if at and not message_authenticator_holds(_with_authenticator(data, request[4:20]), at, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
-    return data[0], first
+    return data[0], layout.first(data)

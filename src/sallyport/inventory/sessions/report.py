@@ -39,7 +39,7 @@ from sallyport.radius.attributes import (
     PROXY_STATE,
     USER_NAME,
 )
-from sallyport.radius.packet import MIN_LENGTH, Request, as_text
+from sallyport.radius.packet import Request, as_text
 from sallyport.store.model import Value
 
 
@@ -58,7 +58,8 @@ LONGEST_DELAY_S: Final = 7 * 86_400
 EARLIEST_US: Final = 86_400 * SECOND  # how far an Event-Timestamp may lie before the time that the packet shows
 LATEST_US: Final = 300 * SECOND  # and how far after it: clocks differ
 MOST: Final = 2**63 - 1
-_PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
+PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
+"""What differs when the same record is sent again, or by another way."""
 
 FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
@@ -98,7 +99,7 @@ class Report:
             _number(first, ACCT_INPUT_PACKETS) or 0,
             _number(first, ACCT_OUTPUT_PACKETS) or 0,
         )
-        self.digest = blake2b(lasting(request.data), digest_size=8).digest() if self.session_id else b""
+        self.digest = blake2b(request.without(PASSING), digest_size=8).digest() if self.session_id else b""
 
 
 def happened(first: dict[int, bytes], received: int) -> int:
@@ -110,20 +111,6 @@ def happened(first: dict[int, bytes], received: int) -> int:
     if stamp is not None and sent - EARLIEST_US <= stamp * SECOND <= sent + LATEST_US:
         return min(stamp * SECOND, received)
     return sent
-
-
-def lasting(data: bytes) -> bytes:
-    """A packet's attributes without those that differ when the same record is sent again, or by another way."""
-    at = since = MIN_LENGTH
-    end, parts = len(data), []
-    while at < end:
-        size = data[at + 1]
-        if data[at] in _PASSING:
-            parts.append(data[since:at])
-            since = at + size
-        at += size
-    parts.append(data[since:])
-    return b"".join(parts)
 
 
 def _facts(first: dict[int, bytes]) -> tuple[Value, ...]:

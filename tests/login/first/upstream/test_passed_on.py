@@ -94,8 +94,9 @@ async def test_a_name_is_passed_as_it_is(upstream: Upstream, name: bytes) -> Non
     assert upstream.first.names == [name]
 
 
-async def test_all_attributes_go_along_in_order(upstream: Upstream) -> None:
-    """Those of the hop are ours: one Message-Authenticator, in front; the NAS's Proxy-States, and ours behind them."""
+async def test_all_attributes_go_along(upstream: Upstream) -> None:
+    """Those of the hop are ours: one Message-Authenticator and the password, in front; the NAS's Proxy-States, and ours
+    behind them, since those of one type keep their order (RFC 2865 section 5)."""
     body = attributes(NAS_IDENTIFIER=b"nas", PROXY_STATE=b"one") + push_vendor_attribute(9, 1, b"pair")
     body += attributes(PROXY_STATE=b"two", CALLING_STATION_ID=b"02-00-00-00-00-01")
     datagram = pap("ann", PASSWORD, body)
@@ -103,7 +104,7 @@ async def test_all_attributes_go_along_in_order(upstream: Upstream) -> None:
     (request,) = upstream.first.received
     kinds = [kind for kind, _ in pull_attributes(request.data, 20)]
     assert kinds == [
-        MESSAGE_AUTHENTICATOR, USER_NAME, USER_PASSWORD, NAS_IDENTIFIER, PROXY_STATE, VENDOR_SPECIFIC, PROXY_STATE,
+        MESSAGE_AUTHENTICATOR, USER_PASSWORD, USER_NAME, NAS_IDENTIFIER, PROXY_STATE, VENDOR_SPECIFIC, PROXY_STATE,
         CALLING_STATION_ID, PROXY_STATE,
     ]  # fmt: skip
     assert passed(request) == passed(opened(datagram))

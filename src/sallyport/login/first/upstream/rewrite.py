@@ -1,7 +1,8 @@
 """What a request and its answer look like on the other hop (RFC 2865 sections 2.3 and 5.33).
 
-All attributes go along as they are and in order, but for those that belong to a hop: Message-Authenticator, what is
-hidden with the hop's secret, and the Proxy-State that we add, which comes back and stays here.
+All attributes go along as they are, but for those that belong to a hop: Message-Authenticator, what is hidden with the
+hop's secret, and the Proxy-State that we add, which comes back and stays here. Those of one type keep their order; no
+other matters (RFC 2865 section 5).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sallyport.radius.attributes import (
     push_attribute,
 )
 from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.layout import layout_of
 from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, encode_request
 from sallyport.radius.password import hide_password
 from sallyport.radius.salted import Hiding, rehide
@@ -35,50 +37,31 @@ class Forward:
     """A request to pass on. password: in clear, of a request that has one. name: to send instead of the one that came.
     mark: our Proxy-State."""
 
-    __slots__ = ("_after", "_before", "_password")
+    __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
         """PacketError: with what is added it is too long."""
         self._password = password
-        self._before, after = _around_password(request, name)
-        self._after = after + push_attribute(PROXY_STATE, mark)
+        kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
+        attributes = kept + push_attribute(PROXY_STATE, mark)
+        if name is not None:
+            attributes = push_attribute(USER_NAME, name) + attributes
         if CHAP_PASSWORD in request.first and CHAP_CHALLENGE not in request.first:
             # RFC 2865 section 5.3: the authenticator was the challenge, and on the other hop it is another one.
-            self._after = push_attribute(CHAP_CHALLENGE, request.authenticator) + self._after
-        length = MIN_LENGTH + 18 + len(self._before) + len(self._after)
+            attributes = push_attribute(CHAP_CHALLENGE, request.authenticator) + attributes
+        self._attributes = attributes
+        length = MIN_LENGTH + 18 + len(attributes)
         length += 0 if password is None else 2 + max(16, (len(password) + 15) // 16 * 16)
         if length > MAX_LENGTH:
             raise PacketError(f"passed on, it would have {length} octets")
 
     def packet(self, identifier: int, secret: SharedSecret) -> bytes:
         """The request to a home server, with an authenticator of its own."""
-        authenticator = token_bytes(16)
-        body = self._before + self._after
+        authenticator, attributes = token_bytes(16), self._attributes
         if self._password is not None:
             hidden = hide_password(self._password, secret, authenticator)
-            body = self._before + push_attribute(USER_PASSWORD, hidden) + self._after
-        return encode_request(ACCESS_REQUEST, identifier, secret, body, authenticator=authenticator)
-
-
-def _around_password(request: Request, name: bytes | None) -> tuple[bytes, bytes]:
-    """The attributes to pass on, before and behind the place of the password; all are behind it where there is none.
-    name: of the user, instead of the one that came."""
-    data = request.data
-    length, at, begun = len(data), MIN_LENGTH, MIN_LENGTH
-    changed = _CHANGED if name is None else _CHANGED_WITH_NAME
-    before, parts = b"", list[bytes]()
-    while at < length:
-        kind = data[at]
-        end = at + data[at + 1]
-        if kind in changed:
-            parts.append(data[begun:at])
-            begun = end
-            if kind == USER_NAME:
-                parts.append(push_attribute(USER_NAME, name or b""))
-            elif kind == USER_PASSWORD and not before:
-                before, parts = b"".join(parts), []
-        at = end
-    return before, b"".join((*parts, data[begun:]))
+            attributes = push_attribute(USER_PASSWORD, hidden) + attributes
+        return encode_request(ACCESS_REQUEST, identifier, secret, attributes, authenticator=authenticator)
 
 
 class Back:
@@ -106,11 +89,5 @@ class Back:
 
 def without_hop(packet: bytes) -> bytes:
     """A packet's attributes in octets, without those that belong to the hop. packet: checked; padding may follow."""
-    end, at = int.from_bytes(packet[2:4]), MIN_LENGTH
-    parts: list[bytes] = []
-    while at < end:
-        size = packet[at + 1]
-        if packet[at] not in _OF_THE_HOP:
-            parts.append(packet[at : at + size])
-        at += size
-    return b"".join(parts)
+    packet = packet[: int.from_bytes(packet[2:4])]
+    return layout_of(packet).without(packet, _OF_THE_HOP)

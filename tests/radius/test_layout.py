@@ -1,0 +1,82 @@
+"""What is remembered of packets changes nothing but the time that they take."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import PacketError
+from sallyport.radius.attributes import MESSAGE_AUTHENTICATOR, PROXY_STATE, USER_NAME, pull_attributes, push_attribute
+from sallyport.radius.layout import MOST, SAME_LENGTH, Layout, Layouts
+
+HEAD = bytes(20)
+FIELD = st.tuples(st.integers(1, 255).filter(lambda kind: kind != MESSAGE_AUTHENTICATOR), st.binary(max_size=8))
+
+
+def packet(*fields: tuple[int, bytes]) -> bytes:
+    """A header, and attributes behind it."""
+    return HEAD + b"".join(push_attribute(*field) for field in fields)
+
+
+@given(st.lists(FIELD, max_size=12), st.data())
+def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.DataObject) -> None:
+    """A packet with the types and lengths of another has its layout, and the values that are in it."""
+    again = packet(*((kind, data.draw(st.binary(min_size=len(value), max_size=len(value)))) for kind, value in fields))
+    layouts = Layouts()
+    layout = layouts.of(packet(*fields))
+    assert layouts.of(again) is layout
+    pairs = list(pull_attributes(again, 20))
+    assert layout.first(again) == dict(reversed(pairs))
+    for kind, _ in pairs:
+        assert layout.values(again, kind) == [value for found, value in pairs if found == kind]
+        kept = [pair for pair in pairs if pair[0] not in {kind, PROXY_STATE}]
+        assert list(pull_attributes(layout.without(again, frozenset({kind, PROXY_STATE})))) == kept
+
+
+@given(st.lists(st.lists(FIELD, max_size=4), max_size=30))
+def test_packets_of_one_length_are_told_apart(packets: list[list[tuple[int, bytes]]]) -> None:
+    """Whatever came before, each packet is read as if it were the first."""
+    layouts = Layouts()
+    for fields in packets:
+        octets = packet(*fields).ljust(70, b"\1")
+        try:
+            read = Layout(octets).first(octets)
+        except PacketError:
+            with pytest.raises(PacketError):
+                layouts.of(octets)
+        else:
+            assert layouts.of(octets).first(octets) == read
+
+
+@pytest.mark.parametrize(
+    ("octets", "said"),
+    [
+        (HEAD + b"\1", "attribute at octet 20: length 0"),
+        (HEAD + b"\1\1", "attribute at octet 20: length 1"),
+        (packet((USER_NAME, b"ann")) + b"\2\3", "attribute at octet 25: length 3"),
+        (packet((MESSAGE_AUTHENTICATOR, bytes(15))), "Message-Authenticator is not 16 octets"),
+        (packet(*[(MESSAGE_AUTHENTICATOR, bytes(16))] * 2), "a second Message-Authenticator"),
+        (packet(*[(PROXY_STATE, b"")] * 201), "more than 200 attributes"),
+    ],
+)
+def test_what_is_malformed_is_refused_each_time(octets: bytes, said: str) -> None:
+    """It is never remembered."""
+    layouts = Layouts()
+    for _ in range(2):
+        with pytest.raises(PacketError, match=said):
+            layouts.of(octets)
+
+
+def test_layouts_are_few() -> None:
+    """Of each length and in all: whoever invents new ones makes the service walk, and no more."""
+    layouts = Layouts()
+    first = packet((1, b""))
+    layout = layouts.of(first)
+    for kind in range(2, SAME_LENGTH + 1):
+        layouts.of(packet((kind, b"")))
+    assert layouts.of(first) is layout
+    layouts.of(packet((100, b"")))
+    renewed = layouts.of(first)
+    assert renewed is not layout
+    for number in range(MOST):
+        layouts.of(packet((number % 16 + 1, b""), (1, bytes(number // 16))))
+    assert layouts.of(first) is not renewed
