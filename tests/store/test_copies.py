@@ -72,6 +72,16 @@ async def test_a_backup_is_a_file_for_its_owner(keeper: Keeper, tmp_path: Path) 
     assert keeper.backups == 1
 
 
+async def test_a_backup_needs_no_log_to_be_read(keeper: Keeper, tmp_path: Path) -> None:
+    """Like this it is restored from a directory, or a medium, where the service cannot write."""
+    path = tmp_path / "copy.db"
+    await keeper.copies.backup(path)
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as copy:
+        assert copy.execute("pragma journal_mode").fetchone() == ("delete",)
+        assert copy.execute("select count(*) from config_version").fetchone() == (1,)
+        assert sorted(each.name for each in tmp_path.glob("copy.db*")) == ["copy.db"]
+
+
 async def test_a_backup_replaces_a_file_at_once(keeper: Keeper, tmp_path: Path) -> None:
     """An older backup of that name is replaced when the new one is whole."""
     target = tmp_path / "b.db"

@@ -153,6 +153,7 @@ def _copy(source: Path, target: Path) -> int:
             closing(sqlite3.connect(part)) as copy,
         ):
             original.backup(copy)
+            copy.execute("pragma journal_mode = delete")  # one with a log cannot be read where nothing can be written
         _synchronize(part)
         part.replace(target)
         return target.stat().st_size
