@@ -220,6 +220,7 @@ def _services(app: App) -> Services:
         radius_metrics=app.radius_metrics,
         login_metrics=app.login_metrics,
         learn=app.clients.latch,
+        ready=lambda: app.store.ready,
     )
 
 

@@ -33,6 +33,7 @@ class Wire:
         self.senders = Senders(max_senders=100)
         self.waiting = Waiting(limit)
         self.learned: list[tuple[str, str]] = []
+        self.ready = True
         self._reject_delay_s = reject_delay_s
         self._begun = time.monotonic() - areas.clock() / SECOND
         self._out, self._in = trio.open_memory_channel[tuple[bytes, Source]](10_000)
@@ -47,6 +48,7 @@ class Wire:
             radius_metrics=self.radius_metrics,
             login_metrics=LoginMetrics(areas.registry),
             learn=self._learn,
+            ready=lambda: self.ready,
             clock=areas.clock,
         )
         self.auth = self.exchange(Kind.AUTHENTICATION, 0)

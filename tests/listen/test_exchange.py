@@ -141,6 +141,16 @@ async def test_status_server_is_answered_at_once(wire: Wire) -> None:
     assert wire.dropped("duplicate") == 0
 
 
+async def test_status_server_is_not_answered_while_nobody_is(wire: Wire) -> None:
+    """A store that fails answers no login: a proxy that asks for a sign of life is to turn to another server."""
+    wire.ready = False
+    wire.put(status_server())
+    await wire.silence()
+    assert wire.dropped("internal_error") == 1
+    wire.ready = True
+    assert await wire.ask(status_server()) == ACCESS_ACCEPT
+
+
 # --- duplicates ---------------------------------------------------------------------------------------------------
 
 

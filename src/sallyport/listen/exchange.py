@@ -72,7 +72,7 @@ _REPLIES = {
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every exchange works with."""
+    """What every exchange works with. ready: whether the store takes writes."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -84,6 +84,7 @@ class Services:
     radius_metrics: RadiusMetrics
     login_metrics: LoginMetrics
     learn: Callable[[Client, str], None]
+    ready: Callable[[], bool]
     clock: Clock = now_us
     decode: Callable[[bytes, SharedSecret], Request] = decode
 
@@ -218,7 +219,10 @@ class Exchange:
         self._duplicates.forget(entry.known)
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it."""
+        """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it. While the
+        store fails, no login is answered: a proxy that heard of a life here would not turn to another server."""
+        if not self._services.ready():
+            raise PacketError("the store does not take writes", "internal_error")
         self._request_cells[STATUS_SERVER].count += 1
         code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
         self._transmit(encode_reply(code, request, client.secret), source)
