@@ -54,6 +54,32 @@ def test_a_removed_user_is_rejected_next(service: Service, gate: RadiusClient) -
     assert service.cli("user", "remove", "leaver", "--domain", "people").returncode == 1
 
 
+def test_another_password_holds_at_once(service: Service, gate: RadiusClient) -> None:
+    """The one before does no more; one that the policies of the user's machines refuse is not kept, nor one that RADIUS
+    cannot carry, nor an empty one."""
+    organization = ("--org", "1", "--tenant", "1")
+    policy = service.ok("policy", "add", "long", *organization, "--min-len", "9")
+    machine = service.ok("instance", "add", "desk", "--domain", "people")
+    service.ok("policy", "assign", policy, machine, *organization)
+    service.ok("group", "add", "desks", "--domain", "people")
+    add_user(service, "people", "changer")
+    service.ok("group", "assign", "desks", "--domain", "people", "--user", "changer", "--instance", "desk")
+
+    def given(octets: bytes) -> tuple[int, str]:
+        done = service.program("user", "password", "Changer", "--domain", "people", "--password", "-", input=octets)
+        return done.returncode, done.stderr
+
+    assert gate.login("changer", "hello") == ACCESS_ACCEPT
+    assert given(b"long gr\xfcn\n") == (0, "user Changer has another password\n")
+    assert (gate.login("changer", "hello"), gate.login("changer", b"long gr\xfcn")) == (ACCESS_REJECT, ACCESS_ACCEPT)
+    for octets, told in ((b"hunter2\n", "minLen"), (b"x" * 129, "128 octets"), (b"\n", "empty")):
+        status, error = given(octets)
+        assert status in (1, 2) and told in error and "hunter2" not in error
+    assert gate.login("changer", b"long gr\xfcn") == ACCESS_ACCEPT
+    found = json.loads(service.ok("user", "list", "--domain", "people", "--search", "HANGE", "--json"))
+    assert [row["name"] for row in found] == ["changer"]
+
+
 def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient) -> None:
     """The list of one domain holds its users; nobody's password is in it, nor in the log."""
     service.ok("user", "add", "listed", "--domain", "people", "--password", "-", input="my-own-words")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import model_validator
 
+from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.radius.mschap import NtKey, nt_hash
@@ -136,6 +137,12 @@ class ConfirmTotp(OfUser):
 def is_user_name(name: str) -> bool:
     """Whether RADIUS can carry it, and a person can tell it from others: no blanks at its ends, nothing unseen."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
+
+
+def check_password(password: bytes) -> None:
+    """Whether RADIUS can carry it. Invalid, without the password."""
+    if not 1 <= len(password) <= MAX_PASSWORD or b"\0" in password:
+        raise Invalid(f"a password has 1 to {MAX_PASSWORD} octets without NUL, as RADIUS carries it")
 
 
 def name_key(name: str) -> str:

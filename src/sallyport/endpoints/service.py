@@ -9,7 +9,7 @@ from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import membership, repo
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.membership import USERS_OF_INSTANCE
-from sallyport.endpoints.model import MAX_PASSWORD, USER_NAME, User, is_user_name, name_key
+from sallyport.endpoints.model import USER_NAME, User, check_password, is_user_name, name_key
 from sallyport.endpoints.revocations import NoRevocations, Revocations
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
@@ -153,5 +153,4 @@ class EndpointUsers:
 def _check(name: str, password: bytes) -> None:
     if not is_user_name(name):
         raise Invalid(f"a user name has {USER_NAME}")
-    if not 1 <= len(password) <= MAX_PASSWORD or b"\0" in password:
-        raise Invalid(f"a password has 1 to {MAX_PASSWORD} octets without NUL, as RADIUS carries it")
+    check_password(password)

@@ -19,13 +19,35 @@ def user() -> None:
     """Endpoint users: the people whose password the service checks itself."""
 
 
+_password = click.option(
+    "--password", metavar="-", help="- reads the first line of standard input; else it is asked for."
+)
+
+
 @user.command()
 @click.argument("name")
 @files.domain
-@click.option("--password", metavar="-", help="- reads the first line of standard input; else it is asked for.")
+@_password
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Add a user, who can log in at once."""
+    line.call("user.add", name=name, domain=domain, password=_read(line, password).hex())
+    line.note(f"user {name} is added to {domain}")
+
+
+@user.command("password")
+@click.argument("name")
+@files.domain
+@_password
+@click.pass_obj
+def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
+    """Set a user's password, which holds for the next login; it meets the policies of the user's machines."""
+    line.call("user.password", name=name, domain=domain, password=_read(line, password).hex())
+    line.note(f"user {name} has another password")
+
+
+def _read(line: CommandLine, password: str | None) -> bytes:
+    """A password from standard input, or asked for twice."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
@@ -33,17 +55,17 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
     octets = line.read_secret("Password")
     if not octets:
         raise click.UsageError("the password is empty")
-    line.call("user.add", name=name, domain=domain, password=octets.hex())
-    line.note(f"user {name} is added to {domain}")
+    return octets
 
 
 @user.command("list")
 @files.domain
+@click.option("--search", default="", help="A part of the name.")
 @files.json_form
 @click.pass_obj
-def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the users of a domain."""
-    line.print_rows(pages(line, "user.list", domain=domain), COLUMNS, form)
+    line.print_rows(pages(line, "user.list", domain=domain, search=search), COLUMNS, form)
 
 
 @user.command()

@@ -1,5 +1,5 @@
-"""What the command line asks: user.add, user.list, user.remove, user.import, user.totp, user.totp.confirm,
-user.totp.remove."""
+"""What the command line asks: user.add, user.list, user.password, user.remove, user.import, user.totp,
+user.totp.confirm, user.totp.remove."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,11 @@ from pydantic import Field
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, HexOctets, Row, command
 from sallyport.endpoints.imports import ImportRows
+from sallyport.endpoints.model import check_password
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import LinkTo, OneTimeSeeds
 from sallyport.endpoints.users.importing import import_rows
-from sallyport.endpoints.users.model import Listed, UserQuery
+from sallyport.endpoints.users.model import Listed, Said, UserQuery
 from sallyport.endpoints.users.service import Users
 
 FindDomain = Callable[[str], int]
@@ -19,8 +20,8 @@ FindDomain = Callable[[str], int]
 PAGE = 1000
 
 
-class AddUser(Arguments):
-    """password: hex octets, since a password may be in any encoding."""
+class WithPassword(Arguments):
+    """A user and a password for it: hex octets, since a password may be in any encoding."""
 
     name: str
     domain: str
@@ -44,6 +45,7 @@ class ListUsers(Arguments):
     """Of one domain. after: the number of users to pass over, since a command reads page by page."""
 
     domain: str
+    search: str = ""
     after: int = Field(default=0, ge=0)
 
 
@@ -52,11 +54,18 @@ def commands(
 ) -> dict[str, Command]:
     """The commands of this slice by name."""
 
-    async def add(wanted: AddUser) -> JSON:
+    async def add(wanted: WithPassword) -> JSON:
         return await users.add(find_domain(wanted.domain), wanted.name, bytes.fromhex(wanted.password))
 
+    async def password(wanted: WithPassword) -> JSON:
+        octets = bytes.fromhex(wanted.password)
+        check_password(octets)
+        await service.update(find_domain(wanted.domain), wanted.name, Said(password=octets))
+        return None
+
     async def listing(wanted: ListUsers) -> JSON:
-        query = UserQuery(find_domain(wanted.domain), offset=wanted.after, limit=PAGE)
+        column = "name" if wanted.search else ""
+        query = UserQuery(find_domain(wanted.domain), column, wanted.search, offset=wanted.after, limit=PAGE)
         found, _ = await service.page(query)
         return [_row(listed) for listed in found]
 
@@ -69,9 +78,10 @@ def commands(
         return [each.row() for each in planned]
 
     return {
-        "user.add": command(AddUser, add),
+        "user.add": command(WithPassword, add),
         "user.import": command(ImportRows, importing),
         "user.list": command(ListUsers, listing),
+        "user.password": command(WithPassword, password),
         "user.remove": command(OneUser, remove),
         **_totp_commands(seeds, find_domain, link_to),
     }

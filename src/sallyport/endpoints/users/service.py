@@ -13,7 +13,7 @@ from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.imports import Plan, Planned, carry_out
 from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE, Demands
-from sallyport.endpoints.model import NO_USER, name_key
+from sallyport.endpoints.model import NO_USER, UserKey, name_key
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo
@@ -115,13 +115,14 @@ class Users:
 
         return await self._store.write(work)
 
-    async def update(self, domain_id: int, user_id: int, said: Said) -> None:
+    async def update(self, domain_id: int, which: UserKey, said: Said) -> None:
         """Change a user: what is not said stays. NotFound, Conflict: the name is taken. Invalid: a policy's rules that
         the password does not meet."""
         names: list[str] = []
 
         def work(tx: Tx) -> None:
-            old = _found(repo.get(tx, domain_id, user_id))
+            find = repo.get if isinstance(which, int) else repo.named
+            old = _found(find(tx, domain_id, which))  # type: ignore[arg-type]
             names.extend([old.name, said.name or old.name])
             self.update_in(tx, old, said)
 
