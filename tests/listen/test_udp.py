@@ -5,10 +5,14 @@ import shutil
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import pytest
+import trio
 
-from sallyport.listen.udp import own_address
+from sallyport.base.config import Address
+from sallyport.listen.udp import DRAIN, bind, own_address, receive
+from sallyport.radius.duplicates import Source
 
 NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
 
@@ -40,3 +44,60 @@ def test_routing_chooses_the_interface() -> None:
     assert own_address(wide + (2).to_bytes(4, "little")) == wide + bytes(4)
     link = socket.inet_pton(socket.AF_INET6, "fe80::7") + (2).to_bytes(4, "little")
     assert own_address(link) == link
+
+
+class Taken:
+    """What a socket's datagrams were handed to, in order, and how many there were in each turn of the event loop."""
+
+    def __init__(self) -> None:
+        self.datagrams: list[bytes] = []
+        self.turns = [0]
+
+    def take(self, datagram: bytes, source: Source, at: int, now: float) -> None:
+        """One datagram."""
+        self.datagrams.append(datagram)
+        self.turns[-1] += 1
+
+    def turn(self) -> None:
+        """The end of a turn."""
+        self.turns.append(0)
+
+
+async def received(sent: list[tuple[socket.socket, bytes]], *, ahead: int) -> Taken:
+    """What was sent to a socket on loopback before anything was read; few enough for any system's buffer."""
+    taken = Taken()
+    with bind(Address("127.0.0.1", 0)) as sock:
+        for sender, datagram in sent:
+            sender.sendto(datagram, sock.getsockname())
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(receive, sock, taken.take, taken.turn, ahead=ahead))
+                while len(taken.datagrams) < len(sent):
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+    return taken
+
+
+async def test_a_burst_does_not_hold_up_others() -> None:
+    """What comes behind a burst of another source is taken with the first of what is left of it; within a source the
+    order stays, and a turn takes no more than it may."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain,
+    ):
+        many = [b"burst%d" % number for number in range(3 * DRAIN)]
+        few = [b"plain%d" % number for number in range(3)]
+        taken = await received([(burst, each) for each in many] + [(plain, each) for each in few], ahead=1000)
+    at = [taken.datagrams.index(each) for each in few]
+    assert at == [DRAIN + 1, DRAIN + 3, DRAIN + 5]
+    assert [each for each in taken.datagrams if each in set(many)] == many
+    assert max(taken.turns) == DRAIN
+
+
+async def test_more_than_may_be_read_ahead_stays_in_the_kernel() -> None:
+    """Nothing is lost of what the kernel has taken, and each source's order stays."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst:
+        many = [b"%d" % number for number in range(4 * DRAIN)]
+        taken = await received([(burst, each) for each in many], ahead=DRAIN + 1)
+    assert taken.datagrams == many
+    assert max(taken.turns) == DRAIN

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
 
 import structlog
 import trio
@@ -21,6 +20,7 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings, new_device
+from sallyport.listen.fair import FairQueue
 from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
 from sallyport.listen.waiting import Waiting
 from sallyport.login.identity import default_domain
@@ -122,7 +122,8 @@ class Exchange:
         self.handed_over = 0  # to a first factor that needs no task for a login
         self._delayed: deque[tuple[float, Answered, int]] = deque()
         self._some_delayed = trio.Event()
-        self._undecided: deque[Login] = deque()
+        self._undecided: FairQueue[Login] = FairQueue()
+        self._begins = False
         metrics = services.radius_metrics
         self._seconds = metrics.seconds
         taken, sent = (
@@ -252,20 +253,19 @@ class Exchange:
         return self._duplicates.unpark(login.known, now=time.monotonic())
 
     def _decide_in_turn(self, login: Login) -> None:
-        self._undecided.append(login)
-        if len(self._undecided) == 1:
+        self._undecided.put(login.source, login)
+        if not self._begins:
+            self._begins = True
             self._nursery.start_soon(self._start_undecided)
 
     async def _start_undecided(self) -> None:
         """Begin to decide what could not be decided at once, a few logins in each turn of the event loop: a thousand
         that come together would otherwise hold up the plain ones behind them."""
         while self._undecided:
-            begun = list(islice(self._undecided, BEGIN_AT_ONCE))
-            for login in begun:
-                self._nursery.start_soon(self._decide_later, login)
+            for _ in range(min(BEGIN_AT_ONCE, len(self._undecided))):
+                self._nursery.start_soon(self._decide_later, self._undecided.take())
             await trio.lowlevel.checkpoint()
-            for _ in begun:  # only now, so that meanwhile nobody else begins to begin
-                self._undecided.popleft()
+        self._begins = False
 
     async def _decide_later(self, login: Login) -> None:
         try:
