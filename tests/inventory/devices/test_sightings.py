@@ -3,15 +3,18 @@
 import ipaddress
 
 import pytest
+import trio
+import trio.testing
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.inventory.devices.model import UNKNOWN
-from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.devices.service import TOGETHER, Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.radius.attributes import push_vendor_attribute
+from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
 from tests.packets import access_request, attributes, opened
@@ -150,6 +153,38 @@ async def test_a_count_survives_a_failing_store(areas: Areas, seen: Seen) -> Non
     assert (device.requests, station.requests) == (2, 1)
     (row,) = await seen.rows()
     assert row.request_count == 2
+
+
+def _stations(tx: Tx) -> int:
+    return tx.value(int, "select count(*) from stations") or 0
+
+
+async def test_others_write_while_many_are_flushed(areas: Areas, seen: Seen) -> None:
+    """Who wants to write does not wait for a thousand stations, but for a few."""
+    device = await seen.device("a")
+    for number in range(10 * TOGETHER):
+        seen.station(device, f"s{number}")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.devices.flush)
+        await trio.testing.wait_all_tasks_blocked()
+        meanwhile = await areas.store.write(_stations)
+    assert meanwhile < await areas.store.read(_stations) == 10 * TOGETHER
+
+
+async def test_a_flush_that_breaks_off_loses_nothing(areas: Areas, seen: Seen) -> None:
+    """What was written before the store failed is not counted twice, and the rest is counted again."""
+    device = await seen.device("a")
+    for number in range(3 * TOGETHER):
+        seen.station(device, f"s{number}")
+    fail = "create trigger fail before insert on stations when new.station = :name begin select raise(abort, ''); end"
+    await areas.store.write(lambda tx: tx.execute(fail.replace(":name", f"'s{TOGETHER + 1}'")))
+    with pytest.raises(StoreError):
+        await areas.devices.flush()
+    await areas.store.write(lambda tx: tx.execute("drop trigger fail"))
+    await areas.devices.flush()
+    rows, total = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=1000)
+    assert total == 3 * TOGETHER
+    assert {row.request_count for row in rows} == {1}
 
 
 async def test_a_station_has_its_last_user(seen: Seen) -> None:

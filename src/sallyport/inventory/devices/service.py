@@ -1,6 +1,7 @@
 """The rules of the inventory."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 import trio
@@ -17,6 +18,8 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 FLUSH_S = 1.0
+TOGETHER = 32
+"""Devices or stations of a transaction: the decisions that wait for the store get their turn between two."""
 FILTERS = {
     "DEVICE_NAME": "device_name",
     "DEVICE_TYPE": "device_type",
@@ -139,13 +142,14 @@ class Devices:
     async def flush(self) -> None:
         """Write what was counted since the last flush. A device that another node deleted comes back. StoreError."""
         async with self._changing:
-            changes = self.sightings.take_changes()
-            if not changes.devices and not changes.stations:
-                return
+            left = self.sightings.take_changes().parts(TOGETHER)
             try:
-                self.count_registered(await self._store.write(lambda tx: _write_counts(tx, changes)))
+                while left:
+                    self.count_registered(await self._store.write(partial(_write_counts, changes=left[0])))
+                    del left[0]
             except BaseException:
-                self.sightings.put_back(changes)
+                for changes in left:
+                    self.sightings.put_back(changes)
                 raise
 
     def count_registered(self, registered: list[Registered]) -> None:

@@ -31,6 +31,13 @@ class Changes:
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
 
+    def parts(self, most: int) -> list["Changes"]:
+        """The same in parts of at most so many devices or stations."""
+        devices, stations = self.devices, self.stations
+        return [Changes(devices[at : at + most], []) for at in range(0, len(devices), most)] + [
+            Changes([], stations[at : at + most]) for at in range(0, len(stations), most)
+        ]
+
 
 class Sightings:
     """The devices and stations in memory."""
