@@ -3,6 +3,8 @@
 import gc
 import os
 import resource
+import sys
+from typing import Final
 
 import click
 
@@ -11,6 +13,9 @@ from sallyport.base.config import unknown_environment
 from sallyport.cli.line import Line
 
 DESCRIPTORS = 65_536
+SWITCH_S: Final = 0.0005
+"""How long a thread may keep the interpreter that another wants. The store's thread lets go of it for each statement,
+and waited 5 ms, which is Python's, to get it back from a busy event loop: a transaction of ten statements took 50."""
 
 
 @click.command()
@@ -18,6 +23,7 @@ DESCRIPTORS = 65_536
 def serve(line: Line) -> None:
     """Run the service; it logs one line `ready` when every listener answers."""
     gc.disable()  # a twentieth of the start; from `ready` on it runs as serving needs it
+    sys.setswitchinterval(SWITCH_S)
     import trio
 
     from sallyport.serve import serve_until_signal
