@@ -77,6 +77,24 @@ async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script)
         assert (code, first[REPLY_MESSAGE].decode()) == (ACCESS_CHALLENGE, shown)
 
 
+@pytest.mark.parametrize("value", [b"\7", bytes(16), bytes(18), bytes(253)])
+async def test_a_chap_response_that_is_none(wire: Wire, script: Script, value: bytes) -> None:
+    """Is a wrong code that no provider is asked with: one that answers nothing to it would look as if it were away."""
+    _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
+    body = SESSION + attributes(STATE=first[STATE])
+    assert (await exchange(wire, chap("ann", "", value=value, body=body), OTHER))[0] == ACCESS_CHALLENGE
+    assert [typed for typed, _ in script.verified] == [""]
+
+
+@pytest.mark.parametrize("challenge", [b"", b"four"])
+async def test_a_chap_challenge_that_is_none(wire: Wire, script: Script, challenge: bytes) -> None:
+    """The same."""
+    _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
+    body = SESSION + attributes(STATE=first[STATE])
+    assert (await exchange(wire, chap("ann", "123456", challenge, body=body), OTHER))[0] == ACCESS_CHALLENGE
+    assert [typed for typed, _ in script.verified] == [""]
+
+
 async def test_chap(wire: Wire) -> None:
     """The challenge answers a CHAP password, and the code may come by CHAP: its response is compared."""
     code, first = await exchange(wire, chap("ann", "hello", body=SESSION))

@@ -74,7 +74,8 @@ class Question:
 class Code:
     """What the user typed, as it came over RADIUS: clear text (PAP), or a CHAP response, which can only be compared.
 
-    text: None for a CHAP response. response, challenge: RFC 2865 section 5.3.
+    text: None for a CHAP response; empty for none. response, challenge: RFC 2865 section 5.3, of 17 octets and of at
+    least 5.
     """
 
     text: str | None

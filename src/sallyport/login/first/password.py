@@ -17,6 +17,9 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds, reveal_password
 
+CHAP_PASSWORD_OCTETS: Final = 17  # RFC 2865 section 5.3
+SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
+
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
     """Whether what came is the user's password.
@@ -41,7 +44,9 @@ def check_chap(login: Login, user: User | None) -> Reason:
     if user is None:
         return Reason.UNKNOWN_USER
     value, challenge = chap_response(login)
-    right = len(value) == 17 and any(chap_holds(value, password, challenge) for password in user.passwords)
+    right = len(value) == CHAP_PASSWORD_OCTETS and any(
+        chap_holds(value, password, challenge) for password in user.passwords
+    )
     return Reason.NONE if right else Reason.WRONG_PASSWORD
 
 
@@ -69,10 +74,16 @@ def ends_in_code(login: Login) -> bool:
 
 
 def typed_code(login: Login) -> Code:
-    """What was typed instead of a password, in answer to a challenge. PacketError: the field is malformed."""
+    """What was typed instead of a password, in answer to a challenge. A CHAP response that is none is nothing: another
+    server that drops such would look like one that is away, and a domain may let pass then (fallbackAction).
+    PacketError: the field is malformed."""
     if login.method == Method.PAP:
         return Code(as_text(given_password(login)))
-    return Code(None, *chap_response(login)) if login.method == Method.CHAP else Code("")
+    if login.method != Method.CHAP:
+        return Code("")
+    response, challenge = chap_response(login)
+    whole = len(response) == CHAP_PASSWORD_OCTETS and len(challenge) >= SHORTEST_CHAP_CHALLENGE
+    return Code(None, response, challenge) if whole else Code("")
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
