@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.dn import LONGEST, escaped, normalized, pairs_of, parsed
+from sallyport.directory.dn import LONGEST, escaped, lies_below, moved, normalized, pairs_of, parsed
 
 VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 TYPES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,8}|[0-9](\.[0-9]{1,3}){1,3}", fullmatch=True)
@@ -111,3 +111,26 @@ def test_any_value_can_be_written_and_read(pairs: list[tuple[str, str]]) -> None
     dn = ",".join(f"{name}={escaped(value)}" for name, value in pairs)
     assert [value for _, value in pairs_of(dn)] == [value for _, value in pairs]
     assert normalized(dn) == normalized(normalized(dn))
+
+
+@pytest.mark.parametrize(
+    ("dn", "above", "to", "expected"),
+    [
+        ("uid=a,ou=b,dc=x", "ou=b,dc=x", "ou=c,o=y", "uid=a,ou=c,o=y"),
+        ("UID=a+CN=b\\, c, OU = B ,dc=X", "OU=b, dc=x", "ou=c,dc=x", "uid=a+cn=b\\, c,ou=c,dc=x"),
+        ('cn="d,ou=b",ou=e,ou=b,dc=x', "ou=b,dc=x", "ou=c", "cn=d\\,ou\\=b,ou=e,ou=c"),
+        ("ou=b,dc=x", "ou=b,dc=x", "", None),
+        ("cn=a\\,ou\\=b\\,dc\\=x,dc=y", "ou=b,dc=x", "", None),
+        ("uid=a,ou=bb,dc=x", "b,dc=x", "", None),
+        ("no name", "ou=b,dc=x", "", None),
+    ],
+)
+def test_what_lies_below(dn: str, above: str, to: str, expected: str | None) -> None:
+    """An entry below another goes with it, however both are written; no other does."""
+    try:
+        over = normalized(above)
+    except Invalid:
+        over = above
+    assert lies_below(dn, over) == (expected is not None)
+    if expected is not None:
+        assert moved(dn, above, to) == expected

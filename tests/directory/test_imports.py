@@ -202,6 +202,67 @@ async def test_a_name_that_is_taken(areas: Areas) -> None:
         }
 
 
+def unit(dn: str) -> str:
+    """A record of a unit."""
+    return f"dn: {dn}\nobjectClass: organizationalUnit\nou: {dn.partition(',')[0][3:]}\n\n"
+
+
+async def told(areas: Areas, table: str) -> dict[str, int]:
+    """The names in a table, with their ids."""
+    rows = await areas.store.read(lambda tx: tx.rows(f"select dn, id from {table} order by id"))  # noqa: S608
+    return {str(dn): int(str(row_id)) for dn, row_id in rows}
+
+
+async def test_a_unit_that_is_renamed(areas: Areas) -> None:
+    """Everything below it goes with it, however it is spelled, and stays who it is, with what it is in; nothing else
+    does. Read again under the new names, nobody has changed."""
+    inner = group("vpn", DN.format("ann")).replace("dc=x", "ou=People,dc=x", 1)
+    everybody = person("ann") + person("ben", ou="Sales, OU = people ") + person("carl", ou="Peoples") + inner
+    units = unit("ou=People,dc=x") + unit("ou=Sales,ou=People,dc=x")
+    await imported(areas, units + everybody + group("ops", DN.format("ann"), "cn=vpn,ou=people,dc=x"))
+    before = await told(areas, "directory_users")
+    change = "dn: OU=people,dc=x\nchangetype: {}\nnewrdn: ou=Staff\ndeleteoldrdn: 1\nnewsuperior: o=y\n\n"
+    job = await imported(areas, change.format("moddn"))
+    assert counts(job) == (1, 0, 5, 0, 0, 0)
+    people = ["uid=ann,ou=Staff,o=y", "uid=ben,ou=Sales,ou=Staff,o=y", "uid=carl,ou=Peoples,dc=x"]
+    assert await told(areas, "directory_users") == dict(zip(people, before.values(), strict=True))
+    assert set(await told(areas, "directory_units")) == {"ou=Staff,o=y", "ou=Sales,ou=Staff,o=y"}
+    assert await groups_of(areas, "ann") == {"vpn", "ops"}
+    again = (units + everybody.partition("dn: uid=carl")[0]).replace(", OU = people ", ",ou=People")
+    job = await imported(areas, again.replace("ou=People,dc=x", "ou=Staff,o=y").replace("ou: People", "ou: Staff"))
+    assert counts(job) == (4, 0, 0, 0, 4, 0)
+
+
+async def test_where_a_unit_cannot_go(areas: Areas) -> None:
+    """Onto another entry, or below itself; an entry below it whose new name is another's stays, and is told of."""
+    await imported(areas, unit("ou=People,dc=x") + unit("ou=Staff,dc=x") + person("ann") + person("ben"))
+    change = "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou={}\ndeleteoldrdn: 1\nnewsuperior: {}\n\n"
+    ways = change.format("staff", "dc=x") + change.format("a", "OU=People,dc=x") + change.format("People", "x")
+    job = await imported(areas, ways + person("ben", ou="Team") + change.format("Team", "dc=x"))
+    assert counts(job) == (5, 1, 2, 0, 0, 4)
+    for what in ("an entry of that name is there", "a unit is not moved into itself", "not a distinguished name"):
+        assert what in job.errors
+    assert [*await told(areas, "directory_users")] == ["uid=ann,ou=Team,dc=x", DN.format("ben"), "uid=ben,ou=Team,dc=x"]
+
+
+async def test_a_renaming_goes_on_after_a_stop(areas: Areas) -> None:
+    """Each entry below the unit is counted once, and none is left behind."""
+    await imported(areas, unit("ou=People,dc=x") + "".join(person(f"u{n}") for n in range(60)))
+    job_id = await queue(areas, "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou=Staff\ndeleteoldrdn: 1\n")
+    stops = 0
+    while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
+        before = job.updated
+        async with at_work(areas):
+            with trio.move_on_after(60):
+                while job.state != "DONE" and job.updated == before:
+                    await trio.sleep(0.001)
+                    job = await areas.directory.jobs.get(job_id)
+        assert job.state != "FAILED", job.message
+        stops += 1
+    assert stops > 1 and job.updated == 61
+    assert all(dn.endswith(",ou=Staff,dc=x") for dn in await told(areas, "directory_users"))
+
+
 async def test_a_further_name_of_a_group(areas: Areas) -> None:
     """It is no renaming; a name in place of the former is, and so is another distinguished name."""
     change = "dn: cn=ops,dc=x\nchangetype: modify\n{step}: cn\ncn: {name}\n-\n\n"

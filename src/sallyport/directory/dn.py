@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sallyport.base.errors import Invalid
@@ -72,6 +72,25 @@ def normalized(dn: str) -> str:
         parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
         return ",".join([f"{_SHORT.get(kind, kind)}={value}" for kind, _, value in parts])
     return ",".join("+".join(sorted(f"{name}={_folded(value)}" for name, value in pairs)) for pairs in parsed(dn))
+
+
+def written(names: Sequence[Sequence[Pair]]) -> str:
+    """A name in text, of what `parsed` makes of one."""
+    return ",".join("+".join(f"{kind}={escaped(value)}" for kind, value in pairs) for pairs in names)
+
+
+def lies_below(dn: str, above: str) -> bool:
+    """Whether one entry is somewhere below another, of which `above` is the normalized name; not where dn is none."""
+    try:
+        return normalized(dn).endswith(f",{above}")
+    except Invalid:
+        return False
+
+
+def moved(dn: str, above: str, to: str) -> str:
+    """What an entry below `above` is called once that is called `to`."""
+    names = parsed(dn)
+    return f"{written(names[: len(names) - len(parsed(above))])},{to}"
 
 
 def pairs_of(dn: str) -> Iterator[Pair]:

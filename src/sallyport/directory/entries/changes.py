@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from sallyport.base.errors import Invalid
+from sallyport.directory.dn import lies_below, moved
 from sallyport.directory.entries import edges, groups, people
 from sallyport.directory.entries.groups import Named, NewNamed
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.entries.people import Known, NewPerson
 from sallyport.directory.entry import STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
-from sallyport.directory.imports.lines import UID, keys_of, person_line
+from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
 from sallyport.directory.ldif import Step
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Tx
 
+SLICE: Final = 500
+"""Names that are looked at in one piece."""
 _MEMBERS: Final = ("member", "uniquemember")
 
 Steps = Sequence[tuple[str, str, Sequence[str]]]
@@ -35,9 +38,9 @@ class Change:
     steps: Steps
 
 
-def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts:
-    """Change an entry. Invalid: there is none of that name, or it is none after the change, or its new name is
-    another's."""
+def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
+    """Change an entry. None: it is a unit that gets another name, and everything below it with it (`rename_unit`).
+    Invalid: there is none of that name, or it is none after the change, or its new name is another's."""
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("an entry of that name is there")
     person = people.find(tx, run, "", wanted.dn_key)
@@ -54,9 +57,43 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     unit = groups.find_unit(tx, run, "", wanted.dn_key)
     if unit is None:
         raise Invalid("there is no such entry")
-    if wanted.dn_key != wanted.new_dn_key:
-        raise Invalid("a unit is not renamed by itself: what is in it has to be imported with its new name")
-    return groups.unchanged(tx, run, unit, is_group=False)
+    if wanted.dn_key == wanted.new_dn_key:
+        return groups.unchanged(tx, run, unit, is_group=False)
+    if lies_below(wanted.new_dn, normalized(wanted.dn)):
+        raise Invalid("a unit is not moved into itself")
+    return None
+
+
+def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
+    """Give a unit its new name, without what is below it."""
+    known = groups.find_unit(tx, run, "", wanted.dn_key)
+    if known is None:
+        return Counts(skipped=1)
+    own = [values[0] for step, name, values in wanted.steps if step == Step.ADD and name == "ou" and values]
+    name = own[0] if own else known.name
+    external, digest = _external(known.external_id, wanted.new_dn), digest_of(wanted.new_dn, name)
+    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, digest)
+    return groups.rename_unit(tx, run, known, new, at)
+
+
+def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
+    """The names in a slice of a table that are below a normalized one, and how far the slice goes: 0 where it is the
+    last."""
+    sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
+    rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
+    last = int(str(rows[-1][0])) if len(rows) == SLICE else 0
+    return last, [str(dn) for _, dn in rows if lies_below(str(dn), above)]
+
+
+def follow(dn: str, wanted: Change) -> Change:
+    """What the renaming of a unit is to an entry below it. Invalid: its new name is too long."""
+    new_dn = moved(dn, wanted.dn, wanted.new_dn)
+    return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
+
+
+def _external(external_id: str, new_dn: str) -> str:
+    """What an entry is known by under another name."""
+    return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 
 def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
@@ -80,7 +117,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     if not isinstance(person, Person):
         raise Invalid("it is no account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
-    external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
+    external = _external(known.external_id, wanted.new_dn)
     return new_person(person_line(replace(person, status=status, external_id=external), [key.hex() for key in keys]))
 
 
@@ -96,7 +133,7 @@ def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
             after = _stepped(after, step, keys_of([UID + value for value in values]))
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
-    external = f"dn:{normalized(wanted.new_dn)}" if known.external_id[:3] == "dn:" else known.external_id
+    external = _external(known.external_id, wanted.new_dn)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
     groups.put_group(tx, run, new, known, at)
     members = {bytes.fromhex(key) for key in after}

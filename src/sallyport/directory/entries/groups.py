@@ -110,6 +110,12 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
     return Counts(updated=1)
 
 
+def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Counts:
+    """A unit has another name. What is in it is renamed by itself."""
+    _update(tx, _UNITS, run, known, new, at)
+    return Counts(updated=1)
+
+
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """A group is gone; None: call it again, there are more members than one transaction takes."""
     taken = _is_taken(tx, run, known, known.dn_key)

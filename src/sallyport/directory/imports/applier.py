@@ -2,7 +2,8 @@
 
 A transaction takes as many entries as are written in TURN_S, as the last one showed; it also keeps how far it has come,
 so that an import that was interrupted goes on exactly there. A group with more members than one transaction takes is
-written in several; only the last of them makes it known as it is.
+written in several; only the last of them makes it known as it is. So does a unit that gets another name, which
+everything below it gets too, the unit itself at last: until then it is found by its old name, and with it the rest.
 """
 
 import json
@@ -13,14 +14,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 import trio
 
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
+from sallyport.directory.dn import normalized
 from sallyport.directory.entries import edges, groups, people
-from sallyport.directory.entries.changes import Change, Steps, change, new_person
+from sallyport.directory.entries.changes import (
+    Change,
+    Steps,
+    change,
+    follow,
+    names_below,
+    new_person,
+    rename_unit,
+)
 from sallyport.directory.entries.groups import MOST, NO_DIGEST, NewNamed
 from sallyport.directory.entries.model import Counts, Moved, Run
 from sallyport.directory.imports import repo
@@ -34,8 +44,10 @@ AT_ONCE: Final = 400
 LINES: Final = 400
 """Read at a time."""
 
+T = TypeVar("T")
 Flaw = tuple[str, str]
 """Where, and what is wrong there."""
+_TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +92,30 @@ class Applier:
                         turn = await self._turn(run, _light(waiting[:size]))
                         del waiting[: turn.done]
                         size = _next_size(turn, size)
+                        if not turn.done and waiting[0].line[0] == "~":
+                            await self._subtree(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
         """Remove what a complete import has not told of. StoreError."""
-        for table in ("directory_users", "directory_groups", "directory_units"):
+        for table in _TABLES:
             after = 0
             while ids := await self._store.search(partial(_unseen, run=run, table=table, after=after)):
-                size = FEWEST
-                while ids:
-                    turn = await self._removals(run, table, ids[:size])
-                    after = ids[turn.done - 1] if turn.done else after
-                    del ids[: turn.done]
-                    size = _next_size(turn, size)
+                after = ids[-1]
+                await self._each(run, ids, partial(self._remove_unseen, run=run, table=table))
+
+    async def _each(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
+        """Write each of some entries, in turns; takes them from the list."""
+        size = FEWEST
+        while entries:
+            turn = await self._store.write(partial(_some, run=run, entries=entries[:size], put=put))
+            self._tell(run, turn)
+            del entries[: turn.done]
+            size = _next_size(turn, size)
 
     async def _turn(self, run: Run, items: Sequence[Item]) -> _Turn:
-        turn = await self._store.write(partial(self._write, run=run, items=items))
+        put = partial(self._put, run=run)
+        write = partial(_some, run=run, entries=items, put=put, position=lambda done: items[done - 1].end)
+        turn = await self._store.write(write)
         self._tell(run, turn)
         return turn
 
@@ -102,20 +123,7 @@ class Applier:
         if turn.counts is not None and turn.counts.changed:
             self._changed(run.domain_id)
 
-    def _write(self, tx: Tx, run: Run, items: Sequence[Item]) -> _Turn:
-        started, turn, counts, flaws = time.perf_counter(), _Turn(), Counts(), list[Flaw]()
-        for item in items:
-            done = self._put(tx, run, item, flaws)
-            if done is None:
-                break
-            counts += done
-            turn.done += 1
-        position = items[turn.done - 1].end if turn.done else None
-        repo.progress(tx, run.job_id, position, counts, flaws)
-        turn.counts, turn.seconds = counts, time.perf_counter() - started
-        return turn
-
-    def _put(self, tx: Tx, run: Run, item: Item, flaws: list[Flaw]) -> Counts | None:
+    def _put(self, tx: Tx, item: Item, flaws: list[Flaw], *, run: Run) -> Counts | None:
         """Write one entry; None: it takes another transaction."""
         line, at = item.line, self._clock()
         match line[0]:
@@ -131,7 +139,7 @@ class Applier:
             case "-":
                 done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
             case "~":
-                done = self._change(tx, run, line, at, flaws)
+                done = self._change(tx, run, _change_of(line), at, flaws)
             case _:
                 done = self._problem(tx, run, line, at, flaws)
         return done
@@ -155,14 +163,11 @@ class Applier:
         unit = groups.find_unit(tx, run, external_id, b"")
         return Counts(skipped=1) if unit is None else groups.still(tx, run, unit, moved, is_group=False)
 
-    def _change(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
-        _, dn, dn_key, new_dn, new_dn_key, steps = line
-        keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(new_dn_key))
-        wanted = Change(str(dn), keys[0], str(new_dn), keys[1], cast(Steps, steps))
+    def _change(self, tx: Tx, run: Run, wanted: Change, at: int, flaws: list[Flaw]) -> Counts | None:
         try:
             return change(tx, run, wanted, self._revocations, at)
         except Invalid as error:
-            flaws.append((str(dn), str(error)))
+            flaws.append((wanted.dn, str(error)))
             return Counts(failed=1)
 
     def _small_group(self, tx: Tx, run: Run, item: Item, at: int) -> Counts:
@@ -218,25 +223,56 @@ class Applier:
         unit = groups.find_unit(tx, run, external_id, dn_key)
         return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
-    async def _removals(self, run: Run, table: str, ids: Sequence[int]) -> _Turn:
+    def _remove_unseen(self, tx: Tx, row_id: int, _flaws: list[Flaw], *, run: Run, table: str) -> Counts | None:
         sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
+        external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
+        return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
-        def work(tx: Tx) -> _Turn:
-            started, turn, counts = time.perf_counter(), _Turn(), Counts()
-            for row_id in ids:
-                external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
-                done = Counts() if external_id is None else self._gone(tx, run, external_id, b"")
-                if done is None:
-                    break
-                counts += done
-                turn.done += 1
-            repo.progress(tx, run.job_id, None, counts)
-            turn.counts, turn.seconds = counts, time.perf_counter() - started
-            return turn
+    async def _subtree(self, run: Run, item: Item) -> None:
+        """A unit that gets another name, after everything below it."""
+        wanted = _change_of(item.line)
+        above = normalized(wanted.dn)
+        for table in _TABLES:
+            after = -1
+            while after:
+                look = partial(names_below, run=run, table=table, above=above, after=after)
+                after, names = await self._store.search(look)
+                await self._each(run, names, partial(self._follow, run=run, wanted=wanted))
 
-        turn = await self._store.write(work)
-        self._tell(run, turn)
-        return turn
+        def finish(tx: Tx) -> None:
+            repo.progress(tx, run.job_id, item.end, rename_unit(tx, run, wanted, self._clock()))
+
+        await self._store.write(finish)
+        self._changed(run.domain_id)
+
+    def _follow(self, tx: Tx, dn: str, flaws: list[Flaw], *, run: Run, wanted: Change) -> Counts:
+        """One entry below a unit that gets another name."""
+        try:
+            own = follow(dn, wanted)
+        except Invalid as error:
+            flaws.append((dn, str(error)))
+            return Counts(failed=1)
+        done = self._change(tx, run, own, self._clock(), flaws)
+        return rename_unit(tx, run, own, self._clock()) if done is None else done
+
+
+_Put = Callable[[Tx, T, list[Flaw]], Counts | None]
+"""Writes one entry; None: call it again, it takes another transaction."""
+
+
+def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
+    """Write some entries, and keep what became of them. position: how far so many of them go."""
+    started, turn, counts, flaws = time.perf_counter(), _Turn(), Counts(), list[Flaw]()
+    for entry in entries:
+        done = put(tx, entry, flaws)
+        if done is None:
+            break
+        counts += done
+        turn.done += 1
+    at = position(turn.done) if position is not None and turn.done else None
+    repo.progress(tx, run.job_id, at, counts, flaws)
+    turn.counts, turn.seconds = counts, time.perf_counter() - started
+    return turn
 
 
 def _next_size(turn: _Turn, size: int) -> int:
@@ -260,6 +296,12 @@ def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 def _named(external_id: object, dn: object, dn_key: object, name: object, digest: object) -> NewNamed:
     keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(digest))
     return NewNamed(str(external_id), str(dn), keys[0], str(name), keys[1])
+
+
+def _change_of(line: Line) -> Change:
+    _, dn, dn_key, new_dn, new_dn_key, steps = line
+    keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(new_dn_key))
+    return Change(str(dn), keys[0], str(new_dn), keys[1], cast(Steps, steps))
 
 
 def _group_of(line: Line) -> NewNamed:

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid
-from sallyport.directory.dn import escaped, parsed
+from sallyport.directory.dn import parsed, written
 from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, understand, with_primary_group
 from sallyport.directory.imports.lines import (
     Line,
@@ -138,7 +138,7 @@ def _renamed(record: Renaming) -> Line:
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
-        superior = ",".join("+".join(f"{kind}={escaped(value)}" for kind, value in pairs) for pairs in parents)
+        superior = written(parents)
     steps = [(Step.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
     if record.deletes_old:
         steps = [(Step.DELETE, kind, [value.encode()]) for kind, value in own] + steps
