@@ -104,6 +104,13 @@ def test_domains_without_provider_or_client(service: Service) -> None:
     assert "lonely: no RADIUS client belongs to it" in told
 
 
+def test_a_client_of_a_tenant_without_domains(service: Service) -> None:
+    """Its logins are refused, and no event of a domain tells why."""
+    add_client(service, "early", "127.14.0.1", org=81)
+    told = [text for level, text in of_check(service, "clients") if level == "warning"]
+    assert "early (127.14.0.1): its tenant has no domain: nobody can log in by it" in told
+
+
 def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
     """A domain without a first factor is named, with the clients that vouch for its users, or that nobody may."""
     add_domain(service, "trusting", org=78, first_factor="none")

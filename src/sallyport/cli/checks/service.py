@@ -11,8 +11,8 @@ LOOKED_AT = 100
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """RADIUS clients have secrets that nobody guesses, and ranges that say what they demand."""
-    clients = examination.rows("client.list")
+    """RADIUS clients have a domain, secrets that nobody guesses, and ranges that say what they demand."""
+    clients, domains = examination.rows("client.list"), examination.rows("domain.list")
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
         return
@@ -20,6 +20,9 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
     yield ok(f"{len(clients)} RADIUS client(s), {len({each['client'] for each in weak})} with something to look at")
     for each in weak:
         yield warning(f"{each['client']} ({each['address']}): {each['weakness']}")
+    for client in clients:
+        if not any(_serves(client, domain) for domain in domains):
+            yield warning(f"{client['name']} ({client['address']}): its tenant has no domain: nobody can log in by it")
 
 
 def check_proxy_state(examination: Examination) -> Iterator[Finding]:
