@@ -11,7 +11,7 @@ from sallyport.base.errors import ConfigError
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.packet import PEAP, TLS, TTLS
 from sallyport.radius.eap.resumption import Resumptions
-from sallyport.radius.eap.tunnel import Tunnel
+from sallyport.radius.eap.tunnel import Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
 RESUME_S: Final = 3600
@@ -60,7 +60,7 @@ class TlsServer:
 
     def tunnel(self, kind: int, scope: str) -> Tunnel:
         """A new connection for a method: TLS, TTLS or PEAP. scope: within which sessions are resumed."""
-        return Tunnel(self._contexts[kind], _CLIENT_CERTIFICATE if kind == TLS else SSL.VERIFY_NONE, scope)
+        return Tunnel(self._contexts[kind], scope)
 
 
 def _context(configuration: TlsConfiguration, kind: int) -> SSL.Context:
@@ -70,6 +70,7 @@ def _context(configuration: TlsConfiguration, kind: int) -> SSL.Context:
     context.set_cipher_list(_CIPHERS)
     context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_CIPHER_SERVER_PREFERENCE)
     context.set_session_id(b"sallyport-%d" % kind)
+    context.set_info_callback(watch_state)
     if configuration.resume_s > 0:
         context.set_session_cache_mode(SSL.SESS_CACHE_SERVER)
         context.set_timeout(configuration.resume_s)
@@ -78,6 +79,7 @@ def _context(configuration: TlsConfiguration, kind: int) -> SSL.Context:
         context.set_options(SSL.OP_NO_TICKET)
     _load(context, configuration)
     if kind == TLS:
+        context.set_verify(_CLIENT_CERTIFICATE, watch_certificate)
         _load_authorities(context, configuration)
     return context
 

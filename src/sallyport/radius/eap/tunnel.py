@@ -12,6 +12,7 @@ from sallyport.radius.eap.resumption import digest
 _READ: Final = 16_384
 _MOST_CLEAR: Final = 65_536
 _HELLO_READ: Final = b"SSLv3/TLS read client hello"
+_TICKET_WRITTEN: Final = b"SSLv3/TLS write session ticket"
 
 # X509_verify_cert_error_string has no public call; these are the ones that an admin meets.
 _WHY_UNVERIFIED: Final = {
@@ -44,38 +45,59 @@ class _Watch:
         self.verified = False
         self.refused = ""
 
-    def state(self, connection: SSL.Connection, where: int, _value: int) -> None:
-        """OpenSSL goes on by a state: each ticket of TLS 1.3 is a session with a secret of its own."""
-        if not where & SSL.SSL_CB_LOOP:
-            return
-        with suppress(SSL.Error):  # there is no secret yet
+    def note(self, connection: SSL.Connection) -> bytes | None:
+        """A session's digest, where there is a session by now."""
+        try:
             secret = connection.master_key()
-            if secret:
-                self._note(digest(secret, self.scope), connection.get_state_string() == _HELLO_READ)
-
-    def _note(self, session: bytes, at_hello: bool) -> None:
+        except SSL.Error:
+            return None
+        if not secret:
+            return None
+        session = digest(secret, self.scope)
         if session not in self.sessions:
             self.sessions.append(session)
-        if at_hello:
-            self.resumed.append(session)
+        return session
 
-    def verify(self, _connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
-        """OpenSSL has looked at a certificate of the client's chain."""
-        self.verified = True
-        if not good and not self.refused:
-            self.refused = _WHY_UNVERIFIED.get(error, f"error {error}")
-        return bool(good)
+
+def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
+    """OpenSSL goes on by a state. A session that is resumed is there once the hello was read; each ticket of TLS 1.3
+    is a session with a secret of its own."""
+    if where != SSL.SSL_CB_ACCEPT_LOOP:
+        return
+    state = connection.get_state_string()
+    if state == _TICKET_WRITTEN:
+        _watch_of(connection).note(connection)
+    elif state == _HELLO_READ:
+        watch = _watch_of(connection)
+        session = watch.note(connection)
+        if session is not None:
+            watch.resumed.append(session)
+
+
+def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
+    """OpenSSL has looked at a certificate of the client's chain."""
+    watch = _watch_of(connection)
+    watch.verified = True
+    if not good and not watch.refused:
+        watch.refused = _WHY_UNVERIFIED.get(error, f"error {error}")
+    return bool(good)
+
+
+def _watch_of(connection: SSL.Connection) -> _Watch:
+    watch = connection.get_app_data()
+    assert isinstance(watch, _Watch)  # noqa: S101  each tunnel has set it
+    return watch
 
 
 class Tunnel:
-    """One TLS connection. mode: of verifying the client, as pyOpenSSL has it. scope: within which sessions are resumed:
-    see `resumption.digest`."""
+    """One TLS connection. context: calls `watch_state`, and `watch_certificate` where it verifies clients; set there
+    once, since each connection that has calls of its own makes them anew. scope: within which sessions are resumed: see
+    `resumption.digest`."""
 
-    def __init__(self, context: SSL.Context, mode: int, scope: str) -> None:
+    def __init__(self, context: SSL.Context, scope: str) -> None:
         self._watch = _Watch(scope)
         self._connection = SSL.Connection(context, None)
-        self._connection.set_info_callback(self._watch.state)
-        self._connection.set_verify(mode, self._watch.verify)
+        self._connection.set_app_data(self._watch)
         self._connection.set_accept_state()
         self._clear = b""
         self.established = False
@@ -90,6 +112,7 @@ class Tunnel:
             if not self.established:
                 self._connection.do_handshake()
                 self.established = True
+                self._watch.note(self._connection)  # of TLS 1.2 without a ticket
             while len(self._clear) <= _MOST_CLEAR:
                 self._clear += self._connection.recv(_READ)
             self.trouble = "too many octets inside TLS"
@@ -111,7 +134,7 @@ class Tunnel:
         """What is to be sent to the client; empty: nothing."""
         octets = b""
         with suppress(SSL.WantReadError):
-            while True:
+            while len(octets) % _READ == 0:
                 octets += self._connection.bio_read(_READ)
         return octets
 
