@@ -1,5 +1,7 @@
 """Going on with a session: whose it is, for how long, and who is asked."""
 
+import gc
+
 import pytest
 from OpenSSL import SSL
 
@@ -8,6 +10,7 @@ from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Certificate, Done, Resumed
 from sallyport.radius.eap.resumption import Holder, Resumptions
+from sallyport.radius.eap.tunnel import Tunnel
 from tests.radius.eap.conftest import PASSWORD, USER, Site
 from tests.radius.eap.supplicant import Inside, MsChapSide, Supplicant, TlsSide, in_peap, in_ttls_pap, log_in, silent
 from tests.radius.eap.users import EVERYTHING
@@ -44,6 +47,22 @@ def tried(
     )
     terms = Terms(site.server, EVERYTHING, scope=scope)
     return log_in(Conversation(offers(terms), now=now), site.users, Supplicant(b"anonymous", side)), side
+
+
+def test_what_is_over_keeps_no_tls(site: Site) -> None:
+    """A conversation that has ended, and is kept for a response that comes again, has let its connection go."""
+    side = TlsSide(eap.PEAP, inside(eap.PEAP, PASSWORD))
+    conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
+    gc.collect()
+    before = tunnels()
+    assert log_in(conversation, site.users, Supplicant(b"anonymous", side)).success
+    gc.collect()
+    assert (tunnels(), conversation.method) == (before, "peap-mschapv2")
+
+
+def tunnels() -> int:
+    """How many there are."""
+    return sum(isinstance(each, Tunnel) for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -43,7 +43,8 @@ class Conversation:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None
+        self._method: Method | None = None  # while it goes on: TLS has much in memory
+        self._name = ""
         self._can_choose = False  # the client may still ask for another method
         self._identifier: int | None = None
         self._response = b""
@@ -57,7 +58,7 @@ class Conversation:
     @property
     def method(self) -> str:
         """The method, such as `peap-mschapv2`, as far as it is known."""
-        return "" if self._method is None else self._method.name
+        return self._name if self._method is None else self._method.name
 
     @property
     def identifier(self) -> int:
@@ -143,9 +144,13 @@ class Conversation:
             return step
         if isinstance(step, Passed):
             self.user = step.user
+            self._leave()
             octets = end(SUCCESS, self.identifier)
             return Done(True, octets, step.user, f"eap-{self.method}", step.msk)
         return self._fail(step.reason, step.failure)
+
+    def _leave(self) -> None:
+        self._name, self._method = self.method, None
 
     def _request(self, kind: int, data: bytes) -> Outcome:
         self._identifier = 0 if self._identifier is None else self._identifier + 1 & 0xFF
@@ -153,6 +158,7 @@ class Conversation:
         return self._outcome
 
     def _fail(self, reason: str, failure: Failure = Failure.BROKEN) -> Outcome:
+        self._leave()
         method = f"eap-{self.method}" if self.method else "eap"
         return Done(False, end(FAILURE, self.identifier), self.user, method, reason=reason, failure=failure)
 
