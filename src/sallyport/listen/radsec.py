@@ -273,15 +273,14 @@ class RadSec:
                 return None
             begins = not pending
             pending += received
-            taken = 0
+            taken, at, now = 0, self._clock(), time.monotonic()
             while (packet := self._pull(connection)) is not None:
-                (acct if packet[0] == ACCOUNTING_REQUEST else auth).receive(
-                    packet, connection.source, self._clock(), time.monotonic()
-                )
+                (acct if packet[0] == ACCOUNTING_REQUEST else auth).receive(packet, connection.source, at, now)
                 taken += 1
                 if taken % AT_ONCE == 0:
                     self._flush()
                     await trio.lowlevel.checkpoint()
+                    at, now = self._clock(), time.monotonic()
             self._flush()
             if taken or begins:
                 deadline = trio.current_time() + (limits.packet_s if pending else limits.idle_s)

@@ -15,7 +15,7 @@ from sallyport.web.paging import Paged
 from sallyport.web.scope import InDomain, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from sallyport.directory.principals.service import Membership
     from sallyport.domains.model import Domain
@@ -211,12 +211,13 @@ class Login(Answered):
     name without its realm. noted: the inventory knows of it. proven: a right password or code showed who sends it.
     code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
     checked. found: what the first factor found. imported: what the domain's
-    directories say of the user; None: not yet known. keep: what is written in one transaction with its event.
+    directories say of the user; None: not yet known. keep: what is written in one transaction with its event. go_on:
+    what is left to do of it, where it was begun and has to wait for something.
     """
 
     __slots__ = (
-        "attributes", "code", "decision", "domain", "factor", "found", "home", "imported", "keep", "latency_us",
-        "method", "noted", "proven", "station",
+        "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
+        "latency_us", "method", "noted", "proven", "station",
     )  # fmt: skip
 
     def __init__(
@@ -235,6 +236,7 @@ class Login(Answered):
         self.found = NOTHING
         self.imported: Membership | None = None
         self.keep: Callable[[Tx], None] | None = None
+        self.go_on: Callable[[], Awaitable[Decision | None]] | None = None
         self.decision: Decision
         self.latency_us = 0
 

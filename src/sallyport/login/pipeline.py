@@ -20,7 +20,7 @@ from sallyport.login.bypass.model import spellings
 from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import decide
 from sallyport.login.eap.examiners import Station
-from sallyport.login.eap.service import Caller, Eap, Second
+from sallyport.login.eap.service import Caller, Eap, Open, Result, Second
 from sallyport.login.facts import facts_of
 from sallyport.login.first.password import check_password, ends_in_code, known, typed_code
 from sallyport.login.first.service import FirstFactors
@@ -132,9 +132,12 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self._names_challenge(login) is not None:
             return None
-        station = self._station(login, domain)
-        if station is not None or (login.method == Method.EAP and self._eap.serves(domain)):
-            return await self._converse(login, domain, station)
+        if login.go_on is None and self._serves_eap(login, domain):
+            decision = self.converse(login)
+            if decision is not None or login.go_on is None:
+                return decision
+        if login.go_on is not None:
+            return await login.go_on()
         if domain.first_factor is FirstFactor.LOCAL:
             first = self._check_password(login, domain, await self._user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
@@ -154,33 +157,71 @@ class Pipeline:
         written = [each.encode() for name in spellings(key) for each in (name, name.upper())]
         return Station(written, partial(self._bypass.has, domain.id, key))
 
-    async def _converse(self, login: Login, domain: Domain, station: Station | None) -> Decision | None:
-        """A round of EAP, or what it comes to."""
-        table = self._domains.table
-        caller = Caller(
-            partial(principal, login, domain, table),
+    def _serves_eap(self, login: Login, domain: Domain) -> bool:
+        """Whether a login is a conversation that is held here."""
+        return login.method == Method.EAP and (
+            self._eap.serves(domain) or bool(self._bypass.admits_by_eap(login, domain.id))
+        )
+
+    def converse(self, login: Login) -> Decision | None:
+        """Go on with a round of EAP that `begin` has left, as far as nothing has to be waited for. None: `check` has to
+        go on. PacketError."""
+        domain = login.domain
+        if domain is None or self._names_challenge(login) is not None or not self._serves_eap(login, domain):
+            return None
+        lend = partial(self._lend, login, domain)
+        result = self._eap.receive(login, domain, lend, self._station(login, domain))
+        if isinstance(result, Open):
+            login.go_on = partial(self._answer, login, domain, result)
+            return None
+        if result is None:
+            return ROUND
+        user: User | Missing | None = None
+        if result.first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL and not result.by_address:
+            user = self._users.cached(domain.id, login.user)
+        if result.second is not None or user is Missing.MISSING or not self._recalled(login, domain):
+            login.go_on = partial(self._conclude, login, domain, result)
+            return None
+        return self._come_to(login, domain, result, user)
+
+    def _lend(self, login: Login, domain: Domain) -> Caller:
+        """What a conversation needs to have its questions answered."""
+        return Caller(
+            partial(principal, login, domain, self._domains.table),
+            partial(self._recalled, login, domain),
             partial(self._recall, login, domain),
             partial(self._ask_inside, login, domain),
         )
-        result = await self._eap.check(login, domain, caller, station)
-        if result is None:
-            return ROUND
-        fresh = self._fresh(domain)
-        if result.by_address:
-            return self._let_by(login, fresh)
-        await self._recall(login, fresh)
-        if result.refusal is not None:
-            decision: Decision | None = result.refusal
-        elif result.second is not None:
+
+    async def _answer(self, login: Login, domain: Domain, waits: Open) -> Decision | None:
+        """Look up what a round of EAP asks for, and go on."""
+        result = await self._eap.answer(login, domain, partial(self._lend, login, domain), waits)
+        return ROUND if result is None else await self._conclude(login, domain, result)
+
+    async def _conclude(self, login: Login, domain: Domain, result: Result) -> Decision | None:
+        """What the end of a conversation comes to."""
+        await self._recall(login, domain)
+        if result.second is not None and result.refusal is None:
+            fresh = self._fresh(domain)
             login.proven = True
             self.note(login)
             decision = await self._look_afresh(login, domain, Told(result.second), answers_challenge=False)
-        else:
-            first = result.first
-            if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
-                first = _still(login, await self._user(domain, login.user))  # the conversation took a while
-            decision = self._judge(login, fresh, first)
-        return self._settle(login, fresh, decision)
+            return self._settle(login, fresh, decision)
+        is_ours = result.first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL
+        user = await self._user(domain, login.user) if is_ours else None
+        return self._come_to(login, domain, result, user)
+
+    def _come_to(self, login: Login, domain: Domain, result: Result, user: User | None) -> Decision | None:
+        """The same, once all is known. user: as they are by now; the conversation took a while."""
+        fresh = self._fresh(domain)
+        if result.by_address:
+            return self._let_by(login, fresh)
+        if result.refusal is not None:
+            return self._settle(login, fresh, result.refusal)
+        first = result.first
+        if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
+            first = _still(login, user)
+        return self._settle(login, fresh, self._judge(login, fresh, first))
 
     async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:
         """The second factor of a login that has passed the first inside EAP, if it needs one; see `eap.service`."""
@@ -208,7 +249,7 @@ class Pipeline:
         domain = login.domain
         if domain is None or domain.first_factor in _OURS or self._names_challenge(login) is not None:
             return False
-        if login.imported is None or self._station(login, domain) is not None:
+        if login.imported is None or login.go_on is not None or self._station(login, domain) is not None:
             return False
         if login.method == Method.EAP and self._principals.has_people(domain.id):
             return False  # who it is inside EAP is not known yet
@@ -338,10 +379,14 @@ class Pipeline:
             login.station = as_text(station)
             login.behind = self._sightings.station(device, login.station, login.user, at)
 
+    def _recalled(self, login: Login, domain: Domain) -> bool:
+        """Know from memory what the domain's directories say of the user, as it is now. False: `_recall`."""
+        login.imported = self._principals.cached(domain.id, login.user)
+        return login.imported is not None
+
     async def _recall(self, login: Login, domain: Domain) -> None:
         """Know what the domain's directories say of the user, as it is now. StoreError."""
-        login.imported = self._principals.cached(domain.id, login.user)
-        if login.imported is None:
+        if not self._recalled(login, domain):
             realms = (domain.name, *domain.realms)
             login.imported = await self._principals.find(domain.id, login.user, realms)
 

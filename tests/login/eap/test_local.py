@@ -25,6 +25,7 @@ from tests.radius.eap.supplicant import (
     Inside,
     Md5Side,
     MsChapSide,
+    Supplicant,
     TlsSide,
     in_peap,
     in_ttls_chap,
@@ -73,6 +74,35 @@ async def test_a_right_password(nas: Nas, method: str) -> None:
     assert (ended.code, ended.eap[0], ended.names) == (ACCESS_ACCEPT, eap.SUCCESS, [ANN])
     assert ended.keys == msk(side)
     assert await nas.told() == [(NO_PROVIDER, "ann", method)]
+
+
+async def test_what_is_in_memory_needs_no_task(nas: Nas) -> None:
+    """Each round, the question for the password and the decision are done while the request is taken."""
+    areas = nas.wire.areas
+    await areas.users.load(areas.domain, "ann")
+    supplicant, state = Supplicant(ANN, peap(b"hello")), b""
+    response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
+    code = ACCESS_CHALLENGE
+    while code == ACCESS_CHALLENGE:
+        areas.clock.pass_by(0.1)
+        datagram = nas.request(response, ANN, state)
+        nas.wire.put(datagram)
+        assert not [task.name for task in nas.wire.nursery.child_tasks if "decide" in task.name]
+        ended, state = await nas.answer(datagram)
+        code = ended.code
+        response = supplicant.respond(ended.eap) if code == ACCESS_CHALLENGE else b""
+    assert code == ACCESS_ACCEPT
+
+
+async def test_many_at_once(nas: Nas) -> None:
+    """Conversations that begin in one wake-up are all answered, however many of them become tasks."""
+    areas = nas.wire.areas
+    datagrams = [nas.request(encode(Packet(RESPONSE, 0, IDENTITY, ANN)), ANN) for _ in range(60)]
+    nas.wire.put(*datagrams)
+    answers = [await nas.wire.take() for _ in datagrams]
+    assert sorted(reply[1] for reply, _ in answers) == sorted(datagram[1] for datagram in datagrams)
+    assert {reply[0] for reply, _ in answers} == {ACCESS_CHALLENGE}
+    assert areas.sample("sallyport_radius_rounds_total", listener="auth") == 60
 
 
 @pytest.mark.parametrize("method", SIDES)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from sallyport.endpoints.model import User
+from sallyport.endpoints.service import Missing
 from sallyport.login.first.model import CODE_LENGTHS, Tell, silent
 from sallyport.login.first.mschap import made_with
 from sallyport.login.first.password import is_password, known, split_digits
@@ -39,22 +40,39 @@ class Examiner(Protocol):
     def checkable(self) -> Collection[type[Question]]:
         """The kinds of questions that it can answer, beside those about users alone."""
 
+    def at_once(self, user: str, question: Question) -> Finding | None:
+        """The answer, where it is known without waiting. user: the name without its realm."""
+
     async def examine(self, user: str, question: Question) -> Finding:
         """Answer one. user: the name without its realm. StoreError, SecretError."""
 
 
 class Local:
-    """Passwords in memory. load: finds a user. takes_codes: whether a code may stand behind a user's password."""
+    """Passwords in memory. cached: a user who is there; load: finds any. takes_codes: whether a code may stand behind a
+    user's password."""
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
-    def __init__(self, load: Callable[[str], Awaitable[User | None]], takes_codes: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        cached: Callable[[str], User | Missing | None],
+        load: Callable[[str], Awaitable[User | None]],
+        takes_codes: Callable[[str], bool],
+    ) -> None:
+        self._cached = cached
         self._load = load
         self._takes_codes = takes_codes
 
+    def at_once(self, user: str, question: Question) -> Finding | None:
+        """See `Examiner`."""
+        person = self._cached(user)
+        return None if person is Missing.MISSING else self._examined(person, question)
+
     async def examine(self, user: str, question: Question) -> Finding:
         """See `Examiner`."""
-        person = await self._load(user)
+        return self._examined(await self._load(user), question)
+
+    def _examined(self, person: User | None, question: Question) -> Finding:
         if person is None:
             return Finding(Reason.UNKNOWN_USER)
         finding = Finding(Reason.NONE, known(person), stamp=person.stamp)
@@ -86,6 +104,10 @@ class Station:
         self._listed = listed
 
     async def examine(self, user: str, question: Question) -> Finding:
+        """See `Examiner`."""
+        return self.at_once(user, question)
+
+    def at_once(self, user: str, question: Question) -> Finding:
         """See `Examiner`."""
         if not isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
@@ -130,6 +152,9 @@ class Directory:
     def checkable(self) -> Collection[type[Question]]:
         """See `Examiner`."""
         return {Password, MsChap} if self._directory.checks_mschap else {Password}
+
+    def at_once(self, user: str, question: Question) -> None:
+        """See `Examiner`: a directory has to be asked."""
 
     async def examine(self, user: str, question: Question) -> Finding:
         """See `Examiner`. One question is one bind: see `Ldap.check`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -34,6 +35,7 @@ from sallyport.radius.eap.model import (
     Failure,
     Outcome,
     Password,
+    Question,
     Resumed,
     Send,
     Verdict,
@@ -83,12 +85,14 @@ class Caller:
     """What the login path lends a conversation for one request.
 
     principal: a name without its realm, empty where it is none of the domain's; given the name, and whether it must
-    have a realm to be one person's. recall: know what the directories say of the login's user, who is another now. ask:
+    have a realm to be one person's. recalled: know from memory what the directories say of the login's user, who is
+    another now, or that it has to be looked up; recall: look it up. ask:
     the second factor of whoever has passed the first, given the challenge that is answered, if any, and the code;
     None: a newer request of the same login took its place.
     """
 
     principal: Callable[[bytes, bool], str]
+    recalled: Callable[[], bool]
     recall: Callable[[], Awaitable[None]]
     ask: Callable[[Session | None, Code], Awaitable[Second | None]]
 
@@ -114,6 +118,15 @@ class Talk:
         self.second: Reason | None = None
         self.refused: Result | None = None
         self.told = False
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A question that has to be looked up, and whose. state: names the conversation."""
+
+    talk: Talk
+    state: bytes
+    check: Check
 
 
 class Eap:
@@ -144,29 +157,48 @@ class Eap:
         """Whether a domain's EAP ends here."""
         return domain.first_factor in SERVED
 
-    async def check(
-        self, login: Login, domain: Domain, caller: Caller, station: Station | None = None
-    ) -> Result | None:
-        """Go on with the conversation that a request is part of, or begin one. station: begin it with a station that
-        may be let in by its address.
+    def receive(
+        self, login: Login, domain: Domain, lend: Callable[[], Caller], station: Station | None = None
+    ) -> Result | Open | None:
+        """Go on with the conversation that a request is part of, or begin one, without waiting. station: begin it with
+        a station that may be let in by its address.
 
         None: nothing is decided; `login.found` has a challenge, or the refusal that was decided before. A Result: it
-        is; where it is refused, a challenge may be there all the same, with which EAP ends in its own way. PacketError:
-        the request is no answer to the last one. StoreError, SecretError.
+        is; where it is refused, a challenge may be there all the same, with which EAP ends in its own way. Open: go on
+        with `answer`. PacketError: the request is no answer to the last one.
         """
         talk, state = self._talk(login, domain, station)
         if isinstance(talk, Reason):
             return Result(talk)
         octets = pull_eap_message(login.request)
         outcome = talk.conversation.receive(octets) if octets else talk.conversation.begin()
-        try:
+        if not isinstance(outcome, Check):
+            return self._come_to(login, talk, state, outcome)
+        with self._answering(login, state):
+            verdict = self._verdict_at_once(login, talk, outcome, domain, lend())
+            if verdict is None:
+                return Open(talk, state, outcome)
+            outcome = talk.conversation.answer(verdict)
+        return Open(talk, state, outcome) if isinstance(outcome, Check) else self._come_to(login, talk, state, outcome)
+
+    async def answer(self, login: Login, domain: Domain, lend: Callable[[], Caller], waits: Open) -> Result | None:
+        """Look a question up, and go on; what it comes to is as `receive` has it. StoreError, SecretError."""
+        talk, caller = waits.talk, lend()
+        outcome: Outcome = waits.check
+        with self._answering(login, waits.state):
             while isinstance(outcome, Check):
                 verdict = await self._verdict(login, domain, talk, outcome, caller)
                 outcome = talk.conversation.answer(verdict)
+        return self._come_to(login, talk, waits.state, outcome)
+
+    @contextmanager
+    def _answering(self, login: Login, state: bytes) -> Iterator[None]:
+        """A conversation ends whose question fails: nobody will answer it."""
+        try:
+            yield
         except BaseException:
-            self._talks.end(login.client.id, state)  # nobody will answer its question
+            self._talks.end(login.client.id, state)
             raise
-        return self._come_to(login, talk, state, outcome)
 
     def _talk(self, login: Login, domain: Domain, station: Station | None) -> tuple[Talk | Reason, bytes]:
         now, state = self._now(), login.request.first.get(STATE)
@@ -184,7 +216,8 @@ class Eap:
 
     def _examiner(self, domain: Domain) -> Examiner | Reason:
         if domain.first_factor is FirstFactor.LOCAL:
-            return Local(partial(self._user, domain.id), partial(self._second.takes_codes, domain))
+            known = partial(self._users.cached, domain.id)
+            return Local(known, partial(self._user, domain.id), partial(self._second.takes_codes, domain))
         checker = self._first.checker(domain)
         if isinstance(checker, Reason):
             return checker
@@ -209,16 +242,49 @@ class Eap:
                 log.error("the server certificate for EAP cannot be used", error=str(error))  # noqa: TRY400
         return self._server
 
+    def _verdict_at_once(
+        self, login: Login, talk: Talk, check: Check, domain: Domain, caller: Caller
+    ) -> Verdict | None:
+        """The answer to a question, where it is known without waiting."""
+        question = check.question
+        if isinstance(question, Password) and (question.step or question.prompts):
+            return None
+        name = self._name(login, talk, question, caller)
+        if not caller.recalled():
+            return None
+        finding = self._refused(login, domain, talk.examiner, name) or talk.examiner.at_once(name, question)
+        return None if finding is None else self._judge(login, talk, question, finding)
+
     async def _verdict(self, login: Login, domain: Domain, talk: Talk, check: Check, caller: Caller) -> Verdict:
         question = check.question
-        login.method = f"eap-{talk.conversation.method}"
         if isinstance(question, Password) and question.step:
+            login.method = f"eap-{talk.conversation.method}"
             login.user, login.found = talk.user, talk.found
             return await self._second_factor(talk, Code(as_text(question.password)), caller)
+        name = self._name(login, talk, question, caller)
+        await caller.recall()
+        finding = self._refused(login, domain, talk.examiner, name) or await talk.examiner.examine(name, question)
+        verdict = self._judge(login, talk, question, finding)
+        if verdict.right and isinstance(question, Password) and question.prompts:
+            return await self._second_factor(talk, Code(""), caller)
+        return verdict
+
+    def _name(self, login: Login, talk: Talk, question: Question, caller: Caller) -> str:
+        """Whom a question is about; empty: none of the domain's."""
+        login.method = f"eap-{talk.conversation.method}"
         name = caller.principal(question.user, isinstance(question, Certificate))
         login.user = talk.user = name or login.user
-        await caller.recall()
-        finding = await self._examine(login, domain, talk.examiner, name, check)
+        return name
+
+    def _refused(self, login: Login, domain: Domain, examiner: Examiner, name: str) -> Finding | None:
+        """Why the question need not be looked at."""
+        if not name:
+            return Finding(Reason.UNKNOWN_REALM)
+        if self._lockouts.some and not isinstance(examiner, Station) and self._lockouts.refuses(login, domain):
+            return Finding(Reason.LOCKED_OUT)
+        return None
+
+    def _judge(self, login: Login, talk: Talk, question: Question, finding: Finding) -> Verdict:
         if finding.reason is not Reason.NONE:
             talk.refused = Result(finding.reason)
             return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
@@ -226,16 +292,7 @@ class Eap:
             return Verdict(False, stale=True, reason=Reason.SESSION_STALE.value)
         talk.found, talk.code, talk.stamp = finding.found, finding.code, finding.stamp
         login.found, login.code = finding.found, finding.code
-        if isinstance(question, Password) and question.prompts:
-            return await self._second_factor(talk, Code(""), caller)
         return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=talk.stamp)
-
-    async def _examine(self, login: Login, domain: Domain, examiner: Examiner, name: str, check: Check) -> Finding:
-        if not name:
-            return Finding(Reason.UNKNOWN_REALM)
-        if self._lockouts.some and not isinstance(examiner, Station) and self._lockouts.refuses(login, domain):
-            return Finding(Reason.LOCKED_OUT)
-        return await examiner.examine(name, check.question)
 
     async def _second_factor(self, talk: Talk, code: Code, caller: Caller) -> Verdict:
         """The method can ask for more: whoever needs a second factor is asked while it waits."""
