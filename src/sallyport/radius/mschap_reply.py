@@ -5,6 +5,7 @@ key from a domain controller. All functions return attributes in octets, each in
 """
 
 from enum import IntEnum
+from functools import cache
 from hashlib import sha1
 from typing import Final
 
@@ -116,6 +117,7 @@ def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
     )
 
 
+@cache
 def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | RC4_128_BIT) -> bytes:
     """MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5)."""
     return push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, policy.to_bytes(4)) + push_vendor_attribute(

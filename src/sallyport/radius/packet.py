@@ -5,6 +5,7 @@ looked up in the octets when somebody asks: only new devices and proxied request
 the service, hence `layout`, and the class without dataclass machinery.
 """
 
+from collections.abc import Mapping, Sequence
 from secrets import token_bytes
 from typing import Final
 
@@ -56,7 +57,7 @@ class Request:
     first: the first value of each attribute type. signed: it carried a valid Message-Authenticator.
     """
 
-    __slots__ = ("_layout", "authenticator", "code", "data", "first", "identifier", "signed")
+    __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
 
     def __init__(self, data: bytes, layout: Layout, first: dict[int, bytes]) -> None:
         self.code = data[0]
@@ -66,6 +67,7 @@ class Request:
         self.first = first
         self.signed = layout.signature != 0
         self._layout = layout
+        self._vendors: dict[tuple[int, int], list[bytes]] | None = None
 
     def values(self, kind: int) -> list[bytes]:
         """All values of an attribute type, in order."""
@@ -75,14 +77,16 @@ class Request:
         """The attributes in octets and in order, but for those of some types. kinds: a constant."""
         return self._layout.without(self.data, kinds)
 
-    def vendor_values(self) -> dict[tuple[int, int], list[bytes]]:
-        """The values of each (vendor, type) in Vendor-Specific attributes, in order."""
-        found: dict[tuple[int, int], list[bytes]] = {}
-        for value in self.values(VENDOR_SPECIFIC):
-            vendor, pairs = pull_vendor_attributes(value)
-            for kind, inner in pairs:
-                found.setdefault((vendor, kind), []).append(inner)
-        return found
+    def vendor_values(self) -> Mapping[tuple[int, int], Sequence[bytes]]:
+        """The values of each (vendor, type) in Vendor-Specific attributes, in order; looked up once."""
+        if self._vendors is None:
+            found: dict[tuple[int, int], list[bytes]] = {}
+            for value in self.values(VENDOR_SPECIFIC):
+                vendor, pairs = pull_vendor_attributes(value)
+                for kind, inner in pairs:
+                    found.setdefault((vendor, kind), []).append(inner)
+            self._vendors = found
+        return self._vendors
 
     def text(self, kind: int) -> str:
         """The first value as text for people: UTF-8, other octets as Latin-1; empty where there is none."""

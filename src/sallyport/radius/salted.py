@@ -5,7 +5,7 @@ on: `rehide` opens what the upstream server hid and hides it for the NAS.
 """
 
 from collections.abc import Iterable, Mapping
-from secrets import randbelow
+from secrets import token_bytes
 from types import MappingProxyType
 from typing import Final
 
@@ -42,7 +42,7 @@ class Hiding:
     def __init__(self, secret: SharedSecret, authenticator: bytes) -> None:
         self.secret = secret
         self.authenticator = authenticator
-        self._salt = randbelow(0x8000)
+        self._salt = int.from_bytes(token_bytes(2))
 
     def hide(self, clear: bytes) -> bytes:
         """Salt and hidden octets of a key or password of up to 239 octets (RFC 2548 section 2.4.2).
