@@ -166,7 +166,8 @@ def _radsecproxy(home: int, directory: Path) -> Iterator[Running]:
 
 @contextmanager
 def _sallyport(home: int, directory: Path) -> Iterator[Running]:
-    with running_service(directory, fresh=True) as service:
+    settings = {"SALLYPORT_LOG_LOGINS": "false"}  # as FreeRADIUS has it by default
+    with running_service(directory, settings, fresh=True) as service:
         client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
         service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
         server = {"host": "127.0.0.1", "port": home, "secret": SECRET}

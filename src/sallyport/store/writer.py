@@ -100,7 +100,7 @@ class Writer:
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """See Store.submit."""
-        item = _Item(cast(Done[object], done), work=work)
+        item = _Item(cast("Done[object]", done), work=work)
         if not self._write_here(item):
             self._until_merge = MERGE_EVERY  # the thread's commits merge the log where it is long
             self._put(item)
