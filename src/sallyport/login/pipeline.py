@@ -205,7 +205,8 @@ class Pipeline:
             fresh = self._fresh(domain)
             login.proven = True
             self.note(login)
-            decision = await self._look_afresh(login, domain, Told(result.second), answers_challenge=False)
+            told = Told(result.second, asked=Asked(0, result.stamp))
+            decision = await self._look_afresh(login, domain, told, answers_challenge=False)
             return self._settle(login, fresh, decision)
         is_ours = result.first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL
         user = await self._user(domain, login.user) if is_ours else None
@@ -220,7 +221,7 @@ class Pipeline:
             return self._settle(login, fresh, result.refusal)
         first = result.first
         if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
-            first = _still(login, user)
+            first = _still(login, user, result.stamp)
         return self._settle(login, fresh, self._judge(login, fresh, first))
 
     async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:
@@ -301,7 +302,7 @@ class Pipeline:
             had_code = login.code is not None
             user = await self._user(domain, login.user)
             if EAP_MESSAGE in login.request.first:
-                first = _still(login, user)
+                first = _still(login, user, told.asked.stamp)
             else:
                 first = _know(login, user, check_password(login, user, lambda: had_code))
         else:  # one login is one question to the directory or the other server
@@ -427,9 +428,12 @@ def _know(login: Login, user: User | None, first: Reason) -> Reason:
     return first
 
 
-def _still(login: Login, user: User | None) -> Reason:
-    """Whether the user of a login by EAP is still there: what the password was checked by is gone."""
-    return Reason.UNKNOWN_USER if user is None else _know(login, user, Reason.NONE)
+def _still(login: Login, user: User | None, stamp: str) -> Reason:
+    """Whether the user of a login by EAP is still there, with the password that was right: what it was checked by is
+    gone."""
+    if user is None:
+        return Reason.UNKNOWN_USER
+    return _know(login, user, Reason.NONE if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:

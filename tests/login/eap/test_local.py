@@ -276,6 +276,20 @@ async def approve(script: Script, number: int = 0) -> None:
     script.answer(number, Outcome.APPROVED)
 
 
+async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Script) -> None:
+    """The approval comes too late: whoever knows the old password alone does not get in by it."""
+
+    async def change_and_approve() -> None:
+        await prompted(script)
+        await new_password(nas.wire.areas)
+        script.answer(0, Outcome.APPROVED)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(change_and_approve)
+        assert (await nas.log_in(peap(b"hello"))).code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == [Reason.WRONG_PASSWORD]
+
+
 async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
     """Where the password itself is sent inside the tunnel, a code may stand behind it."""
     script.begins = Outcome.CODE

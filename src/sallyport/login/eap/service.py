@@ -72,12 +72,14 @@ class Second:
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a login by EAP comes to. first: what the first factor says. second: what became of the second one, where it
-    was asked for inside; refusal: which was refused for it. by_address: whether a station has shown its address."""
+    was asked for inside; refusal: which was refused for it. by_address: whether a station has shown its address. stamp:
+    of the password that was right."""
 
     first: Reason
     second: Reason | None = None
     refusal: Decision | None = None
     by_address: bool = False
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,8 @@ class Eap:
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
-            return Result(Reason.NONE, talk.second, by_address=isinstance(talk.examiner, Station))
+            by_address = isinstance(talk.examiner, Station)
+            return Result(Reason.NONE, talk.second, by_address=by_address, stamp=talk.stamp)
         return self._refuse(login, talk, state, outcome)
 
     def _refuse(self, login: Login, talk: Talk, state: bytes, done: Done) -> Result | None:
