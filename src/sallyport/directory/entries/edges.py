@@ -76,6 +76,13 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
     return len(keys) < most
 
 
+def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
+    """Whether another person or group than that one is known by one of these names: it was made anew, or takes the name
+    over. table: of people, or of groups."""
+    sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
+    return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
+
+
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
     """An entry has another name, and with it what it says and what is said of it as a member.
 

@@ -118,7 +118,7 @@ def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Count
 
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """A group is gone; None: call it again, there are more members than one transaction takes."""
-    taken = _is_taken(tx, run, known, known.dn_key)
+    taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
     if not (taken or edges.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
     _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
@@ -136,14 +136,8 @@ def remove_unit(tx: Tx, known: Named) -> Counts:
 def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
     """A group's members go with its name."""
     if dn_key != known.dn_key:
-        since = run.started_at if _is_taken(tx, run, known, known.dn_key, dn_key) else None
-        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, since)
-
-
-def _is_taken(tx: Tx, run: Run, known: Named, *keys: bytes) -> bool:
-    """Whether another group is known by one of these names: it was made anew, or takes over the name."""
-    sql = "select 1 from directory_groups where directory_id = :dir and dn_key = :key and id <> :id limit 1"
-    return any(tx.rows(sql, dir=run.directory_id, key=key, id=known.id) for key in keys)
+        taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
+        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
 def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Named | None:

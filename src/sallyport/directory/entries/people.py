@@ -15,6 +15,7 @@ from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, fold
 
 _SEARCH: Final = SearchIndex("directory_users_search")
+_PEOPLE: Final = "directory_users"
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
     "from directory_users where directory_id = :dir and "
@@ -144,7 +145,7 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     """A person is gone."""
     names = names_of(tx, known.id)
     _SEARCH.remove(tx, run.domain_id, known.id, known.texts)
-    if not _is_taken(tx, run, known, known.dn_key):
+    if not edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
         edges.forget_member(tx, run.directory_id, known.dn_key)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
@@ -267,14 +268,8 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
 def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
     """What is said of a person's memberships goes with its name."""
     if dn_key != known.dn_key:
-        since = run.started_at if _is_taken(tx, run, known, known.dn_key, dn_key) else None
-        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, since)
-
-
-def _is_taken(tx: Tx, run: Run, known: Known, *keys: bytes) -> bool:
-    """Whether somebody else is known by one of these names: an account was made anew, or takes over the name."""
-    sql = "select 1 from directory_users where directory_id = :dir and dn_key = :key and id <> :id limit 1"
-    return any(tx.rows(sql, dir=run.directory_id, key=key, id=known.id) for key in keys)
+        taken = edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
+        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
 def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> None:
