@@ -56,6 +56,26 @@ def test_an_instance_comes_and_goes(service: Service, domain: str) -> None:
         assert refused.returncode == 1 and "hunter2" not in refused.stderr
 
 
+def test_users_of_an_instance(service: Service, domain: str) -> None:
+    """Assigned and taken away by name, all or none, again without an error."""
+    service.ok("instance", "add", "web", "--domain", domain)
+    for name in ("ann", "ben"):
+        add_user(service, domain, name)
+
+    def total() -> object:
+        return service.call("instance.list", domain=domain)[0]["totalUsers"]
+
+    for _ in range(2):
+        service.ok("instance", "assign", "WEB", "--domain", domain, "--user", "ann", "--user", "Ben")
+        assert total() == 2
+    for arguments, told in ((("web", "--user", "eve"), "user not found"), (("x", "--user", "ann"), "instance not")):
+        refused = service.cli("instance", "assign", *arguments, "--user", "ben", "--remove", "--domain", domain)
+        assert refused.returncode == 1 and told in refused.stderr
+    assert total() == 2
+    service.ok("instance", "assign", "web", "--domain", domain, "--user", "ann", "--remove")
+    assert total() == 1
+
+
 def test_a_group_comes_and_goes(service: Service, domain: str) -> None:
     """With its users, instances and status; all or none of what is assigned."""
     made = service.ok("group", "add", "staff", "--domain", domain, "--ou", "People")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.command import JSON, CommandLine, Form, pages
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.model import FILE_COLUMNS
 
@@ -70,6 +70,19 @@ def add(
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the instances of a domain."""
     line.print_rows(pages(line, "instance.list", domain=domain, search=search), COLUMNS, form)
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.option("--user", "users", multiple=True, required=True, help="A user's name; may be repeated.")
+@click.option("--remove", "removal", is_flag=True, help="Take away instead.")
+@click.pass_obj
+def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
+    """Assign users to an instance, or take them away, all or none; groups are assigned by `group assign`."""
+    action = "remove" if removal else "add"
+    line.call("instance.assign", name=name, domain=domain, users=list[JSON](users), action=action)
+    line.note(f"the users of instance {name} are changed")
 
 
 @instance.command()

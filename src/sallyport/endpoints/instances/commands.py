@@ -1,4 +1,4 @@
-"""What the command line asks: instance.add, instance.list, instance.remove, instance.import."""
+"""What the command line asks: instance.add, instance.assign, instance.list, instance.remove, instance.import."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.endpoints.bodies import AnyAction
 from sallyport.endpoints.imports import ImportRows
 from sallyport.endpoints.instances.model import ImportedInstance, Instance, InstanceQuery
 from sallyport.endpoints.instances.service import Instances
@@ -36,6 +37,13 @@ class OneInstance(Arguments):
     name: str
 
 
+class AssignUsers(OneInstance):
+    """Users, by name, to assign or to take away."""
+
+    users: list[str] = Field(min_length=1)
+    action: AnyAction
+
+
 def commands(service: Instances, find_domain: FindDomain) -> dict[str, Command]:
     """The commands of this slice by name."""
 
@@ -51,12 +59,17 @@ def commands(service: Instances, find_domain: FindDomain) -> dict[str, Command]:
         await service.remove(find_domain(wanted.domain), wanted.name)
         return None
 
+    async def assign(wanted: AssignUsers) -> JSON:
+        await service.assign_named(find_domain(wanted.domain), wanted.name, wanted.users, wanted.action)
+        return None
+
     async def importing(wanted: ImportRows) -> JSON:
         planned = await service.import_rows(find_domain(wanted.domain), wanted.rows, apply=wanted.apply)
         return [each.row() for each in planned]
 
     return {
         "instance.add": command(AddInstance, add),
+        "instance.assign": command(AssignUsers, assign),
         "instance.import": command(ImportRows, importing),
         "instance.list": command(ListInstances, listing),
         "instance.remove": command(OneInstance, remove),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
@@ -19,6 +20,8 @@ from sallyport.endpoints.membership import (
     USERS_OF_INSTANCE,
     Link,
 )
+from sallyport.endpoints.model import NO_USER
+from sallyport.endpoints.repo import locate
 from sallyport.endpoints.trail import note
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
@@ -104,6 +107,18 @@ class Instances:
         """Assign groups to instances, or take them away, each with each, all or none. NotFound, Invalid: too many."""
         await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
 
+    async def assign_named(self, domain_id: int, name: str, users: Sequence[str], action: Action) -> None:
+        """Assign users to an instance, or take them away, all by name, all or none. NotFound."""
+
+        def work(tx: Tx) -> None:
+            instance = _found(repo.named(tx, domain_id, name))
+            found = [locate(tx, domain_id, each) for each in users]
+            if None in found:
+                raise NotFound(NO_USER)
+            self._change(tx, domain_id, USERS_OF_INSTANCE, [instance.id], [each.id for each in found if each], action)
+
+        await self._store.write(work)
+
     async def _assign(
         self, domain_id: int, link: Link, table: str, instance_ids: Sequence[int], held: Sequence[int], action: Action
     ) -> None:
@@ -112,18 +127,19 @@ class Instances:
         def work(tx: Tx) -> None:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             membership.must_exist(tx, table, domain_id, held)
-            if membership.change(tx, link, action, instance_ids, held):
-                kind = "users" if link is USERS_OF_INSTANCE else "groups"
-                note(
-                    tx,
-                    f"instance.{kind}.{action}",
-                    domain_id,
-                    f"instances {_few(instance_ids)}",
-                    {kind: list(held), "instances": list(instance_ids)},
-                    at=self._clock(),
-                )
+            self._change(tx, domain_id, link, instance_ids, held, action)
 
         await self._store.write(work)
+
+    def _change(
+        self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
+    ) -> None:
+        """Assign, or take away, what is known to exist."""
+        if membership.change(tx, link, action, instance_ids, held):
+            kind = "users" if link is USERS_OF_INSTANCE else "groups"
+            told: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
+            target = f"instances {_few(instance_ids)}"
+            note(tx, f"instance.{kind}.{action}", domain_id, target, told, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
         """Delete an instance, by id or name, with its assignments. NotFound."""
