@@ -103,6 +103,14 @@ def test_settings_that_cannot_be_read_end_with_1(stopped: RunningService) -> Non
     assert stopped.cli("--config", str(stopped.directory), "token", "list").returncode == 2
 
 
+@pytest.mark.parametrize("words", [("log", "level", "debug"), ("client", "unknown"), ("client", "unknown", "--json")])
+def test_what_a_running_service_alone_knows(stopped: RunningService, words: tuple[str, ...]) -> None:
+    """Without one that is told, in place of an answer that nobody has given."""
+    done = stopped.cli(*words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no service runs in" in done.stderr
+
+
 def test_the_config_file_says_where_the_service_is(service: Service) -> None:
     """`--config` finds the service of another directory, from anywhere, and long paths are no obstacle."""
     folder = service.directory / ("d" * 100)

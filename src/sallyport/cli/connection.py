@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 60.0
 COPY_S = 3600.0  # a backup or a restore takes as long as the disk does
+IN_MEMORY = frozenset({"listen.senders", "log.level"})
+"""Commands about what a running service alone has: a store that is opened for a command knows nothing of it."""
 
 
 class Connection:
@@ -48,6 +50,8 @@ class Connection:
             answer = self.ask(command, arguments)
             if answer is not None:
                 return _result(answer)
+            if command in IN_MEMORY:
+                raise StartError(f"no service runs in {self.settings().data_dir}: only a running one knows")
             # The whole service, which takes half a second to import; with a running one it is not needed.
             from sallyport.cli.local import Local
 
