@@ -110,6 +110,8 @@ def test_what_is_no_entry(tenant: Tenant) -> None:
         {**ANN, "dn": "hunter2"},
         {**ANN, "name": ""},
         {**ANN, "name": "a\0"},
+        {**ANN, "name": " hunter2"},
+        {**ANN, "aliases": ["hunter\u202e2"]},
         {**ANN, "status": "hunter2"},
         {**ANN, "attributes": {"mail": "hunter2"}},
         {**ANN, "attributes": {"mail": ["x" * 1025]}},
@@ -122,6 +124,16 @@ def test_what_is_no_entry(tenant: Tenant) -> None:
         assert status == 400 and "hunter2" not in told
     resumed = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq", runId=run)
     assert resumed["sequence"] == 1
+
+
+def test_no_secret_is_kept(tenant: Tenant) -> None:
+    """An agent that sends passwords, keys or codes sends them in vain."""
+    send(tenant, [{**ANN, "attributes": {"mail": ["ann@x"], "userPassword": ["hunter2"], "ntHash": ["hunter2"]}}])
+    kept = tenant.world.service.rows(
+        "select attributes from directory_attributes join directory_users on id = user_id where domain_id = ?",
+        tenant.domain,
+    )
+    assert kept == [('{"mail": ["ann@x"]}',)]
 
 
 def test_the_other_domains_run(tenant: Tenant) -> None:

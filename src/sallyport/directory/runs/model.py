@@ -21,6 +21,8 @@ from sallyport.directory.entry import (
     Status,
     Unchanged,
     Unit,
+    is_name,
+    may_be_kept,
 )
 from sallyport.directory.wire import MOST_ENTRIES
 from sallyport.web.scope import Body, Flag, Id, LongText, Name, OfDomain, PlainText, Whole
@@ -35,6 +37,12 @@ def _dn(value: str) -> str:
             raise unfit("a distinguished name")
     except Invalid:
         raise unfit("a distinguished name") from None
+    return value
+
+
+def _login(value: str) -> str:
+    if not is_name(value):
+        raise unfit("printable characters, without blanks at the ends")
     return value
 
 
@@ -53,13 +61,13 @@ AnyDn = Annotated[str, Field(max_length=LONGEST_DN), AfterValidator(_dn_or_none)
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
 """A member or a group as the directory names it; what is no name is left out."""
 ExternalId = Annotated[PlainText, Field(min_length=1, max_length=LONGEST_DN + 3)]
-Login = Annotated[PlainText, Field(min_length=1, max_length=LONGEST_NAME)]
+Login = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_login)]
 Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
 AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class PersonEntry(Body):
-    """An account."""
+    """An account. Attributes that are passwords, keys or codes are left out."""
 
     kind: Literal["person"]
     externalId: ExternalId
@@ -75,7 +83,8 @@ class PersonEntry(Body):
 
     def entry(self) -> Entry:
         """As a reading has it."""
-        attributes = {name.lower(): tuple(values) for name, values in self.attributes.items()}
+        named = ((name.lower(), values) for name, values in self.attributes.items())
+        attributes = {name: tuple(values) for name, values in named if may_be_kept(name)}
         return Person(
             self.externalId,
             self.dn,

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Annotated, Final
 from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
@@ -55,14 +55,20 @@ FullEvery = Annotated[Whole, Field(ge=0, le=1000)]
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule: everyMinutes or timesOfDay (HH:MM, in timeZone); neither ends it. fullEvery: each
-    so-many-th reading is of everything, the others of what has changed; 0: only the first."""
+    """Body of directory/setSchedule: everyMinutes or timesOfDay (HH:MM, in timeZone); 0, or no times, ends it.
+    fullEvery: each so-many-th reading is of everything, the others of what has changed; 0: only the first."""
 
     directoryName: Name
     everyMinutes: Every = 0
     timesOfDay: Times = Field(default_factory=list)
     timeZone: Zone = "UTC"
     fullEvery: FullEvery = 24
+
+    @model_validator(mode="after")
+    def _says_when(self) -> "SetSchedule":
+        if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not end a schedule
+            raise unfit("everyMinutes or timesOfDay is needed")
+        return self
 
     def timing(self) -> Timing | None:
         """What is set; None: nothing. Invalid: both ways at once."""
