@@ -24,9 +24,9 @@ from tabulate import tabulate
 from tests.radius_client import RadiusClient
 from tests.service import running_service
 
-from .child import SECRET, Running, child_process, free_port, process_tree, wait_until
-from .freeradius import find_program, version
+from .child import SECRET, Running, free_port, process_tree
 from .radius import OURS, PLAIN, Server
+from .radiusd import listen, running_radiusd, version, write_users
 from .settings import BenchmarkError, Settings
 
 CLIENTS = 4
@@ -48,39 +48,7 @@ network={{
 }}
 """
 
-RADIUSD = """\
-prefix = {directory}
-localstatedir = {directory}
-logdir = {directory}
-run_dir = {directory}
-pidfile = {directory}/radiusd.pid
-max_request_time = 30
-cleanup_delay = 5
-max_requests = 65536
-hostname_lookups = no
-proxy_requests = no
-log {{
-    destination = stdout
-    auth = no
-}}
-security {{
-    max_attributes = 200
-    reject_delay = 0
-    status_server = yes
-    allow_vulnerable_openssl = yes
-}}
-thread pool {{
-    start_servers = 5
-    max_servers = 32
-    min_spare_servers = 3
-    max_spare_servers = 10
-    max_queue_size = 65536
-    max_requests_per_server = 0
-}}
-client bench {{
-    ipaddr = 127.0.0.1
-    secret = {secret}
-}}
+SECTIONS = """\
 modules {{
     pap {{
     }}
@@ -119,13 +87,7 @@ modules {{
     }}
 }}
 server bench {{
-    listen {{
-        type = auth
-        ipaddr = 127.0.0.1
-        port = {port}
-        recv_buff = 4194304
-    }}
-    authorize {{
+{listen}    authorize {{
         eap {{
             ok = return
         }}
@@ -212,16 +174,13 @@ def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
 
 @contextmanager
 def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[Running]:
-    port, output = free_port(), directory / "output"
-    text = RADIUSD.format(
-        directory=directory, port=port, secret=SECRET, certificates=certificates, resumes="yes" if resumes else "no"
+    port = free_port()
+    write_users(directory, {USER: PASSWORD})
+    sections = SECTIONS.format(
+        directory=directory, listen=listen(port), certificates=certificates, resumes="yes" if resumes else "no"
     )
-    (directory / "radiusd.conf").write_text(text)
-    (directory / "dictionary").write_text("")
-    (directory / "authorize").write_text(f'{USER} Cleartext-Password := "{PASSWORD}"\n')
-    with child_process([find_program(), "-f", "-d", str(directory)], directory=directory, output=output) as process:
-        wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
-        yield Running("FreeRADIUS", port, process.pid, None)
+    with running_radiusd(directory, sections) as process:
+        yield Running("FreeRADIUS", port, process, None)
 
 
 # --- a turn ---------------------------------------------------------------------------------------------------

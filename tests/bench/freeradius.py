@@ -12,51 +12,17 @@ again, but that is schema programming which rlm_sql does not come with.
 The asking variant has a second factor: rlm_rest asks a provider over HTTP and waits for its answer.
 """
 
-import os
-import shutil
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .child import SECRET, Running, child_process, free_port, wait_until
+from .child import Running, free_port
+from .radiusd import THREADS, listen, running_radiusd, write_users
 from .settings import BenchmarkError
 
-RADIUSD = """\
-prefix = {directory}
-localstatedir = {directory}
-logdir = {directory}
-run_dir = {directory}
-pidfile = {directory}/radiusd.pid
-max_request_time = 30
-cleanup_delay = 5
-max_requests = 65536
-hostname_lookups = no
-proxy_requests = no
-log {{
-    destination = stdout
-    auth = no
-}}
-security {{
-    max_attributes = 200
-    reject_delay = 0    # it would measure the delay, not the server
-    status_server = yes
-    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
-}}
-thread pool {{
-    start_servers = 5
-    max_servers = {threads}
-    min_spare_servers = 3
-    max_spare_servers = 10
-    max_queue_size = 65536
-    max_requests_per_server = 0
-}}
-client bench {{
-    ipaddr = 127.0.0.1
-    secret = {secret}
-}}
+SECTIONS = """\
 modules {{
     always noop {{
         rcode = noop
@@ -68,13 +34,7 @@ modules {{
     }}
 {modules}}}
 server bench {{
-    listen {{
-        type = auth
-        ipaddr = 127.0.0.1
-        port = {port}
-        recv_buff = 4194304
-    }}
-    authorize {{
+{listen}    authorize {{
         files
         {method}
     }}
@@ -88,8 +48,6 @@ server bench {{
     }}
 {sections}}}
 """
-
-THREADS = 32  # as the package has it
 
 # rlm_sql_sqlite sets no pragma, so a connection has SQLite's compile-time default, which is synchronous=FULL in WAL
 # mode too (pragma compile_options: DEFAULT_WAL_SYNCHRONOUS=2), as Sallyport has it. It is set all the same: another
@@ -203,19 +161,6 @@ def asks(url: str, threads: int) -> Extras:
     return Extras(REST.format(url=url, threads=threads), ASK, threads=threads)
 
 
-def write_configuration(directory: Path, *, port: int, users: int, extras: Extras) -> None:
-    """Write a whole raddb of its own: nothing of /etc/freeradius is read."""
-    text = RADIUSD.format(
-        directory=directory, port=port, secret=SECRET, threads=extras.threads, modules=extras.modules,
-        accepted=extras.accepted, rejected=extras.rejected, sections=extras.sections,
-        method=extras.method,
-    )  # fmt: skip
-    (directory / "radiusd.conf").write_text(text)
-    (directory / "dictionary").write_text("")
-    lines = [f'user{i} Cleartext-Password := "pass{i}"\n' for i in range(users)]
-    (directory / "authorize").write_text("".join(lines))
-
-
 def create_database(path: Path) -> None:
     """Create the tables; the WAL mode stays with the file."""
     with closing(sqlite3.connect(path)) as database:
@@ -232,22 +177,6 @@ def count_events(path: Path) -> int:
     if events != requests:
         raise BenchmarkError(f"FreeRADIUS recorded {events} events, but {requests} requests of devices")
     return int(events)
-
-
-def find_program() -> str:
-    """The daemon's path; its name differs between distributions. BenchmarkError when it is not installed."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
-    for name in ("freeradius", "radiusd"):
-        if program := shutil.which(name, path=path):
-            return program
-    raise BenchmarkError("FreeRADIUS is missing: apt-get install freeradius")
-
-
-def version() -> str:
-    """The name and version that the daemon gives, as in `FreeRADIUS Version 3.2.1`."""
-    told = subprocess.run([find_program(), "-v"], capture_output=True, text=True, timeout=10, check=False).stdout
-    _, _, name = told.partition("\n")[0].partition(": ")
-    return name.partition(", for host")[0] or "FreeRADIUS"
 
 
 @contextmanager
@@ -271,10 +200,12 @@ def asking_freeradius(directory: Path, url: str, *, users: int, threads: int) ->
 
 @contextmanager
 def run_freeradius(directory: Path, *, users: int, extras: Extras) -> Iterator[tuple[int, int]]:
-    """Run it in the foreground, as the current user, with all of its files in an empty directory: port, process."""
-    port, output = free_port(), directory / "output"
-    write_configuration(directory, port=port, users=users, extras=extras)
-    command = [find_program(), "-f", "-d", str(directory)]
-    with child_process(command, directory=directory, output=output) as process:
-        wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
-        yield port, process.pid
+    """Run it with all of its files in an empty directory: port, process."""
+    port = free_port()
+    write_users(directory, {f"user{number}": f"pass{number}" for number in range(users)})
+    sections = SECTIONS.format(
+        directory=directory, listen=listen(port), modules=extras.modules, accepted=extras.accepted,
+        rejected=extras.rejected, sections=extras.sections, method=extras.method,
+    )  # fmt: skip
+    with running_radiusd(directory, sections, threads=extras.threads) as process:
+        yield port, process

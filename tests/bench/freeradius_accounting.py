@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .child import Running, free_port
 from .freeradius import SQL, Extras, run_freeradius
+from .radiusd import listen
 from .settings import BenchmarkError
 
 DIRECTORIES = ("/etc/freeradius/3.0", "/etc/raddb", "/etc/freeradius")
@@ -41,21 +42,15 @@ TABLES = """\
 
 # preacct makes the key of a session as the package's policy acct_unique does where there is no Class.
 SECTIONS = """\
-    listen {{
-        type = acct
-        ipaddr = 127.0.0.1
-        port = {port}
-        recv_buff = 4194304
-    }}
-    preacct {{
-        update request {{
-            &Acct-Unique-Session-Id := "%{{md5:%{{User-Name}},%{{Acct-Session-ID}},\
-%{{%{{NAS-IPv6-Address}}:-%{{NAS-IP-Address}}}},%{{NAS-Identifier}},%{{NAS-Port-ID}},%{{NAS-Port}}}}"
-        }}
-    }}
-    accounting {{
+    preacct {
+        update request {
+            &Acct-Unique-Session-Id := "%{md5:%{User-Name},%{Acct-Session-ID},\
+%{%{NAS-IPv6-Address}:-%{NAS-IP-Address}},%{NAS-Identifier},%{NAS-Port-ID},%{NAS-Port}}"
+        }
+    }
+    accounting {
         sql
-    }}
+    }
 """
 
 RECORDS = (
@@ -91,6 +86,6 @@ def accounting_freeradius(directory: Path) -> Iterator[Running]:
         connection.executescript(package_file("schema.sql").read_text())
     head = SQL.format(database=database).rstrip().removesuffix("}")
     modules = FUNCTIONS + head + TABLES.format(queries=package_file("queries.conf"))
-    extras = Extras(modules, sections=SECTIONS.format(port=port))
+    extras = Extras(modules, sections=listen(port, "acct") + SECTIONS)
     with run_freeradius(directory, users=1, extras=extras) as (_, process):
         yield Running("FreeRADIUS, radacct", port, process, lambda: count_records(database))

@@ -15,8 +15,9 @@ from tempfile import NamedTemporaryFile
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
 
 from .child import Running
-from .freeradius import Extras, count_events, create_database, records, run_freeradius, version
+from .freeradius import Extras, count_events, create_database, records, run_freeradius
 from .radius import OURS, PLAIN, RECORDING, USERS, Server, figures, measure, ratios
+from .radiusd import version
 from .sallyport import sallyport
 from .settings import Settings
 

@@ -19,8 +19,9 @@ from tabulate import tabulate
 from tests.service import running_service
 
 from .child import SECRET, Running, child_process, free_port, wait_until
-from .freeradius import Extras, find_program, run_freeradius, version
+from .freeradius import Extras, run_freeradius
 from .radius import USERS, WINDOWS, Results, Server, figures, measure
+from .radiusd import listen, running_radiusd, version
 from .settings import BenchmarkError, Settings
 
 ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
@@ -36,38 +37,6 @@ SIGNED = Extras(
 )
 
 PROXY = """\
-prefix = {directory}
-localstatedir = {directory}
-logdir = {directory}
-run_dir = {directory}
-pidfile = {directory}/radiusd.pid
-max_request_time = 30
-cleanup_delay = 5
-max_requests = 65536
-hostname_lookups = no
-proxy_requests = yes
-log {{
-    destination = stdout
-    auth = no
-}}
-security {{
-    max_attributes = 200
-    reject_delay = 0
-    status_server = yes
-    allow_vulnerable_openssl = yes
-}}
-thread pool {{
-    start_servers = 5
-    max_servers = 32
-    min_spare_servers = 3
-    max_spare_servers = 10
-    max_queue_size = 65536
-    max_requests_per_server = 0
-}}
-client bench {{
-    ipaddr = 127.0.0.1
-    secret = {secret}
-}}
 home_server home {{
     type = auth
     ipaddr = 127.0.0.1
@@ -86,13 +55,7 @@ realm bench {{
 modules {{
 }}
 server bench {{
-    listen {{
-        type = auth
-        ipaddr = 127.0.0.1
-        port = {port}
-        recv_buff = 4194304
-    }}
-    authorize {{
+{listen}    authorize {{
         update control {{
             &Proxy-To-Realm := bench
         }}
@@ -143,12 +106,10 @@ def run(settings: Settings) -> str:
 
 @contextmanager
 def _freeradius(home: int, directory: Path) -> Iterator[Running]:
-    port, output = free_port(), directory / "output"
-    (directory / "radiusd.conf").write_text(PROXY.format(directory=directory, port=port, home=home, secret=SECRET))
-    (directory / "dictionary").write_text("")
-    with child_process([find_program(), "-f", "-d", str(directory)], directory=directory, output=output) as process:
-        wait_until(lambda: "Ready to process requests" in output.read_text(), process, output, seconds=20)
-        yield Running(name="FreeRADIUS", port=port, process_id=process.pid, count_events=None)
+    port = free_port()
+    sections = PROXY.format(listen=listen(port), home=home, secret=SECRET)
+    with running_radiusd(directory, sections, proxies=True) as process:
+        yield Running(name="FreeRADIUS", port=port, process_id=process, count_events=None)
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from .child import SECRET, Running, process_tree
-from .freeradius import freeradius, version
+from .freeradius import freeradius
+from .radiusd import version
 from .radload import Load, compile_radload, run_radload
 from .sallyport import sallyport
 from .settings import BenchmarkError, Settings
@@ -63,7 +64,7 @@ def measure(servers: Sequence[Server], settings: Settings, *options: str) -> tup
         for number in range(settings.rounds):
             for window in WINDOWS:
                 for key, server in running.items():
-                    load = _measure(program, server, window, settings, options)
+                    load = _measure(program, server, window, settings, [*options, "-s", f"{number}-{window}-"])
                     _tell(f"round {number + 1}, window {window}: {server.name}, {load.requests_per_second:.0f}/s")
                     results[key, window] = _better(results.get((key, window)), load)
         return results, {key: server.name for key, server in running.items()}

@@ -25,7 +25,8 @@ from tabulate import tabulate
 from tests.service import running_service
 
 from .child import SECRET, Running, child_process, process_tree, wait_until
-from .freeradius import THREADS, asking_freeradius, version
+from .freeradius import asking_freeradius
+from .radiusd import THREADS, version
 from .radload import Load, compile_c, compile_radload, run_radload
 from .settings import BenchmarkError, Settings
 

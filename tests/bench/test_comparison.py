@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from . import machine, mschap
-from .freeradius import find_program, freeradius
+from .freeradius import freeradius
 from .freeradius_accounting import accounting_freeradius, package_file
 from .radius import check_fair
+from .radiusd import find_program
 from .radload import Load, compile_radload, parse_load, run_radload
 from .settings import BenchmarkError
 
