@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from sqlite_utils import Database
 
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import Device, DeviceQuery
 from sallyport.store.connections import SqliteTx
+from sallyport.store.counters import PART_BITS
 from sallyport.store.migrate import migrate
+from sallyport.store.migrations import m0036_device_parts
 from sallyport.store.model import Tx
 
 OURS, THEIRS = 1, 12
+PART = 1 << PART_BITS
 FILTERS = ("device_name", "device_type", "ip_address", "client_ip", "nas_port_type", "nas_identifier")
 ADDRESSES = ("192.0.2.1", "192.0.2.11", "10.20.30.40", "2001:db8::1", "fe80::1%eth0")
 MEDIA = ("Ethernet", "Wireless", "Unknown")
@@ -187,6 +191,28 @@ def test_pages_have_each_device_once(tx: Tx, search: str, column: str, value: st
             assert total == len(whole)
             found += ids
         assert found == whole
+
+
+def test_a_page_far_behind() -> None:
+    """Is the same as one of the whole list, also where rows before it are gone, another domain's stand between, and
+    the devices came before they were counted in parts."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        tx = SqliteTx(connection)
+        for number in range(2 * PART):
+            repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
+        every = [row for (row,) in tx.rows("select id from devices where domain_id = :d order by id", d=THEIRS)]
+        for row in repo.by_ids(tx, THEIRS, [int(str(row_id)) for row_id in every[7:PART:100]]):
+            repo.delete(tx, row, "", 2)
+            every.remove(row.id)
+        counted = "select * from counters where value <> 0 order by domain_id, name"
+        kept = tx.rows(counted)
+        tx.execute("delete from counters where name like 'devices#%'")
+        m0036_device_parts.apply(Database(connection, execute_plugins=False))
+        assert tx.rows(counted) == kept
+        for offset in (0, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
+            ids, total = ask(tx, DeviceQuery(THEIRS, offset=offset, limit=5))
+            assert (ids, total) == (every[offset : offset + 5], len(every)), offset
 
 
 @settings(deadline=None)

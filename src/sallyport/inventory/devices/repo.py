@@ -11,7 +11,7 @@ from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -124,7 +124,7 @@ def register(tx: Tx, device: Device) -> bool:
         return False
     device.id = device_id
     _SEARCH.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
-    counters.add(tx, device.domain_id, COUNTER, 1)
+    counters.add_row(tx, device.domain_id, COUNTER, device_id, 1)
     _remember(tx, device, device_id, "registered", device.first_seen, "")
     return True
 
@@ -219,7 +219,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     _unindex(tx, row)
     tx.execute("delete from devices where id = :id", id=row.id)
     tx.execute("delete from stations where domain_id = :d and device_id = :id", d=row.domain_id, id=row.id)
-    counters.add(tx, row.domain_id, COUNTER, -1)
+    counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
     _remember(tx, row, row.id, "deleted", at, actor)
 
 
@@ -243,28 +243,22 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
 
 def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
-    text = fold(query.search)
+    text, select = fold(query.search), f"select {_COLUMNS} from devices"
+    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    if not query.column and not text:
+        return whole_page(tx, DeviceRow, select, "devices", stretch, counter=COUNTER)
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if text:
         parameters["match"] = matching(query.domain_id, text)
-    return page_of(
-        tx,
-        DeviceRow,
-        f"select {_COLUMNS} from devices",
-        _ids(query.column, text),
-        Stretch(query.domain_id, query.offset, query.limit),
-        counter=None if query.column or text else COUNTER,
-        **parameters,
-    )
+    return page_of(tx, DeviceRow, select, _ids(query.column, text), stretch, counter=None, **parameters)
 
 
 def _ids(column: str, text: str) -> str:
-    """SQL that gives the ids of the devices that are meant, in order."""
-    every = "select id from devices where domain_id = :d"
-    parts = [f"{every} and {each} = :value" for each in _COMPARED[column]]
+    """SQL that gives the ids of the devices that are meant, in order. column, text: one of them is there."""
+    parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[column]]
     if text:
         parts = [f"{part} intersect {_SEARCH.found}" for part in parts] or [_SEARCH.found]
-    return f"{' union '.join(parts or [every])} order by id"
+    return f"{' union '.join(parts)} order by id"
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:

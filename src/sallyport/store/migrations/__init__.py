@@ -33,6 +33,7 @@ from sallyport.store.migrations import (
     m0031_outlet_places,
     m0032_state_keys,
     m0034_list_parts,
+    m0036_device_parts,
 )
 
 ALL = Migrations("sallyport")
@@ -66,3 +67,4 @@ ALL(name="m0030_directory_removals")(m0030_directory_removals.apply)
 ALL(name="m0031_outlet_places")(m0031_outlet_places.apply)
 ALL(name="m0032_state_keys")(m0032_state_keys.apply)
 ALL(name="m0034_list_parts")(m0034_list_parts.apply)
+ALL(name="m0036_device_parts")(m0036_device_parts.apply)
