@@ -4,7 +4,9 @@ Both have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what
 otherwise and eapol_test asks for. The clients work harder than the servers, so that logins a second tell little: what
 counts is the processor time that a server needs for a login. Sallyport records each login, FreeRADIUS nothing.
 
-Beside the handshakes a trickle of plain logins runs: their slowest hundredth tells what a handshake does to others.
+In turns of their own a trickle of plain logins runs beside the handshakes: their slowest hundredth tells what a
+handshake does to others, and their processor time is in nobody's figure. How many answers a login takes is told too: it
+shows whether sessions are resumed, without which a turn of resumed logins is void.
 """
 
 import os
@@ -33,6 +35,8 @@ CLIENTS = 4
 LOGINS = 50
 """Of each client in a turn, all but the first of which may resume its session."""
 TRICKLE_S = 0.01
+MOST_RESUMED = 5
+"""Answers that a resumed login takes at most, on average; a full one takes seven or more."""
 USER, PASSWORD = "user0", "pass0"
 
 METHODS = {"PEAP-MSCHAPv2": ("PEAP", "auth=MSCHAPV2"), "TTLS-PAP": ("TTLS", "auth=PAP")}
@@ -70,6 +74,7 @@ modules {{
                 enable = {resumes}
                 lifetime = 24
                 name = "bench"
+                persist_dir = {directory}/sessions
             }}
         }}
         mschapv2 {{
@@ -119,11 +124,16 @@ server inner {{
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """logins a second; cpu_ms: processor time of the server for each; p99_ms: of the plain logins beside."""
+    """logins a second; answers: RADIUS packets for each, of the last client; cpu_ms: processor time of the server for
+    each."""
 
     logins: float
+    answers: float
     cpu_ms: float
-    p99_ms: float
+
+
+Turns = dict[tuple[str, str, bool], Turn]  # by server, method and whether sessions are resumed
+Delays = dict[tuple[str, str, bool], float]  # of plain logins beside, p99 in milliseconds
 
 
 def run(settings: Settings) -> str:
@@ -131,7 +141,8 @@ def run(settings: Settings) -> str:
     program = shutil.which("eapol_test")
     if program is None:
         raise BenchmarkError("eapol_test is missing: apt-get install eapoltest")
-    results: dict[tuple[str, str, bool], Turn] = {}
+    results: Turns = {}
+    delays: Delays = {}
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, ExitStack() as stack:
         directory = Path(name)
         certificates = directory / "certificates"
@@ -151,10 +162,12 @@ def run(settings: Settings) -> str:
         for _ in range(settings.rounds):
             for method in METHODS:
                 for (key, resumes), one in chosen.items():
-                    turn = _turn(program, directory, one, method, certificates, resumes=resumes)
-                    best = results.get((key, method, resumes))
-                    results[key, method, resumes] = turn if best is None or turn.cpu_ms < best.cpu_ms else best
-    return "\n\n".join([_introduction(settings), _table(results)])
+                    clients = _Clients(program, directory, one, method, certificates, resumes)
+                    case, turn, delay = (key, method, resumes), _turn(clients), _beside(clients)
+                    if case not in results or turn.cpu_ms < results[case].cpu_ms:
+                        results[case] = turn
+                    delays[case] = min(delay, delays.get(case, delay))
+    return "\n\n".join([_introduction(settings), _table(results, delays)])
 
 
 # --- who is measured ------------------------------------------------------------------------------------------
@@ -179,6 +192,7 @@ def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[
     sections = SECTIONS.format(
         directory=directory, listen=listen(port), certificates=certificates, resumes="yes" if resumes else "no"
     )
+    (directory / "sessions").mkdir()
     with running_radiusd(directory, sections) as process:
         yield Running("FreeRADIUS", port, process, None)
 
@@ -186,42 +200,74 @@ def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[
 # --- a turn ---------------------------------------------------------------------------------------------------
 
 
-def _turn(program: str, directory: Path, server: Running, method: str, certificates: Path, *, resumes: bool) -> Turn:
-    kind, inner = METHODS[method]
-    file = directory / "eapol.conf"
-    network = {"method": kind, "inner": inner, "user": USER, "password": PASSWORD, "ca": certificates / "ca.pem"}
-    file.write_text(NETWORK.format(resumes=resumes, **network))
-    command = [program, "-c", str(file), "-a", "127.0.0.1", "-p", str(server.port), "-s", SECRET, "-t", "60"]
-    command += ["-r", str(LOGINS - 1)]
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """Stations that log in at a server, each again and again. resumes: they go on with a session from the second login
+    on."""
+
+    program: str
+    directory: Path
+    server: Running
+    method: str
+    certificates: Path
+    resumes: bool
+
+    @contextmanager
+    def at_work(self) -> Iterator[Sequence["subprocess.Popen[bytes]"]]:
+        """All of them at a time, until they are through. BenchmarkError: a login failed."""
+        kind, inner = METHODS[self.method]
+        file = self.directory / "eapol.conf"
+        network = {"method": kind, "inner": inner, "user": USER, "password": PASSWORD}
+        file.write_text(NETWORK.format(resumes=self.resumes, ca=self.certificates / "ca.pem", **network))
+        command = [self.program, "-c", str(file), "-a", "127.0.0.1", "-p", str(self.server.port), "-s", SECRET]
+        command += ["-t", "60", "-r", str(LOGINS - 1)]
+        with ExitStack() as stack:
+            clients = [
+                subprocess.Popen(
+                    [*command, "-M", f"02:00:00:00:00:{number:02x}"],
+                    stdout=stack.enter_context(self._output(number).open("wb")),
+                    stderr=subprocess.STDOUT,
+                )
+                for number in range(CLIENTS)
+            ]
+            yield clients
+            for client in clients:
+                client.wait()
+        for number in range(CLIENTS):
+            text = self._output(number).read_text(errors="replace")
+            if "\nSUCCESS\n" not in text or "MPPE keys OK" not in text:
+                raise BenchmarkError(f"{self.server.name}, {self.method}: a login failed\n{text[-1500:]}")
+
+    def answers(self) -> float:
+        """How many each login took."""
+        return self._output(0).read_text(errors="replace").count("Received RADIUS message") / LOGINS
+
+    def _output(self, number: int) -> Path:
+        return self.directory / f"client{number}"
+
+
+def _turn(clients: _Clients) -> Turn:
+    server = clients.server
     before, began = _cpu_s(server.process_id), time.monotonic()
-    with ExitStack() as stack:
-        clients = [
-            subprocess.Popen(
-                [*command, "-M", f"02:00:00:00:00:{number:02x}"],
-                stdout=stack.enter_context((directory / f"client{number}").open("wb")),
-                stderr=subprocess.STDOUT,
-            )
-            for number in range(CLIENTS)
-        ]
-        beside = _trickle(stack.enter_context(RadiusClient(server.port, SECRET)), clients)
-    told = [(directory / f"client{number}").read_text(errors="replace") for number in range(CLIENTS)]
-    took, cpu = time.monotonic() - began, _cpu_s(server.process_id) - before
-    for text in told:
-        if "\nSUCCESS\n" not in text or "MPPE keys OK" not in text:
-            raise BenchmarkError(f"{server.name}, {method}: a login failed\n{text[-1500:]}")
-    count = CLIENTS * LOGINS
-    return Turn(count / took, 1000 * cpu / count, quantiles(beside, n=100)[98] if len(beside) > 1 else 0)
+    with clients.at_work():
+        pass
+    took, cpu, count = time.monotonic() - began, _cpu_s(server.process_id) - before, CLIENTS * LOGINS
+    answers = clients.answers()
+    if clients.resumes and answers > MOST_RESUMED:
+        raise BenchmarkError(f"{server.name}, {clients.method}: sessions are not resumed; the comparison is void")
+    return Turn(count / took, answers, 1000 * cpu / count)
 
 
-def _trickle(plain: RadiusClient, clients: Sequence["subprocess.Popen[bytes]"]) -> list[float]:
-    """Plain logins, one after the other, until the clients are through; how long each took, in milliseconds."""
+def _beside(clients: _Clients) -> float:
+    """How long the slowest hundredth of plain logins takes beside the clients, in milliseconds."""
     taken: list[float] = []
-    while any(client.poll() is None for client in clients):
-        began = time.perf_counter()
-        plain.login(USER, PASSWORD)
-        taken.append(1000 * (time.perf_counter() - began))
-        time.sleep(TRICKLE_S)
-    return taken
+    with clients.at_work() as working, RadiusClient(clients.server.port, SECRET) as plain:
+        while any(client.poll() is None for client in working):
+            began = time.perf_counter()
+            plain.login(USER, PASSWORD)
+            taken.append(1000 * (time.perf_counter() - began))
+            time.sleep(TRICKLE_S)
+    return quantiles(taken, n=100)[98] if len(taken) > 1 else 0
 
 
 def _cpu_s(process_id: int) -> float:
@@ -239,17 +285,20 @@ def _cpu_s(process_id: int) -> float:
 def _introduction(settings: Settings) -> str:
     return (
         f"{CLIENTS} times {LOGINS} logins by eapol_test against {version()}, TLS 1.2, RSA of 2048 bits; best of "
-        f"{settings.rounds} round(s). Sallyport records each login before it answers; FreeRADIUS nothing. Beside them "
-        "a plain login every 10 ms."
+        f"{settings.rounds} round(s). Sallyport records each login before it answers; FreeRADIUS nothing. Plain "
+        "logins: one every 10 ms, beside as many handshakes, in turns of their own."
     )
 
 
-def _table(results: dict[tuple[str, str, bool], Turn]) -> str:
-    headers = ["method", "session", "server", "logins/s", "CPU ms each", "plain p99 ms", "per CPU second (aim: 0.8)"]
+def _table(results: Turns, delays: Delays) -> str:
+    headers = ["method", "session", "server", "logins/s", "answers each", "CPU ms each", "per CPU second (aim: 0.8)"]
+    headers.append("plain p99 ms")
     rows = []
     for (key, method, resumes), turn in sorted(results.items(), key=lambda item: item[0][1:] + item[0][:1]):
         theirs = results.get((PLAIN, method, resumes))
         ratio = f"{theirs.cpu_ms / turn.cpu_ms:.2f}" if theirs is not None and key == OURS else ""
         session = "resumed" if resumes else "full"
-        rows.append([method, session, key, f"{turn.logins:.0f}", f"{turn.cpu_ms:.2f}", f"{turn.p99_ms:.1f}", ratio])
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left"] * 3 + ["right"] * 4)
+        delay = f"{delays[key, method, resumes]:.1f}"
+        figures = [f"{turn.logins:.0f}", f"{turn.answers:.1f}", f"{turn.cpu_ms:.2f}", ratio, delay]
+        rows.append([method, session, key, *figures])
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left"] * 3 + ["right"] * 5)
