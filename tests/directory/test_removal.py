@@ -25,6 +25,12 @@ async def rows(areas: Areas) -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
+def awaits_imports(areas: Areas) -> bool:
+    """Whether the metrics tell when the last import of the domain was."""
+    name = "sallyport_directory_sync_last_success_timestamp_seconds"
+    return areas.registry.get_sample_value(name, {"domain": str(areas.domain)}) is not None
+
+
 async def gone(areas: Areas, name: str) -> None:
     """Wait until a directory is not found any more."""
     with trio.fail_after(PATIENCE_S):
@@ -40,8 +46,12 @@ async def test_nothing_is_left(areas: Areas) -> None:
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
     await queue(areas, person("ben"))
     await areas.directory.removal.ask([(areas.domain, "ldif")])
+    assert awaits_imports(areas)
     async with at_work(areas):
         await gone(areas, "LDIF")
+        with trio.fail_after(PATIENCE_S):
+            while awaits_imports(areas):
+                await trio.sleep(0.02)
     assert await rows(areas) == {} and await names(areas) == []
     revoked = await areas.store.read(lambda tx: tx.rows("select user_name from revocations"))
     assert len(revoked) == 62
@@ -60,6 +70,7 @@ async def test_others_stay(areas: Areas) -> None:
     async with at_work(areas):
         await gone(areas, "old")
     assert (await rows(areas), await names(areas), await members(areas)) == (before, ["ann"], {"ops": 1})
+    assert awaits_imports(areas)
 
 
 async def test_after_a_stop(areas: Areas) -> None:

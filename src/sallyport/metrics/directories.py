@@ -55,3 +55,7 @@ class DirectoryMetrics:
         """The last import of a domain that was done. at: seconds since 1970."""
         if len(self._last) < MAX_NAMES or (str(domain_id),) in self._last:
             self._last[str(domain_id),] = at
+
+    def forget(self, domain_id: int) -> None:
+        """A domain has no directory any more: nobody waits for its next import."""
+        self._last.pop((str(domain_id),), None)

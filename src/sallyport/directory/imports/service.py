@@ -257,6 +257,8 @@ class Jobs:
         )
         if job.kind == Kind.REMOVAL:
             await self._remover.remove(run, partial(self._end, job=job, state=State.DONE, message=""))
+            if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
+                self._metrics.forget(job.domain_id)
             return
         if job.kind != Kind.MAPPING:
             await self._losses.note(job)
