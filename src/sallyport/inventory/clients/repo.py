@@ -1,5 +1,6 @@
 """The SQL of RADIUS clients. A secret is sealed under the identity `radius_clients/ID/secret`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Final
@@ -108,23 +109,33 @@ def _network(*, network: str) -> Network:
     return ip_network(network)
 
 
-def add(tx: Tx, vault: Vault, *, tenant_id: int, name: str, network: str, secret: bytes, at: int) -> int:
-    """A new client with the settings' defaults; its id. Conflict: the name or the network is taken."""
-    _must_be_free(tx, 0, tenant_id, name, network)
-    client_id = tx.value(
-        int,
-        "insert into radius_clients (tenant_id, name, name_key, network, secret, all_domains, product, "
-        "require_message_authenticator, limit_proxy_state, password_verified, created_at) "
-        "values (:tenant_id, :name, :name_key, :network, :blank, 1, '', 'auto', 'auto', 0, :at) returning id",
-        tenant_id=tenant_id,
-        name=name,
-        name_key=name.casefold(),
-        network=network,
-        blank=b"",
-        at=at,
-    )
+def add(
+    tx: Tx,
+    vault: Vault,
+    tenant_id: int,
+    settings: Mapping[str, Value],
+    *,
+    secret: bytes,
+    domain_ids: Sequence[int],
+    at: int,
+) -> int:
+    """A new client; its id. settings: columns, name and network among them. Conflict: the name, the network or the
+    certificate is taken."""
+    _must_be_free(tx, 0, tenant_id, settings)
+    columns: dict[str, Value] = {
+        **settings,
+        "tenant_id": tenant_id,
+        "name_key": str(settings["name"]).casefold(),
+        "secret": b"",  # it is sealed under the row's id
+        "all_domains": 1,
+        "created_at": at,
+    }
+    names, places = ", ".join(columns), ", ".join(f":{column}" for column in columns)
+    client_id = tx.value(int, f"insert into radius_clients ({names}) values ({places}) returning id", **columns)
     assert client_id is not None  # noqa: S101  an insert returns its row
     set_secret(tx, vault, client_id, secret)
+    if domain_ids:
+        set_domains(tx, client_id, domain_ids)
     return client_id
 
 
@@ -157,18 +168,15 @@ def _find(tx: Tx, tenant_id: int, client_id: int) -> _Row:
     return row
 
 
-def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) -> None:
+def update(tx: Tx, tenant_id: int, client_id: int, changes: Mapping[str, Value]) -> None:
     """Set columns of a tenant's client. NotFound, Conflict.
 
     Another address or another setting of signatures forgets what was learned under the old one.
     """
     row = _find(tx, tenant_id, client_id)
-    name, network = str(changes.get("name", row.name)), str(changes.get("network", row.network))
-    _must_be_free(tx, client_id, tenant_id, name, network)
-    for column in ("tls_name", "tls_fingerprint"):
-        _must_be_unknown(tx, client_id, column, str(changes.get(column, "")))
+    _must_be_free(tx, client_id, tenant_id, changes)
     other = {column for column, value in changes.items() if value != getattr(row, column)}
-    changes = {**changes, "name_key": name.casefold()}
+    changes = {**changes, "name_key": str(changes.get("name", row.name)).casefold()}
     if other & {"network", "require_message_authenticator"}:
         changes["signed_since"] = None
     if other & {"network", "limit_proxy_state"}:
@@ -177,26 +185,18 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: dict[str, Value]) ->
     tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)
 
 
-def _must_be_free(tx: Tx, client_id: int, tenant_id: int, name: str, network: str) -> None:
-    if tx.value(
-        int,
-        "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id",
-        t=tenant_id,
-        key=name.casefold(),
-        id=client_id,
-    ):
+def _must_be_free(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> None:
+    """No other client of the tenant has the name, and none of any tenant the network or the certificate, which have to
+    say which client comes. columns: those that are set."""
+    name = str(columns.get("name", ""))
+    sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
+    if name and tx.value(int, sql, t=tenant_id, key=name.casefold(), id=client_id) is not None:
         raise Conflict(f"a RADIUS client {name} exists")
-    if tx.value(
-        int, "select 1 from radius_clients where network = :network and id <> :id", network=network, id=client_id
-    ):
-        raise Conflict(f"a RADIUS client with the address {network} exists")
-
-
-def _must_be_unknown(tx: Tx, client_id: int, column: str, value: str) -> None:
-    """Nobody else has the certificate, of whatever tenant: it has to say which client comes."""
-    sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
-    if value and tx.value(int, sql, value=value, id=client_id) is not None:
-        raise Conflict(f"a RADIUS client with the certificate {value} exists")
+    for column, called in (("network", "address"), ("tls_name", "certificate"), ("tls_fingerprint", "certificate")):
+        value = str(columns.get(column, ""))
+        sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
+        if value and tx.value(int, sql, value=value, id=client_id) is not None:
+            raise Conflict(f"a RADIUS client with the {called} {value} exists")
 
 
 def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:
@@ -208,7 +208,7 @@ def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:
     )
 
 
-def set_domains(tx: Tx, client_id: int, domain_ids: list[int]) -> None:
+def set_domains(tx: Tx, client_id: int, domain_ids: Sequence[int]) -> None:
     """The client's domains, the first being its default; none means all of its tenant's."""
     tx.execute("delete from radius_client_domains where client_id = :id", id=client_id)
     for position, domain_id in enumerate(dict.fromkeys(domain_ids)):

@@ -120,11 +120,9 @@ class Clients:
 
     def _add(self, tx: Tx, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
         secret, at = new.secret or new_shared_secret().encode(), self._clock()
-        client_id = repo.add(
-            tx, self._vault, tenant_id=tenant_id, name=new.name, network=new.network, secret=secret, at=at
-        )
-        repo.set_domains(tx, client_id, list(new.domain_ids))
         settings: dict[str, Value] = {
+            "name": new.name,
+            "network": new.network,
             "product": new.product,
             "require_message_authenticator": new.require_message_authenticator,
             "limit_proxy_state": new.limit_proxy_state,
@@ -133,7 +131,7 @@ class Clients:
             "tls_fingerprint": new.tls_fingerprint,
             "coa_port": new.coa_port,
         }
-        repo.update(tx, tenant_id, client_id, settings)
+        client_id = repo.add(tx, self._vault, tenant_id, settings, secret=secret, domain_ids=new.domain_ids, at=at)
         added = {**repo.told(tx, tenant_id, client_id), "secret": audit.HIDDEN}
         _record(tx, "client.add", tenant_id, client_id, at, after=added)
         return client_id, secret
@@ -190,7 +188,7 @@ class Clients:
         if secret is not None:
             repo.set_secret(tx, self._vault, client_id, secret)
         if domain_ids is not None:
-            repo.set_domains(tx, client_id, list(domain_ids))
+            repo.set_domains(tx, client_id, domain_ids)
         after = repo.told(tx, tenant_id, client_id)
         if secret is not None:
             before["secret"] = after["secret"] = audit.HIDDEN
