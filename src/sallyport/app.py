@@ -367,6 +367,7 @@ class App:
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
+        self.copies.clear()
         await self.copies.remember()
         await self.reverts.take_back()
         await self.directory.principals.load()

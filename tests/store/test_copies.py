@@ -158,6 +158,16 @@ async def test_a_restore_holds_at_once(keeper: Keeper, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
+async def test_what_a_crash_left_of_a_restore_is_cleared(keeper: Keeper, tmp_path: Path) -> None:
+    """It is as large as the store and holds all that is in a backup; the store itself stays."""
+    path = keeper.store.path
+    for end in (".restore", ".restore-wal", ".restore-journal"):
+        path.with_name(path.name + end).write_bytes(b"x")
+    keeper.copies.clear()
+    assert [each.name for each in path.parent.glob(f"{path.name}.restore*")] == []
+    assert (await keeper.store.read(names)) == keeper.listed.value
+
+
 async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_path: Path) -> None:
     """A restore changes no pragma: WAL mode, synchronous=FULL, foreign keys."""
     await keeper.copies.backup(tmp_path / "b.db")

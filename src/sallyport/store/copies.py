@@ -81,6 +81,16 @@ class SqliteCopies:
         except OSError as error:
             raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
 
+    def clear(self) -> None:
+        """Delete the copy of everything that a restore has left which a crash cut off."""
+        for end in ("", "-wal", "-shm", "-journal"):
+            self._checked.with_name(self._checked.name + end).unlink(missing_ok=True)
+
+    @property
+    def _checked(self) -> Path:
+        """Where a backup is looked at before it becomes the store."""
+        return self._store.path.with_name(self._store.path.name + ".restore")
+
     async def remember(self) -> None:
         """Tell when the last backup that the audit trail knows was made. StoreError."""
         sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
@@ -97,7 +107,7 @@ class SqliteCopies:
 
         StoreError, SchemaError: it is no sound copy of ours, or sealed under another master key; nothing was changed.
         """
-        checked = self._store.path.with_name(self._store.path.name + ".restore")
+        checked = self._checked
 
         def check() -> None:
             _take(source, checked)
@@ -121,7 +131,7 @@ class SqliteCopies:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{source}: {error}") from error
         finally:
-            checked.unlink(missing_ok=True)
+            self.clear()
         try:
             await self._replaced()
         finally:
