@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 from sallyport.base.errors import StoreError
-from sallyport.listen.exchange import Kind
+from sallyport.listen.exchange import BEGIN_AT_ONCE, Kind
 from sallyport.login.repo import EventQuery, EventRow
 from sallyport.login.service import Events
 from sallyport.radius.attributes import push_attribute
@@ -283,6 +283,18 @@ async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
         assert (wire.auth.delayed, wire.dropped("overload")) == (5, 45)
         assert await wire.ask(pap("ann", "hello", identifier=99)) == ACCESS_ACCEPT
         nursery.cancel_scope.cancel()
+
+
+async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas) -> None:
+    """What cannot be decided at once begins in turns: who comes behind many of another does not wait for them all."""
+    await areas.client(name="nas")
+    async with trio.open_nursery() as nursery:
+        wire, other = Wire(areas, nursery, limit=1000), ("192.0.2.1", 50000)
+        wire.put(*(pap(f"user{number}", "x", identifier=number) for number in range(10 * BEGIN_AT_ONCE)))
+        wire.put(pap("ann", "x"), source=other)
+        order = [(await wire.take())[1] for _ in range(10 * BEGIN_AT_ONCE + 1)]
+        nursery.cancel_scope.cancel()
+    assert order.index(other) < 5 * BEGIN_AT_ONCE
 
 
 async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testing.MockClock) -> None:

@@ -1,8 +1,14 @@
 """Calls of providers that go on for as long as a login lasts: in turns, again where a provider is busy, and once more
-where a poll has failed."""
+where a poll has failed.
+
+A thousand logins whose provider wants to be asked each second are a thousand requests a second, more than one
+interpreter and many a hook can do, and logins beside them would wait. So the polls of a domain begin at a pace: where
+there would be more, each login is asked about less often.
+"""
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
@@ -15,6 +21,21 @@ from sallyport.mfa.model import Answer, Outcome, ProviderError
 POLL_S: Final = 40.0  # some let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
 CANCEL_S: Final = 3.0
+POLLS_A_SECOND: Final = 400
+
+
+class Pace:
+    """Lets calls begin so many a second, the first come first, and none for those that were not made."""
+
+    def __init__(self, most: float) -> None:
+        self._between_s = 1 / most
+        self._next_at = 0.0
+
+    async def keep(self) -> None:
+        """Return when the caller may begin."""
+        at = max(self._next_at, trio.current_time())
+        self._next_at = at + self._between_s
+        await trio.sleep_until(at)
 
 
 class Calls:
@@ -23,6 +44,7 @@ class Calls:
 
     def __init__(self) -> None:
         self._turnstile = trio.Lock()
+        self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """What a conversation that begins with this call comes to; never WAITING. ProviderError."""
@@ -38,16 +60,17 @@ class Calls:
 
     async def _poll(self, talk: Conversation) -> Answer:
         """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
-        provider = talk.attached.provider
+        provider, pace = talk.attached.provider, self._paces[talk.session.question.domain_id]
         poll = partial(provider.poll, talk.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
-            await self._pass()
+            await pace.keep()
             try:
                 return await _when_free(talk, poll)
             except ProviderError:
                 if provider.is_open:
                     raise
                 await trio.sleep(POLL_AGAIN_S)
+        await pace.keep()
         return await _when_free(talk, poll)
 
     async def _pass(self) -> None:
