@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from pyotp import TOTP
 
 from sallyport.base.agentwire.report import Action as Done
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, Outcome, PrivilegeStatus
 from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.endpoints.agents import reports
 from sallyport.endpoints.agents.orders import LONGEST_US
@@ -15,7 +17,8 @@ from sallyport.endpoints.agents.orders_repo import KEPT, MOST_OPEN
 from sallyport.endpoints.agents.reports_repo import MOST_OF_KIND
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.users.model import UserQuery
+from sallyport.endpoints.users.importing import import_rows
+from sallyport.endpoints.users.model import Said, UserQuery
 from tests.areas import Areas, SetClock
 from tests.endpoints import trail
 from tests.endpoints.agents.hosts import Host, user
@@ -140,6 +143,18 @@ async def test_who_was_assigned_stays(areas: Areas, host: Host) -> None:
     await host.report("report-0002", discovery=discovery())
     assert await people(areas) == {"eve": "discovered", "bob": "discovered"}
     assert [each.name for each in (await other.fetch()).users] == ["bob", "eve"]
+
+
+async def test_who_was_given_something_stays(areas: Areas, host: Host) -> None:
+    """A user to whom an admin has given a password or a seed, or whom a file names, is a user like any other."""
+    await host.report(discovery=discovery(*map(account, ("eve", "bob", "joe", "ann"))))
+    await areas.accounts.update(areas.domain, "eve", Said(password=b"a password"))
+    (planned,) = await import_rows(areas.accounts, areas.domain, [{"userName": "bob"}], apply=True)
+    assert (planned.outcome, planned.changes) == ("changed", ["source"])
+    made, _ = await areas.seeds.enrol(areas.domain, "joe")
+    assert (await areas.seeds.confirm(areas.domain, "joe", TOTP(made.seed).at(areas.clock.now // SECOND))).right
+    await host.report("report-0002", discovery=discovery())
+    assert await people(areas) == {"eve": "Local", "bob": "Local", "joe": "discovered"}
 
 
 async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> None:

@@ -101,8 +101,8 @@ class Reports:
         for user_id in kept.replace_discovered(tx, agent.instance_id, [*rows, *unseen]):
             account = accounts.get(tx, agent.domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
-                if accounts.machines(tx, user_id) or accounts.groups(tx, user_id):
-                    continue  # an admin has assigned him since
+                if account.has_totp or accounts.machines(tx, user_id) or accounts.groups(tx, user_id):
+                    continue  # an admin has enrolled or assigned him since
                 self._users.delete_in(tx, account)
                 names.append(account.name)
         return names

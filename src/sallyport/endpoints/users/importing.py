@@ -20,7 +20,7 @@ from sallyport.endpoints.membership import (
     Demands,
 )
 from sallyport.endpoints.users import repo
-from sallyport.endpoints.users.model import Account, ImportedUser
+from sallyport.endpoints.users.model import DISCOVERED, Account, ImportedUser
 from sallyport.endpoints.users.service import Users, differences
 from sallyport.store.model import Tx
 
@@ -89,6 +89,8 @@ class _Importer:
         demands = Demands([*present.instance_ids, *more.instance_ids], [*present.policy_ids, *more.policy_ids])
         self._users.check_password(tx, demands, wanted.userName, news)
         changes = [*differences(old, news), *joins.new_to(tx, old.id)]
+        if old.source == DISCOVERED:
+            changes.append("source")
 
         def do(tx: Tx) -> None:
             self._users.update_in(tx, old, wanted.said)

@@ -19,6 +19,7 @@ from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo
 from sallyport.endpoints.users.model import DISCOVERED, Account, Listed, Machine, Removal, Said, UserQuery
 from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, WalletAssignment
+from sallyport.endpoints.users.values import LOCAL
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.vault import Vault
@@ -134,6 +135,9 @@ class Users:
         if said.password is not None:
             self.check_password(tx, membership.demands_on(tx, old.id), said.name or old.name, said)
         changes = differences(old, said)
+        if old.source == DISCOVERED:  # somebody knows of the user now: it does not go with the accounts that were found
+            repo.set_source(tx, old, LOCAL)
+            changes["source"] = [DISCOVERED, LOCAL]
         if changes:
             renamed = said.name is not None and name_key(said.name) != name_key(old.name)
             if renamed:
