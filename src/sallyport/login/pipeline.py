@@ -109,10 +109,8 @@ class Pipeline:
     def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
         """The first factor's word, where it is known without waiting."""
         if domain.first_factor is FirstFactor.LOCAL:
-            user = self._users.cached(domain.id, login.user)
-            if user is Missing.MISSING or login.method == Method.EAP:
-                return None
-            return self._check_password(login, domain, user)
+            user = Missing.MISSING if login.method == Method.EAP else self._users.cached(domain.id, login.user)
+            return None if user is Missing.MISSING else self._check_password(login, domain, user)
         return check_vouched(login) if domain.first_factor is FirstFactor.NONE else None
 
     def _let_by(self, login: Login, domain: Domain) -> Decision:

@@ -37,7 +37,7 @@ class Examiner(Protocol):
     """Answers questions about the users of one domain. checkable: the kinds that it can."""
 
     @property
-    def checkable(self) -> Collection[type[Question]]:
+    def checkable(self) -> frozenset[type[Question]]:
         """The kinds of questions that it can answer, beside those about users alone."""
 
     def at_once(self, user: str, question: Question) -> Finding | None:
@@ -149,9 +149,9 @@ class Directory:
         self._has_codes = has_codes
 
     @property
-    def checkable(self) -> Collection[type[Question]]:
+    def checkable(self) -> frozenset[type[Question]]:
         """See `Examiner`."""
-        return {Password, MsChap} if self._directory.checks_mschap else {Password}
+        return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
         """See `Examiner`: a directory has to be asked."""

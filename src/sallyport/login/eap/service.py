@@ -41,7 +41,7 @@ from sallyport.radius.eap.model import (
     Verdict,
     Waiting,
 )
-from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED
+from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED, Offers
 from sallyport.radius.eap.packet import MD5, pull_eap_message, push_eap_message
 from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
 from sallyport.radius.mschap_reply import push_mppe_keys
@@ -49,6 +49,8 @@ from sallyport.radius.packet import as_text
 from sallyport.radius.salted import Hiding
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
+MOST_OFFERS: Final = 1024
+"""Offers in memory: one for each domain and Framed-MTU."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -154,6 +156,7 @@ class Eap:
         self._talks = Conversations[Talk]()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
+        self._offers: dict[Terms, Offers] = {}
 
     def serves(self, domain: Domain) -> bool:
         """Whether a domain's EAP ends here."""
@@ -213,8 +216,17 @@ class Eap:
         size = _fragment_size(login)
         order = ORDER if station is None else (MD5,)
         terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=_scope(domain))
-        talk = Talk(Conversation(offers(terms), now=now), _scope(domain), examiner)
+        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner)
         return talk, self._talks.add(login.client.id, talk, now=now)
+
+    def _offered(self, terms: Terms) -> Offers:
+        """The methods on the same terms are the same for each conversation."""
+        found = self._offers.get(terms)
+        if found is None:
+            if len(self._offers) >= MOST_OFFERS:
+                self._offers.clear()
+            found = self._offers[terms] = offers(terms)
+        return found
 
     def _examiner(self, domain: Domain) -> Examiner | Reason:
         if domain.first_factor is FirstFactor.LOCAL:
@@ -238,6 +250,7 @@ class Eap:
         credentials = self._credentials()
         if credentials != self._loaded:
             self._loaded = credentials
+            self._offers.clear()
             try:
                 self._server = None if credentials is None else _server(credentials)
             except (ConfigError, OSError) as error:

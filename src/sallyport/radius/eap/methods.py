@@ -4,7 +4,7 @@ What can be checked is told as the kinds of questions that the domain's first fa
 memory answers all, a directory only `Password`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,7 @@ ORDER: Final = (PEAP, TTLS, TLS, MSCHAPV2, MD5)
 IN_PEAP: Final = (MSCHAPV2, GTC)
 IN_TTLS: Final = (MSCHAPV2, GTC, MD5)
 _TUNNELLED: Final = (PEAP, TTLS, TLS)
+_INSIDE: Final[Mapping[int, tuple[int, ...]]] = {PEAP: IN_PEAP, TTLS: IN_TTLS, TLS: ()}
 _NEEDS: Final[Mapping[int, type[Question]]] = {MD5: Chap, MSCHAPV2: MsChap, GTC: Password}
 _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: MsChapV2, GTC: Gtc}
 
@@ -34,11 +35,11 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 class Terms:
     """What methods there can be. server: None: there is no certificate. checkable: the kinds of questions that somebody
     answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an EAP packet; 0: as configured.
-    scope: whose users they are: sessions are not resumed in another one."""
+    scope: whose users they are: sessions are not resumed in another one. Terms can be looked up by, as a key."""
 
     server: TlsServer | None
-    checkable: Collection[type[Question]]
-    order: Sequence[int] = ORDER
+    checkable: frozenset[type[Question]]
+    order: tuple[int, ...] = ORDER
     fragment_size: int = 0
     scope: str = ""
 
@@ -71,26 +72,23 @@ def _plain(kind: int) -> Offer:
     return Offer(kind, lambda user, _now: _MAKERS[kind](user))
 
 
-def _inside(order: Sequence[int], terms: Terms) -> Offers:
-    return offers(Terms(None, terms.checkable, order))
-
-
 def _tunnelled(kind: int, terms: Terms) -> Offer:
     server = terms.server
     assert server is not None  # noqa: S101  or it would not be offered
+    size = terms.fragment_size or server.configuration.fragment_size
+    inside = offers(Terms(None, terms.checkable, _INSIDE[kind]))
 
     def make(_identity: bytes, now: float) -> Method:
         tunnel = server.tunnel(kind, terms.scope)
-        size = terms.fragment_size or server.configuration.fragment_size
-        return Tunnelled(kind, tunnel, _phase(kind, tunnel, server, terms, now), size)
+        return Tunnelled(kind, tunnel, _phase(kind, tunnel, server, terms, inside, now), size)
 
     return Offer(kind, make)
 
 
-def _phase(kind: int, tunnel: Tunnel, server: TlsServer, terms: Terms, now: float) -> Phase:
+def _phase(kind: int, tunnel: Tunnel, server: TlsServer, terms: Terms, inside: Offers, now: float) -> Phase:
     resumptions = server.resumptions[kind]
     if kind == TLS:
         return TlsPhase(tunnel, server.configuration.user_names, resumptions, now=now)
     if kind == PEAP:
-        return PeapPhase(tunnel, _inside(IN_PEAP, terms), resumptions, now=now)
-    return TtlsPhase(tunnel, _inside(IN_TTLS, terms), terms.checkable, resumptions, now=now)
+        return PeapPhase(tunnel, inside, resumptions, now=now)
+    return TtlsPhase(tunnel, inside, terms.checkable, resumptions, now=now)

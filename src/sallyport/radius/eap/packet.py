@@ -67,4 +67,6 @@ def pull_eap_message(request: Request) -> bytes:
 
 def push_eap_message(octets: bytes) -> bytes:
     """An EAP packet in as many EAP-Message attributes as it needs."""
-    return b"".join(push_attribute(EAP_MESSAGE, octets[at : at + _CARRIED]) for at in range(0, len(octets), _CARRIED))
+    if len(octets) <= _CARRIED:
+        return push_attribute(EAP_MESSAGE, octets)
+    return b"".join([push_attribute(EAP_MESSAGE, octets[at : at + _CARRIED]) for at in range(0, len(octets), _CARRIED)])
