@@ -265,6 +265,18 @@ async def test_busy_provider_is_left_alone(stand: Stand, autojump_clock: MockClo
     assert not stand.guarded.is_open
 
 
+@pytest.mark.parametrize("limited", [True, False])
+async def test_too_many_codes_of_a_user_are_that_user_s(stand: Stand, autojump_clock: MockClock, limited: bool) -> None:
+    """A 429 to a code leaves the provider open to everybody else's logins; that it is away (503) does not."""
+    stand.provider.next = ProviderError("not now", retry_after_s=17.0, limited=limited)
+    with pytest.raises(ProviderError):
+        await stand.guarded.verify(question(), Code("000000"), "", deadline_s=1)
+    if limited:
+        assert await stand.start() is APPROVED
+    else:
+        await stand.fails(APPROVED, "left alone")
+
+
 async def test_rest_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:
     """A provider that asks for a day gets a minute."""
     await stand.fails(ProviderError("busy", retry_after_s=86_400.0))

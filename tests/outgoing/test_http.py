@@ -94,8 +94,9 @@ async def test_failures(failure: Behaviour) -> None:
     }
     async with serving(echo) as server:
         server.behave(failure)
-        with pytest.raises(ProviderError, match=rf"127\.0\.0\.1: .*{said[failure]}"):
+        with pytest.raises(ProviderError, match=rf"127\.0\.0\.1: .*{said[failure]}") as raised:
             await ask(server)
+        assert raised.value.limited == (failure == Behaviour.BUSY)
         assert server.requests == 1
 
 
@@ -160,7 +161,7 @@ async def test_429_says_how_long(headers: dict[str, str], wait_s: float) -> None
     async with serving(busy) as server:
         with pytest.raises(ProviderError) as refused:
             await ask(server)
-    assert refused.value.retry_after_s == wait_s
+    assert (refused.value.retry_after_s, refused.value.limited) == (wait_s, True)
 
 
 async def test_compressed_answers_are_refused() -> None:

@@ -82,6 +82,7 @@ class Reason(StrEnum):
     NOT_ANSWERED = "second factor not answered in time"
     GIVES_UP = "device gives up sooner than the provider answers"
     TOO_MANY_PROMPTS = "too many prompts"
+    TOO_MANY_CODES = "the provider takes no more codes for now"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
     # the second door cannot be asked: fallbackAction decides
     NO_PROVIDER = "no provider"

@@ -7,7 +7,8 @@
 
 A failure is a ProviderError, a call over its deadline, or any exception that nobody expected of a provider. While the
 circuit is open calls fail at once, so that logins do not wait for a provider that does not answer. A provider that
-asks to be left alone (HTTP 429) is left alone: that is no failure, and no success.
+asks to be left alone (HTTP 429) is left alone: that is no failure, and no success. Where it says so of a code, only
+that code waits: many a provider counts the codes of each user, and one who guesses must not silence it for all.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ class Guarded:
             if not makes_sense(answer):
                 raise ProviderError("the provider gives an answer that makes no sense")
         except ProviderError as error:
-            result = self._note(error, tried=trying)
+            result = self._note(error, call, tried=trying)
             raise
         except StoreError:  # ours, not the provider's
             result = "error"
@@ -190,7 +191,7 @@ class Guarded:
         except Exception as error:
             self._log(error)
             failure = ProviderError(f"the provider failed unexpectedly ({type(error).__name__})")
-            result = self._note(failure, tried=trying)
+            result = self._note(failure, call, tried=trying)
             raise failure from None
         else:
             result = "ok"
@@ -219,11 +220,12 @@ class Guarded:
             self._meter.circuit(self.provider.name, is_open=False)
         self._failures = 0
 
-    def _note(self, error: ProviderError, *, tried: bool) -> str:
+    def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
         """Count a failure; gives the meter's word for it."""
         now = self._now()
         if error.retry_after_s > 0:
-            self._rest_until = max(self._rest_until, now + min(error.retry_after_s, LONGEST_REST_S))
+            if call != "verify" or not error.limited:
+                self._rest_until = max(self._rest_until, now + min(error.retry_after_s, LONGEST_REST_S))
             return "busy"
         self._failures += 1
         if self._failures == FAILURES:

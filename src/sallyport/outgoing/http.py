@@ -182,7 +182,8 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
     if headers.get("Content-Encoding", "identity") != "identity":  # a small answer cannot grow
         raise ProviderError(f"{host}: answered compressed, which was not asked for")
     if status == 429:
-        raise ProviderError(f"{host}: asks to be left alone (HTTP 429)", retry_after_s=_retry_after(headers))
+        after = _retry_after(headers)
+        raise ProviderError(f"{host}: asks to be left alone (HTTP 429)", retry_after_s=after, limited=True)
     if 300 <= status < 400:
         raise ProviderError(f"{host}: answered with a redirect (HTTP {status}), which is not followed")
     if status >= 500:

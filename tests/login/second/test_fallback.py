@@ -169,7 +169,7 @@ class Busy:
     def __call__(self) -> None:
         self.calls += 1
         if self.calls <= self.times:
-            raise ProviderError("asks to be left alone (HTTP 429)", retry_after_s=self.for_s)
+            raise ProviderError("asks to be left alone (HTTP 429)", retry_after_s=self.for_s, limited=True)
 
 
 @pytest.mark.parametrize("typed", ["hello", "hello123456"])
@@ -195,6 +195,23 @@ async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Scri
         assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
         assert trio.current_time() - began < 5
     assert not attached(areas).provider.is_open
+
+
+@BOTH
+async def test_a_provider_that_takes_no_more_codes(
+    desk: Desk, areas: Areas, script: Script, fallback: Fallback
+) -> None:
+    """It counts the codes of one user, whom guessing lets in by no fallback; the others are asked as ever."""
+    await fall_back_to(areas, fallback)
+    script.busy = Busy(script, 1, 3600.0)
+    assert await ended(desk, "hello000000") == (
+        *verdict(Fallback.DENY),
+        "the provider takes no more codes for now",
+        "local+scripted",
+    )
+    await areas.users.add(areas.domain, "bob", b"hello")
+    login = desk.login(pap("bob", "hello123456"))
+    assert (await desk.decide(login)).applied == "accept"
 
 
 async def test_a_provider_that_is_busy_while_a_user_is_asked(desk: Desk, script: Script) -> None:

@@ -38,16 +38,17 @@ class Waiter:
 class Conversation:
     """One login's second factor. Whoever came last waits for it; its end is told once.
 
-    session: who may go on with it, and how many challenges were sent (step 0: none). key: what a request must equal to
-    join; None: no other may. deadline: of trio's clock. takes_codes: whether the user can type one by this kind of
-    login. handle, text: of the provider's last WAITING answer. error: the store failed, or we did, so that
-    nobody is answered.
+    session: who may go on with it, and how many challenges were sent (step 0: none). key: what a request must equal
+    to join; None: no other may. deadline: of trio's clock. takes_codes: whether the user can type one by this kind
+    of login; checks_code: whether it begins with one that was typed. handle, text: of the provider's last WAITING
+    answer. error: the store failed, or we did, so that nobody is answered.
     """
 
     def __init__(
-        self, attached: Attached, session: Session, key: LoginKey | None, deadline: float, method: str
+        self, attached: Attached, session: Session, key: LoginKey | None, deadline: float, login: Login
     ) -> None:
-        self.takes_codes = method in TYPED
+        self.takes_codes = login.method in TYPED
+        self.checks_code = login.code is not None
         self.attached = attached
         self.session = session
         self.key = key

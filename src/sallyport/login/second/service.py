@@ -62,6 +62,14 @@ def device_patience(login: Login, attached: Attached) -> float:
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
 
 
+def _why(talk: Conversation, error: ProviderError) -> Reason:
+    """Why a provider could not be asked. One that takes no more codes is there: whoever types many would otherwise get
+    in by the fallback."""
+    if error.limited and talk.checks_code:
+        return Reason.TOO_MANY_CODES
+    return Reason.CIRCUIT_OPEN if talk.attached.provider.is_open else Reason.UNREACHABLE
+
+
 class SecondFactor:
     """The second factor of all domains. `run` must run for anybody to be asked.
 
@@ -172,7 +180,7 @@ class SecondFactor:
         begin = partial(provider.start, question, deadline_s=call_s)
         if login.code is not None:
             begin = partial(provider.verify, question, login.code, "", deadline_s=call_s)
-        talk = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login.method)
+        talk = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
         self._start(talk, begin, user)
         return await self._wait(login, talk)
 
@@ -283,7 +291,7 @@ class SecondFactor:
         if known.kind is Kind.APPROVAL:
             left = max(0.0, (question.expires_at - self._clock()) / SECOND)
             begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
-        talk = Conversation(attached, known, key, trio.current_time() + left, login.method)
+        talk = Conversation(attached, known, key, trio.current_time() + left, login)
         talk.handle = known.handle if known.kind is Kind.APPROVAL else ""
         self._start(talk, begin, None)
         return talk
@@ -303,7 +311,7 @@ class SecondFactor:
             with trio.move_on_at(talk.deadline):
                 told = await self._converse(talk, begin)
         except ProviderError as error:
-            told = Told(Reason.CIRCUIT_OPEN if talk.attached.provider.is_open else Reason.UNREACHABLE)
+            told = Told(_why(talk, error))
             log.warning("the MFA provider cannot be asked", provider=talk.attached.name, error=str(error))
         except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
             if talk.session.step == 0:
