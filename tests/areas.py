@@ -70,9 +70,11 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.retransmission import Timers
 from sallyport.store.directory import Reserve
+from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
+from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.guesses import Guesses
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
@@ -205,7 +207,7 @@ class Areas:
             vacated=vacate_accounts,
             revocations=self.revocations,
         )
-        self.instances = Instances(store, clock, deleted=forget_instance)
+        self.instances = Instances(store, clock, deleted=self._instance_deleted)
         self.keys = Keys(store, clock, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(store, self.instances, clock, deleted=forget_policy)
         self.groups = Groups(store, self.users, self.policies, clock)
@@ -269,6 +271,11 @@ class Areas:
         )
         self.tenant = 0
         self.domain = 0
+
+    def _instance_deleted(self, tx: Tx, instance_id: int) -> None:
+        forget_instance(tx, instance_id)
+        keys_repo.forget_instance(tx, instance_id)
+        self.agents.reports.forget(tx, instance_id)
 
     def _user_changed(self, domain_id: int, name: str) -> None:
         self.second.enrolments.forget(domain_id, name)

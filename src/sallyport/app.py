@@ -208,7 +208,7 @@ class App:
             vacated=vacate_accounts,
             revocations=self.revocations,
         )
-        self.instances = Instances(self.store, deleted=_instance_deleted)
+        self.instances = Instances(self.store, deleted=self._instance_deleted)
         self.keys = Keys(self.store, now_us, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
         self.groups = Groups(self.store, self.users, self.policies)
@@ -272,6 +272,11 @@ class App:
             error_name=lambda cause: self.value_name("Error-Cause", cause),
         )
         return dynamic, Revocations(self.store, dynamic, self.domains, self.rules)
+
+    def _instance_deleted(self, tx: Tx, instance_id: int) -> None:
+        forget_instance(tx, instance_id)
+        keys_repo.forget_instance(tx, instance_id)
+        self.agents.reports.forget(tx, instance_id)
 
     def _user_changed(self, domain_id: int, name: str) -> None:
         self.logins.second.enrolments.forget(domain_id, name)
@@ -373,11 +378,6 @@ class App:
         await self.directory.principals.load()
         await self.logins.lockouts.load()
         await self.agents.prepare()
-
-
-def _instance_deleted(tx: Tx, instance_id: int) -> None:
-    forget_instance(tx, instance_id)
-    keys_repo.forget_instance(tx, instance_id)
 
 
 def _write_private(path: Path, text: str) -> None:

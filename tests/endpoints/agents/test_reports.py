@@ -157,6 +157,18 @@ async def test_who_was_given_something_stays(areas: Areas, host: Host) -> None:
     assert await people(areas) == {"eve": "Local", "bob": "Local", "joe": "discovered"}
 
 
+async def test_a_machine_that_is_deleted(areas: Areas, host: Host) -> None:
+    """Who was discovered there alone goes with it; who was so on another machine, or is somebody's user, stays."""
+    await user(areas, "ann")
+    other = await Host.register(areas, "db")
+    await host.report(discovery=discovery(*map(account, ("ann", "eve", "bob"))))
+    await other.report(discovery=discovery(account("bob")))
+    await areas.instances.remove(areas.domain, host.id)
+    assert await people(areas) == {"ann": "Local", "bob": "discovered"}
+    await areas.instances.remove(areas.domain, other.id)
+    assert await people(areas) == {"ann": "Local"}
+
+
 async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> None:
     """All are listed, and so many become users as a machine has people."""
     await host.report(discovery=discovery(*(account(f"user{number}") for number in range(1000))))

@@ -98,14 +98,27 @@ class Reports:
         names, room = list[str](), MOST_PEOPLE - len(unseen)
         users = {each.name: self._user(tx, agent, each, names, room) for each in discovery.accounts}
         rows = [replace(row, user_id=users[name]) if kind == ACCOUNT else row for (kind, name), row in found.items()]
-        for user_id in kept.replace_discovered(tx, agent.instance_id, [*rows, *unseen]):
-            account = accounts.get(tx, agent.domain_id, user_id)
+        gone = kept.replace_discovered(tx, agent.instance_id, [*rows, *unseen])
+        return names + self._unfound(tx, agent.domain_id, gone)
+
+    def _unfound(self, tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[str]:
+        """A machine has these users' accounts no more: who was only discovered, and on no other, is deleted."""
+        names = list[str]()
+        for user_id in user_ids:
+            account = accounts.get(tx, domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
                 if account.has_totp or accounts.machines(tx, user_id) or accounts.groups(tx, user_id):
                     continue  # an admin has enrolled or assigned him since
                 self._users.delete_in(tx, account)
                 names.append(account.name)
         return names
+
+    def forget(self, tx: Tx, instance_id: int) -> None:
+        """An instance is deleted, in this transaction, and with it who was discovered there alone. They are not dropped
+        from memory: without password, seed and groups they are to a login what nobody is."""
+        agent = repo.get(tx, instance_id)
+        if agent is not None:
+            self._unfound(tx, agent.domain_id, kept.replace_discovered(tx, instance_id, []))
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, names: list[str], room: int) -> int | None:
         """The user that an account is, who is made if there is none and the account is a person's. What a host says of
