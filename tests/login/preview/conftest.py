@@ -77,6 +77,12 @@ class Scripted:
         return user.casefold() in self._fields.enrolled.split(",")
 
 
+class OnlyCodes(Scripted):
+    """One that lets nobody in without a code."""
+
+    only_codes: ClassVar[bool] = True
+
+
 @dataclass
 class Book:
     """A domain with recorded logins."""

@@ -8,7 +8,7 @@ from sallyport.domains.impact import Effect
 from sallyport.domains.model import Domain
 from sallyport.endpoints.bodies import Action as AssignmentAction
 from sallyport.endpoints.groups.model import NewGroup
-from sallyport.login.model import Reason
+from sallyport.login.model import Method, Reason
 from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.repo import PASSED
 from sallyport.login.preview.service import NO_CHALLENGES, Preview
@@ -16,7 +16,7 @@ from sallyport.login.second.forecast import Standing
 from sallyport.mfa.circuit import Guarded
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
-from tests.login.preview.conftest import DAY, HOUR, Book, Scripted
+from tests.login.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
 from tests.login.test_decision import FIRST
 
 
@@ -96,6 +96,31 @@ async def test_a_provider_that_cannot_be_asked(book: Book, fallback: str, outcom
         assert [(each.outcome, each.reason) for each in impact.users] == [(outcome, reason)]
         assert impact.counts.users.reject == denied
         await book.provider(away=True)
+
+
+async def test_logins_that_bring_no_code(book: Book) -> None:
+    """Where nobody gets in without a code, whoever comes by a method that has no place for one is denied, and so is
+    everybody behind a device that knows nothing else; by another method the same user is challenged."""
+    await book.users("ann", "bob", "eve")
+    switch, gateway = await book.device("switch"), await book.device("gateway")
+    book.areas.kinds["scripted"] = OnlyCodes
+    await book.areas.providers.set(book.areas.domain, "scripted", {"enrolled": "ann,bob,eve"}, 60)
+    await book.events(["ann"], device_id=switch, method="eap-peap-mschapv2")
+    await book.events(["bob"], device_id=gateway, device_name="gateway", method=Method.PAP)
+    await book.events(["eve"], device_id=gateway, device_name="gateway", method=Method.PEAP_GTC)
+    await book.events(["eve"], device_id=switch, method=Method.MSCHAP2)
+    impact = await book.impact()
+    no_code = "this kind of login cannot ask for a code"
+    assert sorted((each.user, each.outcome, each.reason) for each in impact.users) == [
+        ("ann", "reject", no_code),
+        ("bob", "challenge", "second factor asked for"),
+        ("eve", "reject", no_code),
+    ]
+    assert sorted((each.device_name, each.outcome, each.reason) for each in impact.devices) == [
+        ("gateway", "challenge", "second factor asked for"),
+        ("switch", "reject", no_code),
+    ]
+    assert impact.counts.denied == 3
 
 
 async def test_what_is_not_known_is_told_so(book: Book) -> None:

@@ -24,7 +24,7 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 class Group:
     """Recorded logins that rules and enrolment cannot tell apart. period: of when they were. exists: whether the
     domain has an endpoint user of that name now. machine: whether a certificate showed a computer, which the name does
-    not tell. last_at: microseconds."""
+    not tell. method: one of them, where it does not matter. last_at: microseconds."""
 
     user_name: str
     device_id: int
@@ -34,6 +34,7 @@ class Group:
     station: str
     service_type: int | None
     machine: int
+    method: str
     period: int
     logins: int
     last_at: int
@@ -56,12 +57,14 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What rules look at beside user, device and time: only by that are logins told apart. directory: at
-    users, or their groups or OUs. kinds: users and computers."""
+    users, or their groups or OUs. kinds: users and computers. methods: those by
+    which no code can be typed, where nobody gets in without one."""
 
     stations: bool
     service_types: bool
     directory: bool = False
     kinds: bool = False
+    methods: bool = False
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
@@ -76,17 +79,19 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> lis
     station = "station" if looked.stations else "''"
     service_type = "service_type" if looked.service_types else "null"
     machine = "coalesce(machine, 0)" if looked.kinds else "0"
+    by_method = "method, " if looked.methods else ""
     return tx.all(
         Group,
         # The spans stand first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
         f"with spans (period, since, until) as (values {told}), found as (select user_name, device_id, "
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
-        f"{station} as station, {service_type} as service_type, {machine} as machine, period, count(*) as logins, "
+        f"{station} as station, {service_type} as service_type, {machine} as machine, min(method) as method, "
+        f"period, count(*) as logins, "
         f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
         f"and method <> '{Method.MAB}' "  # nobody is there to be asked for a second factor
         f"group by user_name, device_id, {'station, ' if looked.stations else ''}"
-        f"{'service_type, ' if looked.service_types else ''}{f'{machine}, ' if looked.kinds else ''}period) "
+        f"{'service_type, ' if looked.service_types else ''}{f'{machine}, ' if looked.kinds else ''}{by_method}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
         'fold(user_name)) as "exists" from found',
         d=domain_id,

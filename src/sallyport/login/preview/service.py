@@ -14,7 +14,7 @@ from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN
 from sallyport.login.decision import decide
 from sallyport.login.membership import kept
-from sallyport.login.model import NAMELESS, Decision, Reason, Verdict
+from sallyport.login.model import NAMELESS, Decision, Method, Reason, Verdict
 from sallyport.login.preview import repo
 from sallyport.login.preview.enrolled import SecondFactors
 from sallyport.login.preview.periods import Span, spans_of
@@ -35,7 +35,8 @@ NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
 class _User:
-    """A user's logins. ways: what the rules do with them, and whether their device gives up."""
+    """A user's logins. ways: what the rules do with them, whether their device gives up, and by which method they
+    came."""
 
     __slots__ = ("exists", "last_at", "logins", "name", "ways")
 
@@ -44,17 +45,17 @@ class _User:
         self.logins = 0
         self.last_at = -1
         self.exists = False
-        self.ways: set[tuple[Action, bool]] = set()
+        self.ways: set[tuple[Action, bool, str]] = set()
 
 
 class _Traffic:
-    """What was recorded. devices: by the ids of events; actions: by the ids of the inventory; members: by name, where
-    rules look at what directories say."""
+    """What was recorded. devices: by the ids of events; actions: with their methods, by the ids of the inventory;
+    members: by name, where rules look at what directories say."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
         self.devices: dict[int, Seen | None] = {}
-        self.actions: dict[int, set[Action]] = {}
+        self.actions: dict[int, set[tuple[Action, str]]] = {}
         self.seen: dict[int, Seen] = {}
         self.members: dict[str, Membership] = {}
         self.logins = 0
@@ -129,6 +130,7 @@ class Preview:
                 for rule in enabled
             ),
             kinds=any(rule.definition.kinds for rule in enabled),
+            methods=second.takes_no_code(Method.NONE),
         )
         total, first = await self._store.search(lambda tx: repo.extent(tx, domain.id))
         begin = max(since, first)
@@ -201,7 +203,7 @@ class Preview:
             return
         unknown: Worst[tuple[str, str]] = Worst(number)
         for key, user in traffic.users.items():
-            needed = user.exists and any(action is Action.MFA_REQUIRED for action, _ in user.ways)
+            needed = user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.ways)
             if needed and self._second.known(domain, second, key) is None:
                 unknown.add(Effect.UNKNOWN, user.logins, (key, user.name))
             await breathe()
@@ -215,8 +217,8 @@ class Preview:
             enrolment = self._second.known(told.domain, told.second, key) or Reason.ENROLMENT_UNKNOWN
             first = Reason.NONE if user.exists else Reason.UNKNOWN_USER
             decided = [
-                told.decide(first, action, told.second.comes_to(enrolment, gives_up=gives_up))
-                for action, gives_up in user.ways
+                told.decide(first, action, told.second.comes_to(enrolment, gives_up=gives_up, method=method))
+                for action, gives_up, method in user.ways
             ]
             effect, reason = max(decided, key=_severity)
             denied += effect is Effect.REJECT and user.exists
@@ -255,8 +257,11 @@ async def _devices(told: _Told, traffic: _Traffic) -> tuple[Worst[DeviceImpact],
     worst, denied, breathe = Worst[DeviceImpact](), 0, Breath()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
-        second = told.second.comes_to(Reason.ASKED, gives_up=_gives_up(told.second, seen))
-        decided = (told.decide(Reason.NONE, action, second) for action in actions)
+        gives_up = _gives_up(told.second, seen)
+        decided = (
+            told.decide(Reason.NONE, action, told.second.comes_to(Reason.ASKED, gives_up=gives_up, method=method))
+            for action, method in actions
+        )
         effect, reason = max(decided, key=_severity)
         if effect is Effect.CHALLENGE and seen.support == "no":
             reason = NO_CHALLENGES
@@ -292,12 +297,12 @@ def _note(
     traffic.logins += group.logins
     user.logins += group.logins
     user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
-    user.ways.add((action, gives_up))
+    user.ways.add((action, gives_up, group.method))
     # Among names that were seen last at the same time it is the same one each time.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
-        traffic.actions.setdefault(device.id, set()).add(action)
+        traffic.actions.setdefault(device.id, set()).add((action, group.method))
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:

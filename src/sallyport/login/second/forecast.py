@@ -4,7 +4,7 @@ function, since two would come to disagree."""
 from dataclasses import dataclass
 from math import inf
 
-from sallyport.login.model import Reason
+from sallyport.login.model import TYPED, Reason
 from sallyport.mfa.service import Attached, Unavailable
 
 UNAVAILABLE = {Unavailable.NONE: Reason.NO_PROVIDER, Unavailable.UNREADABLE: Reason.UNREADABLE}
@@ -32,8 +32,14 @@ class Standing:
         p95_s = self.attached.provider.p95_s()
         return p95_s is not None and patience_s(give_up_ms) < p95_s
 
-    def comes_to(self, enrolment: Reason, *, gives_up: bool) -> Reason:
-        """What asking a user through a device comes to. enrolment: what is known of the user."""
+    def takes_no_code(self, method: str) -> bool:
+        """Whether a login by this method cannot bring the code without which nobody gets in."""
+        return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
+
+    def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
+        """What asking a user through a device comes to. enrolment: what is known of the user. method: of the login."""
+        if self.takes_no_code(method):
+            return Reason.TAKES_NO_CODE
         if self.away is not Reason.NONE:
             return self.away
         return Reason.GIVES_UP if gives_up and enrolment is Reason.ASKED else enrolment

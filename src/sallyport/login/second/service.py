@@ -15,7 +15,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.domains.model import Domain
-from sallyport.login.model import TYPED, Login, Reason
+from sallyport.login.model import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw
 from sallyport.login.second.challenges import Challenges
@@ -128,14 +128,14 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
-        if login.method not in TYPED and attached.provider.only_codes:
-            return Reason.TAKES_NO_CODE
         now = standing(attached)
+        if now.takes_no_code(login.method):
+            return Reason.TAKES_NO_CODE
         # Also while the circuit is open: the look-up tries it again.
         enrolment = self.enrolments.look_up(attached, (domain.id, login.principal.casefold()), login.principal)
         posture = login.device.posture
         gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
-        return now.comes_to(enrolment, gives_up=gives_up)
+        return now.comes_to(enrolment, gives_up=gives_up, method=login.method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
         """Whether a code may stand behind a user's password: only for users who are not known to have none."""
