@@ -305,6 +305,17 @@ async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
     assert '"group": "seven"' in users[0].fields
 
 
+async def test_a_value_in_another_case(areas: Areas) -> None:
+    """It is the same one, where it is deleted: somebody who is renamed is not known by the former name any more."""
+    ann = "dn: uid=ann,ou=People,dc=x\nobjectClass: inetOrgPerson\nuid: Ann\nmail: Ann@X\n\n"
+    change = f"dn: {DN.format('ann')}\nchangetype: modify\ndelete: mail\nmail: ann@x\n-\n\n"
+    renamed = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: uid=eve\ndeleteoldrdn: 1\n\n"
+    await imported(areas, ann + group("ops", DN.format("ann")) + change + renamed)
+    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "")
+    assert [(user.name, user.email) for user in users] == [("eve", "")]
+    assert (await groups_of(areas, "ann"), await groups_of(areas, "eve")) == (frozenset(), {"ops"})
+
+
 async def test_a_further_class(areas: Areas) -> None:
     """An account to which a class is added that says nothing of accounts is one still."""
     await imported(areas, person("ann"))

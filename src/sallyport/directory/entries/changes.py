@@ -146,7 +146,8 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
-        return [value for value in values if value not in wanted] if wanted else []
+        gone = {value.casefold() for value in wanted}  # as most attributes are compared (caseIgnoreMatch, RFC 4517)
+        return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))
 
 
