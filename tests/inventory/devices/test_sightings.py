@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.inventory.devices.model import UNKNOWN
-from sallyport.inventory.devices.service import TOGETHER, Devices
-from sallyport.inventory.devices.sightings import Sightings
+from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.devices.sightings import STATIONS, Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.store.model import Tx
@@ -162,28 +162,42 @@ def _stations(tx: Tx) -> int:
 async def test_others_write_while_many_are_flushed(areas: Areas, seen: Seen) -> None:
     """Who wants to write does not wait for a thousand stations, but for a few."""
     device = await seen.device("a")
-    for number in range(10 * TOGETHER):
+    for number in range(10 * STATIONS):
         seen.station(device, f"s{number}")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.devices.flush)
         await trio.testing.wait_all_tasks_blocked()
         meanwhile = await areas.store.write(_stations)
-    assert meanwhile < await areas.store.read(_stations) == 10 * TOGETHER
+    assert meanwhile < await areas.store.read(_stations) == 10 * STATIONS
+
+
+async def test_stations_are_told_by_their_device(areas: Areas, seen: Seen) -> None:
+    """Many are written together: one that two of them in memory are, and none of a device that is gone."""
+    device, gone, same = await seen.device("a"), await seen.device("b"), seen.note(NAS_IDENTIFIER=b"c")
+    same.id = device.id
+    await areas.devices.flush()
+    for each in (device, gone, same):
+        seen.station(each, "s", "ann")
+    await areas.store.write(lambda tx: tx.execute("delete from devices where id = :id", id=gone.id))
+    await areas.devices.flush()
+    rows, total = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=10)
+    assert [(row.device_id, row.user_name, row.request_count) for row in rows] == [(device.id, "ann", 2)]
+    assert total == 1
 
 
 async def test_a_flush_that_breaks_off_loses_nothing(areas: Areas, seen: Seen) -> None:
     """What was written before the store failed is not counted twice, and the rest is counted again."""
     device = await seen.device("a")
-    for number in range(3 * TOGETHER):
+    for number in range(3 * STATIONS):
         seen.station(device, f"s{number}")
     fail = "create trigger fail before insert on stations when new.station = :name begin select raise(abort, ''); end"
-    await areas.store.write(lambda tx: tx.execute(fail.replace(":name", f"'s{TOGETHER + 1}'")))
+    await areas.store.write(lambda tx: tx.execute(fail.replace(":name", f"'s{STATIONS + 1}'")))
     with pytest.raises(StoreError):
         await areas.devices.flush()
     await areas.store.write(lambda tx: tx.execute("drop trigger fail"))
     await areas.devices.flush()
     rows, total = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=1000)
-    assert total == 3 * TOGETHER
+    assert total == 3 * STATIONS
     assert {row.request_count for row in rows} == {1}
 
 

@@ -5,6 +5,7 @@ its NAS-Identifier, else its product: who looks for a name means these two.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sallyport.inventory.devices import posture
@@ -196,14 +197,19 @@ def _description(device: Device | DeviceRow) -> dict[str, Value]:
     }
 
 
+_STATION = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
+_SEEN_AGAIN = (
+    "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
+    "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count"
+)
+
+
 def note_station(tx: Tx, station: Station, requests: int) -> None:
     """Keep a station with its last user, adding what was counted; not where its device was deleted meanwhile."""
     tx.execute(
-        "insert into stations (domain_id, device_id, station, user_name, first_seen, last_seen, request_count) "
+        f"insert into stations ({', '.join(_STATION)}) "
         "select :d, :device, :station, :user, :first, :last, :requests where exists "
-        "(select 1 from devices where id = :device) "
-        "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
-        "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count",
+        f"(select 1 from devices where id = :device) {_SEEN_AGAIN}",
         d=station.device.domain_id,
         device=station.device.id,
         station=station.name,
@@ -211,6 +217,25 @@ def note_station(tx: Tx, station: Station, requests: int) -> None:
         first=station.first_seen,
         last=station.last_seen,
         requests=requests,
+    )
+
+
+def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
+    """`note_station` of one or many in two statements, for each of which a thread has to wait for the interpreter."""
+    ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
+    marks = ", ".join(f":{name}" for name in ids)
+    there = {row[0] for row in tx.rows(f"select id from devices where id in ({marks})", **ids)}
+    merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
+    for station, requests in counted:
+        key = (station.device.domain_id, station.device.id, station.name)
+        if station.device.id in there:  # two in memory may be one row
+            first_seen, _, before = merged.get(key, (station.first_seen, station, 0))
+            merged[key] = first_seen, station, before + requests
+    tx.insert(
+        "stations",
+        _STATION,
+        [(*key, each.user, first, each.last_seen, requests) for key, (first, each, requests) in merged.items()],
+        on_conflict=_SEEN_AGAIN,
     )
 
 

@@ -18,8 +18,6 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 FLUSH_S = 1.0
-TOGETHER = 32
-"""Devices or stations of a transaction: the decisions that wait for the store get their turn between two."""
 FILTERS = {
     "DEVICE_NAME": "device_name",
     "DEVICE_TYPE": "device_type",
@@ -142,7 +140,7 @@ class Devices:
     async def flush(self) -> None:
         """Write what was counted since the last flush. A device that another node deleted comes back. StoreError."""
         async with self._changing:
-            left = self.sightings.take_changes().parts(TOGETHER)
+            left = self.sightings.take_changes().parts()
             try:
                 while left:
                     self.count_registered(await self._store.write(partial(_write_counts, changes=left[0])))
@@ -194,9 +192,8 @@ def _write_counts(tx: Tx, changes: Changes) -> list[Registered]:
             repo.flush(tx, device, requests)
             back.append(Registered(device, again=True))
         posture.flush(tx, device.id, taken)
-    for station, requests in changes.stations:
-        if station.device.id is not None:
-            repo.note_station(tx, station, requests)
+    if changes.stations:
+        repo.note_stations(tx, changes.stations)
     return back
 
 

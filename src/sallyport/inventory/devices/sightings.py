@@ -20,6 +20,8 @@ from sallyport.vendors import Finding, identify, medium
 LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
+DEVICES, STATIONS = 16, 64
+"""Of a transaction: the decisions that wait for the store get their turn between two."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 
@@ -31,11 +33,11 @@ class Changes:
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
 
-    def parts(self, most: int) -> list["Changes"]:
-        """The same in parts of at most so many devices or stations."""
+    def parts(self) -> list["Changes"]:
+        """The same in parts that take about as long."""
         devices, stations = self.devices, self.stations
-        return [Changes(devices[at : at + most], []) for at in range(0, len(devices), most)] + [
-            Changes([], stations[at : at + most]) for at in range(0, len(stations), most)
+        return [Changes(devices[at : at + DEVICES], []) for at in range(0, len(devices), DEVICES)] + [
+            Changes([], stations[at : at + STATIONS]) for at in range(0, len(stations), STATIONS)
         ]
 
 
