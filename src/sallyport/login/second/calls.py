@@ -21,7 +21,7 @@ from sallyport.mfa.model import Answer, Outcome, ProviderError
 POLL_S: Final = 40.0  # some let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
 CANCEL_S: Final = 3.0
-POLLS_A_SECOND: Final = 400
+POLLS_A_SECOND: Final = 500
 
 
 class Pace:
