@@ -19,7 +19,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.areas import Areas, SetClock, running_areas
 from tests.listen.second import SESSION, events, prompted
 from tests.login.eap.conftest import Nas
-from tests.login.second.scripted import Script
+from tests.login.second.scripted import NAME, Script
 from tests.radius.eap.supplicant import (
     GtcSide,
     Inside,
@@ -369,6 +369,17 @@ async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Scrip
     assert not script.disturbed
     (event,) = await events(areas)
     assert (event.applied_decision, event.would_have_been != "") == ("accept", True)
+
+
+@pytest.mark.parametrize(("typed", "would"), [(b"hello", "reject"), (b"hello123456", "challenge")])
+async def test_monitoring_sees_a_code_behind_the_password(nas: Nas, script: Script, typed: bytes, would: str) -> None:
+    """Where only a code would do: TTLS-PAP cannot ask for one, but who types it behind the password needs no asking."""
+    areas = nas.wire.areas
+    setattr(areas.kinds[NAME], "only_codes", True)  # noqa: B010  providers may leave it out
+    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    assert (await nas.log_in(ttls(in_ttls_pap(ANN, typed)))).code == ACCESS_ACCEPT
+    (event,) = await events(areas)
+    assert event.would_have_been == would
 
 
 async def new_password(areas: Areas) -> None:

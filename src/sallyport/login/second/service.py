@@ -15,7 +15,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.domains.model import Domain
-from sallyport.login.model import Login, Reason
+from sallyport.login.model import Login, Method, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw
 from sallyport.login.second.challenges import Challenges
@@ -129,13 +129,14 @@ class SecondFactor:
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
         now = standing(attached)
-        if now.takes_no_code(login.method):
+        method = login.method if login.code is None else Method.PAP  # one stands behind the password already
+        if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         # Also while the circuit is open: the look-up tries it again.
         enrolment = self.enrolments.look_up(attached, (domain.id, login.principal.casefold()), login.principal)
         posture = login.device.posture
         gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
-        return now.comes_to(enrolment, gives_up=gives_up, method=login.method)
+        return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
         """Whether a code may stand behind a user's password: only for users who are not known to have none."""
