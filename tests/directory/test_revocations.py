@@ -58,6 +58,23 @@ async def test_a_group_that_a_rule_names(strict: Areas) -> None:
     assert await revoked(strict) == ["ann"]
 
 
+async def test_a_group_is_what_it_is_called(strict: Areas) -> None:
+    """One that was made anew under the name that a rule has is the same; one that is called otherwise is lost."""
+    first, second = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
+    rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
+    await strict.rules.add(strict.domain, rule)
+    await strict.domains.set_mode([strict.domain], Mode.ENFORCE)
+
+    def ldif(name: str, identity: str) -> str:
+        return person("ann") + group(name, ANN).replace("objectClass", f"{identity}\nobjectClass", 1)
+
+    await imported(strict, ldif("vpn", first), complete=True)
+    await imported(strict, ldif("VPN", second), complete=True)
+    assert await revoked(strict) == []
+    await imported(strict, ldif("guests", second), complete=True)
+    assert await revoked(strict) == ["ann"]
+
+
 async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
     """Sessions last."""
     await imported(areas, person("ann"))

@@ -21,6 +21,7 @@ from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.model import Job
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
+from sallyport.store.search import fold
 
 AT_ONCE: Final = 50
 """People in one transaction."""
@@ -49,21 +50,20 @@ class Losses:
     async def settle(self, job: Job) -> None:
         """End the sessions of whoever was in such a group and is not any more. StoreError, OSError."""
         path, told = self._files.before(job.file), set[int]()
-        for group_id, before in (await trio.to_thread.run_sync(_read, path)).items():
-            found = partial(_lost, directory_id=job.directory_id, group_id=int(group_id), before=before)
+        for group, before in (await trio.to_thread.run_sync(_read, path)).items():
+            found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
             lost = [each for each in await self._store.search(found) if each[0] not in told]
             told.update(user_id for user_id, _ in lost)
             for at in range(0, len(lost), AT_ONCE):
                 await self._store.write(partial(self._revoke, job=job, lost=lost[at : at + AT_ONCE]))
         await trio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
 
-    def _inside(self, tx: Tx, job: Job) -> dict[int, dict[int, list[str]]]:
-        return {
-            group_id: inside
-            for group_id, name in repo.groups_of_directory(tx, job.directory_id)
-            if self._revocations.group_matters(job.domain_id, name)
-            and (inside := repo.named_people(tx, group_id, job.directory_id))
-        }
+    def _inside(self, tx: Tx, job: Job) -> dict[str, dict[int, list[str]]]:
+        found: dict[str, dict[int, list[str]]] = {}
+        for group_id, name in repo.groups_of_directory(tx, job.directory_id):
+            if self._revocations.group_matters(job.domain_id, name):
+                found.setdefault(fold(name), {}).update(repo.named_people(tx, group_id, job.directory_id))
+        return found
 
     def _revoke(self, tx: Tx, job: Job, lost: Sequence[tuple[int, list[str]]]) -> None:
         for user_id, before in lost:
@@ -73,13 +73,14 @@ class Losses:
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
 
 
-def _lost(tx: Tx, directory_id: int, group_id: int, before: Names) -> list[tuple[int, list[str]]]:
-    """Who was in a group and is not any more."""
-    after = set(repo.everyone_in(tx, group_id, directory_id))
+def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
+    """Who was in a group of that name, which is what rules know, and is in none any more."""
+    groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
+    after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]
 
 
-def _write(path: Path, found: Mapping[int, Mapping[int, list[str]]]) -> None:
+def _write(path: Path, found: Mapping[str, Mapping[int, list[str]]]) -> None:
     part = path.with_name(path.name + ".part")
     with part.open("w") as file:
         json.dump(found, file)
