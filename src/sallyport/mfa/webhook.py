@@ -10,7 +10,8 @@
 Every request carries X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature, the hex
 HMAC-SHA256 of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id is an idempotency key,
 expires_at is ISO 8601 in UTC. Every answer is due within 10 seconds: a hook that waits for the user longer than that
-answers with a poll_url, and a Retry-After beside `waiting` or poll_url says when to ask again (1 second without it).
+answers with a poll_url, and a Retry-After beside `waiting` or poll_url says when to ask again (1 second without it;
+later where very many wait).
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ MAX_BODY: Final = 256 * 1024
 KEPT_S: Final = 30.0
 """A connection that nobody has used for so long is not used again: the other end may be about to close it."""
 MOST_CONNECTIONS: Final = 2048
-_READ: Final = 16_384
+_READ: Final = 4096
+"""Octets that are parsed in one step: chunks of a single octet make it 10 ms long."""
 _HEADERS: Final = 65_536
 
 _Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
