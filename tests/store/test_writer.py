@@ -61,6 +61,33 @@ async def test_order_holds_behind_a_waiting_write(sqlite: SqliteStore) -> None:
     assert await sqlite.read(names) == ["first", "second", "third"]
 
 
+async def test_what_is_submitted_goes_first(sqlite: SqliteStore) -> None:
+    """Before writes that waited already, and on disk before they begin: nobody's answer waits for an import."""
+    await settled()
+    told: Told = []
+    seen: list[int] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait(_tx: Tx) -> None:
+        began.set()
+        assert go_on.wait(30)
+
+    def long(tx: Tx) -> None:
+        with closing(sqlite3.connect(sqlite.path)) as other:
+            seen.extend(other.execute("select count(*) from counters where name = 'quick'").fetchone())
+        put(tx, "long")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, wait)
+        await trio.to_thread.run_sync(began.wait, 30)
+        nursery.start_soon(sqlite.write, long)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        sqlite.submit(partial(put, name="quick"), tell(told, "quick"))
+        go_on.set()
+    assert (seen, told) == ([1], [("quick", None)])
+    assert await sqlite.read(names) == ["long", "quick"]
+
+
 async def test_a_failing_work_is_told_and_undone(sqlite: SqliteStore) -> None:
     """Its error comes back as it is, nothing of it is kept, and the next one is written."""
     await settled()

@@ -59,5 +59,6 @@ class Store(Protocol):
         undone alone when it raises. StoreError: nothing of it was kept."""
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in order, and may
-        be called before this returns. `work` must be short: it may run on the event loop."""
+        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in the order of
+        what is submitted, and may be called before this returns. `work` must be short: it may run on the event loop,
+        and goes before what others have asked to `write`."""

@@ -6,6 +6,9 @@ the event loop the other way. Still that, and two threads that take turns for th
 cost. So what is submitted while nothing else waits is written on the event loop itself, as long as the disk is quick:
 no answer could leave before that write anyway. What takes long is left to the thread: merging the log, waiting for
 another program's lock, a disk that fails.
+
+What has queued up meanwhile makes two transactions: first what was submitted, which is short, and whose answers wait on
+the network; then what tasks write, which may be an import's work for milliseconds.
 """
 
 import sqlite3
@@ -48,6 +51,7 @@ class _Item:
 
     done: Done[object]
     work: Callable[[Tx], object] | None = None
+    submitted: bool = False
     alone: Callable[[sqlite3.Connection], object] | None = None
     replaces: bool = False
     generation: int = 0
@@ -100,7 +104,7 @@ class Writer:
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """See Store.submit."""
-        item = _Item(cast("Done[object]", done), work=work)
+        item = _Item(cast("Done[object]", done), work=work, submitted=True)
         if not self._write_here(item):
             self._until_merge = MERGE_EVERY  # the thread's commits merge the log where it is long
             self._put(item)
@@ -322,12 +326,16 @@ def _nobody(_result: object, _error: BaseException | None) -> None:
 
 
 def _runs(items: list[_Item]) -> Iterator[list[_Item]]:
-    """Items that may share a transaction, in order; one that works alone stands alone."""
+    """Items that may share a transaction, in order, what was submitted before the rest; one that works alone stands
+    alone."""
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:
             yield from ([item] for item in group)
         else:
-            yield list(group)
+            first, then = list[_Item](), list[_Item]()
+            for item in group:
+                (first if item.submitted else then).append(item)
+            yield from filter(None, (first, then))
 
 
 def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool:

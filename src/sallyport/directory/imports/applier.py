@@ -38,7 +38,7 @@ from sallyport.directory.imports.lines import Line
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
 
-TURN_S: Final = 0.005
+TURN_S: Final = 0.003
 FEWEST: Final = 4
 AT_ONCE: Final = 400
 LINES: Final = 400
