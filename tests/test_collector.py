@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from sallyport.collector import LONGEST_S, LOOK_S, SHORTEST_S, collect_garbage, next_pause
 
-OLD_S = 10.0
+GROWN_S, OLD_S = 5.0, 10.0
 
 
 class Cycle:
@@ -52,11 +52,24 @@ async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
         nursery.cancel_scope.cancel()
 
 
+async def test_what_was_held_at_its_first_look_is_freed_later(autojump_clock: MockClock) -> None:
+    """By the second, whoever waits."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(collect_garbage, lambda: 1000, grown_s=GROWN_S))
+        await trio.sleep(LONGEST_S / 2)
+        cycle = grown_old()
+        await trio.sleep(GROWN_S / 2)
+        assert cycle() is not None
+        await trio.sleep(GROWN_S)
+        assert cycle() is None
+        nursery.cancel_scope.cancel()
+
+
 async def test_what_is_old_is_freed_when_nobody_waits(autojump_clock: MockClock) -> None:
-    """What outlived a look is left alone while somebody waits, for as long again at most."""
+    """What outlived two looks is left alone while somebody waits, for as long again at most."""
     waiting = 1
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(collect_garbage, lambda: waiting, old_s=OLD_S))
+        nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=10 * OLD_S, old_s=OLD_S))
         await trio.sleep(LONGEST_S / 2)
         cycle = grown_old()
         await trio.sleep(OLD_S * 1.5)
