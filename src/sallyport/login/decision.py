@@ -9,9 +9,9 @@ mode           enforce applies that verdict; monitor lets in whoever passed the 
 from functools import cache
 from typing import Final
 
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.model import Domain, Fallback, Mode
 from sallyport.login.model import Decision, Reason, Verdict
-from sallyport.login.rules.match import Action
+from sallyport.login.rules.model import UNMATCHED, Action
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
 """The second factor is being asked for, or would be."""
@@ -33,6 +33,12 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
     applied = Verdict.ACCEPT if monitored and first is Reason.NONE else verdict
     would_have_been = verdict.value if monitored else ""
     return Decision(verdict, applied, would_have_been, reason, mode.value, _outcome(verdict, applied, reason))
+
+
+def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
+    """The decision on a login that did not pass its first factor: the same in both modes."""
+    mode = Mode.MONITOR if domain is None else domain.mode
+    return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
 
 def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) -> tuple[Verdict, Reason]:

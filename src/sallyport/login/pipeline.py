@@ -11,18 +11,18 @@ from functools import partial
 from typing import Final
 
 from sallyport.directory.principals.service import Principals
-from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
+from sallyport.domains.model import Domain, FirstFactor, Mode
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.login.bypass.model import spellings
 from sallyport.login.bypass.service import Bypass
-from sallyport.login.decision import decide
+from sallyport.login.decision import decide, refuse
 from sallyport.login.eap.examiners import Station
 from sallyport.login.eap.service import Caller, Eap, Open, Result, Second
 from sallyport.login.facts import facts_of
-from sallyport.login.first.password import check_password, ends_in_code, known, typed_code
+from sallyport.login.first.password import check_password, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
 from sallyport.login.identity import method_of, principal, who
@@ -219,7 +219,7 @@ class Pipeline:
             return self._settle(login, fresh, result.refusal)
         first = result.first
         if first is Reason.NONE and domain.first_factor is FirstFactor.LOCAL:
-            first = _still(login, user, result.stamp)
+            first = still(login, user, result.stamp)
         return self._settle(login, fresh, self._judge(login, fresh, first))
 
     async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:
@@ -300,9 +300,9 @@ class Pipeline:
             had_code = login.code is not None
             user = await self._user(domain, login.user)
             if EAP_MESSAGE in login.request.first:
-                first = _still(login, user, told.asked.stamp)
+                first = still(login, user, told.asked.stamp)
             else:
-                first = _know(login, user, check_password(login, user, lambda: had_code))
+                first = known_as(login, user, check_password(login, user, lambda: had_code))
         else:  # one login is one question to the directory or the other server
             first = Reason.NONE
         await self._recall(login, domain)
@@ -315,7 +315,7 @@ class Pipeline:
         return decision
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        return _know(login, user, check_password(login, user, lambda: self._second.takes_codes(domain, login.user)))
+        return known_as(login, user, check_password(login, user, lambda: self._second.takes_codes(domain, login.user)))
 
     def _judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Rules, and what of the second factor is known without asking. None: it must be asked."""
@@ -408,7 +408,7 @@ class Pipeline:
         user = await self._user(domain, login.user)
         if user is None or user.id != told.asked.user_id:
             return Reason.UNKNOWN_USER
-        return _know(login, user, Reason.NONE if user.stamp == told.asked.stamp else Reason.WRONG_PASSWORD)
+        return known_as(login, user, Reason.NONE if user.stamp == told.asked.stamp else Reason.WRONG_PASSWORD)
 
     def _names_challenge(self, login: Login) -> tuple[str, int] | None:
         state = login.request.first.get(STATE)
@@ -417,24 +417,3 @@ class Pipeline:
     def _fresh(self, domain: Domain) -> Domain:
         """The domain as it is now: it took a while."""
         return self._domains.table.by_id.get(domain.id, domain)
-
-
-def _know(login: Login, user: User | None, first: Reason) -> Reason:
-    """Note the groups of an endpoint user who has passed, for the rules, and how long the session may last."""
-    if first is Reason.NONE and user is not None and (user.groups or login.found is not NOTHING):
-        login.found = known(user, login.found.accept)
-    return first
-
-
-def _still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Whether the user of a login by EAP is still there, with the password that was right: what it was checked by is
-    gone."""
-    if user is None:
-        return Reason.UNKNOWN_USER
-    return _know(login, user, Reason.NONE if user.stamp == stamp else Reason.WRONG_PASSWORD)
-
-
-def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
-    """The decision on a login that did not pass its first factor: the same in both modes."""
-    mode = Mode.MONITOR if domain is None else domain.mode
-    return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)

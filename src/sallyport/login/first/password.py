@@ -7,7 +7,7 @@ from typing import Final
 from sallyport.endpoints.model import User
 from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
-from sallyport.login.model import Found, Login, Method, Reason
+from sallyport.login.model import NOTHING, Found, Login, Method, Reason
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
@@ -61,6 +61,21 @@ def known(user: User, accept: bytes = b"") -> Found:
     """What an endpoint user who has passed brings: groups, for the rules, and how long the session may last. accept:
     attributes of the answer that are there already."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
+
+
+def known_as(login: Login, user: User | None, first: Reason) -> Reason:
+    """Note the groups of an endpoint user who has passed, for the rules, and how long the session may last."""
+    if first is Reason.NONE and user is not None and (user.groups or login.found is not NOTHING):
+        login.found = known(user, login.found.accept)
+    return first
+
+
+def still(login: Login, user: User | None, stamp: str) -> Reason:
+    """Whether the user of a login by EAP is still there, with the password that was right: what it was checked by is
+    gone."""
+    if user is None:
+        return Reason.UNKNOWN_USER
+    return known_as(login, user, Reason.NONE if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
 def given_password(login: Login) -> bytes:
