@@ -66,17 +66,24 @@ def test_what_is_malformed_is_refused_each_time(octets: bytes, said: str) -> Non
             layouts.of(octets)
 
 
-def test_layouts_are_few() -> None:
-    """Of each length and in all: whoever invents new ones makes the service walk, and no more."""
+def test_layouts_of_one_length_are_few() -> None:
+    """The oldest goes first."""
+    layouts = Layouts()
+    packets = [packet((kind, b"")) for kind in range(1, SAME_LENGTH + 2)]
+    found = [layouts.of(each) for each in packets[:-1]]
+    assert [layouts.of(each) for each in packets[:-1]] == found
+    layouts.of(packets[-1])
+    assert layouts.of(packets[1]) is found[1]
+    assert layouts.of(packets[0]) is not found[0]
+
+
+def test_layouts_are_few_in_all() -> None:
+    """Whoever invents new ones makes the service walk, and remember them, and no more."""
     layouts = Layouts()
     first = packet((1, b""))
     layout = layouts.of(first)
-    for kind in range(2, SAME_LENGTH + 1):
-        layouts.of(packet((kind, b"")))
-    assert layouts.of(first) is layout
-    layouts.of(packet((100, b"")))
-    renewed = layouts.of(first)
-    assert renewed is not layout
-    for number in range(MOST):
-        layouts.of(packet((number % 16 + 1, b""), (1, bytes(number // 16))))
-    assert layouts.of(first) is not renewed
+    for number in range(MOST // 100):
+        layouts.of(packet((1, bytes(number)), *[(2, b"")] * 99))
+        assert layouts.of(first) is layout
+    layouts.of(packet((1, bytes(250)), *[(2, b"")] * 99))
+    assert layouts.of(first) is not layout

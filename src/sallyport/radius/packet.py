@@ -23,6 +23,7 @@ from sallyport.radius.authenticator import (
     ZERO,
     SharedSecret,
     accounting_authenticator_holds,
+    md5,
     message_authenticator_holds,
     response_authenticator,
 )
@@ -231,10 +232,10 @@ def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple
     data = datagram[:length]
     if data[1] != request[1]:
         raise PacketError("answer to another request")
-    if response_authenticator(data[:4], request[4:20], data[20:], secret) != data[4:20]:
+    proved = _with_authenticator(data, request[4:20])  # what both proofs are made of
+    if md5(proved + secret.octets).digest() != data[4:20]:
         raise PacketError("Response Authenticator does not match", "bad_authenticator")
     layout = layout_of(data)
-    at = layout.signature
-    if at and not message_authenticator_holds(_with_authenticator(data, request[4:20]), at, secret):
+    if layout.signature and not message_authenticator_holds(proved, layout.signature, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
     return data[0], layout.first(data)
