@@ -13,6 +13,7 @@ from tests.service import RunningService
 from tests.torture.load import Load, check_stored, populate
 
 ROUNDS = 20
+ENOUGH = 100  # answers before a kill
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1"}
 
 pytestmark = pytest.mark.torture
@@ -30,7 +31,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
     finally:
         service.kill()
     print(f"{sum(checked)} answered requests compared over {ROUNDS} kills")
-    assert min(checked) > 100, checked
+    assert min(checked) >= ENOUGH, checked
     assert "exception" not in service.log()
 
 
@@ -38,6 +39,8 @@ def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:
     """One round; how many answered requests were compared."""
     with Load(service, prefix, random) as load:
         load.run(random.uniform(0.25, 0.6))
+        while len(load.answered) < ENOUGH:  # a busy machine may take longer
+            load.run(0.1)
         service.kill()
         load.drain()
         answered = load.answered
