@@ -157,7 +157,7 @@ async def _answer_requests(
         await connected.start(over_tls.run, secure, *pair)
         async with trio.open_nursery() as delayed:
             for exchange in exchanges:
-                delayed.start_soon(exchange.send_delayed)
+                delayed.start_soon(exchange.delayed.run)
             async with trio.open_nursery() as listening:
                 for (_, sock), exchange in zip(listeners, exchanges, strict=False):
                     listening.start_soon(udp.receive, sock, exchange.receive, app.journal.flush)

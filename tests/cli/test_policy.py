@@ -16,7 +16,7 @@ RULES = {
     "minclass": "minclass", "maxrepeat": "maxrepeat", "maxclassrepeat": "maxclassrepeat",
     "maxsequence": "maxsequence", "usercheck": "usercheck",
 }  # fmt: skip
-VALUES = ("server", "8", "16", "digit", "no", "no", "yes", "9", "-1", "-2", "1", "0", "3", "2", "4", "5", "1")
+VALUES = ("server", "8", "16", "digit", "yes", "no", "yes", "9", "-1", "-2", "1", "0", "3", "2", "4", "5", "1")
 
 
 def policies(service: RunningService, *tenant: str) -> dict[str, dict[str, Any]]:

@@ -5,7 +5,8 @@ import trio
 import trio.testing
 
 from sallyport.base.errors import StoreError
-from sallyport.listen.exchange import BEGIN_AT_ONCE, Kind
+from sallyport.listen.exchange import Kind
+from sallyport.listen.undecided import BEGIN_AT_ONCE
 from sallyport.login.repo import EventQuery, EventRow
 from sallyport.login.service import Events
 from sallyport.radius.attributes import push_attribute
@@ -280,7 +281,7 @@ async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
         wire = Wire(areas, nursery, limit=40, reject_delay_s=100)
         wire.put(*[pap("ann@nowhere", "x", identifier=number, signed=False) for number in range(50)])
         await wire.silence()
-        assert (wire.auth.delayed, wire.dropped("overload")) == (5, 45)
+        assert (len(wire.auth.delayed), wire.dropped("overload")) == (5, 45)
         assert await wire.ask(pap("ann", "hello", identifier=99)) == ACCESS_ACCEPT
         nursery.cancel_scope.cancel()
 
@@ -307,7 +308,7 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
     async with trio.open_nursery() as nursery:
         wire = Wire(areas, nursery, reject_delay_s=100)
         async with trio.open_nursery() as delayed:
-            delayed.start_soon(wire.auth.send_delayed)
+            delayed.start_soon(wire.auth.delayed.run)
             wire.put(wrong[0])
             await wire.silence()
             assert (await events(areas))[0].decision == "reject"

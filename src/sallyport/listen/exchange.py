@@ -5,9 +5,7 @@ Everything here runs on the event loop by plain calls; only a login that has to 
 a limit that all exchanges share.
 """
 
-import math
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -20,8 +18,9 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings, new_device
-from sallyport.listen.fair import FairQueue
+from sallyport.listen.delayed import Delayed
 from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
+from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
@@ -47,12 +46,6 @@ from sallyport.radius.packet import (
     encode_reply,
 )
 from sallyport.radius.password import is_garbled, reveal_password
-
-BEGIN_AT_ONCE = 8
-"""Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
-AT_ONCE_S = 0.004
-"""How long rounds of EAP are answered as they come, in a wake-up. One of ten is a signature that takes a
-millisecond; what is left after that becomes tasks, so that the plain logins behind it need not wait."""
 
 log = structlog.get_logger()
 
@@ -94,7 +87,7 @@ class Services:
 
 class Exchange:
     """One socket's requests and answers. number: names the socket in the store's kept answers. label: in metrics,
-    where it is not the kind's."""
+    where it is not the kind's. delayed: the rejects that it holds back."""
 
     def __init__(
         self,
@@ -118,16 +111,12 @@ class Exchange:
         self._unsigned_room = services.waiting.unproven if self._is_auth else self._signed_room
         self._clock = services.clock
         self._send = send
-        self._nursery = nursery
-        self._reject_delay_s = reject_delay_s
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
         self.handed_over = 0  # to a first factor that needs no task for a login
-        self._delayed: deque[tuple[float, Answered, int]] = deque()
-        self._some_delayed = trio.Event()
-        self._undecided: FairQueue[Login] = FairQueue()
-        self._begins = False
-        self._turn_came = self._turn_until = -math.inf
+        self.delayed = Delayed(reject_delay_s, self._reply)
+        self._undecided = Undecided(nursery, self._decide_later)
+        self._at_once = AtOnce()
         metrics = services.radius_metrics
         self._seconds = metrics.seconds
         taken, sent = (
@@ -142,11 +131,6 @@ class Exchange:
         self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")
         self._client_cells: dict[tuple[str, int], Cell] = {}
         self._decision_cells: dict[tuple[int, Decision], Cell] = {}
-
-    @property
-    def delayed(self) -> int:
-        """How many rejects are held back."""
-        return len(self._delayed)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Know the answers that were on their way before a restart."""
@@ -236,7 +220,7 @@ class Exchange:
 
     def _authenticate(self, login: Login) -> None:
         decision = self._pipeline.begin(login)
-        if decision is None and login.method == Method.EAP and self._has_turn(login.known.first):
+        if decision is None and login.method == Method.EAP and self._at_once.has_time(login.known.first):
             decision = self._pipeline.converse(login)
         if decision is ROUND:
             return self._go_on(login)
@@ -246,15 +230,7 @@ class Exchange:
         if self._pipeline.hand_over(login, self._handed_back):
             self.handed_over += 1
             return None
-        return self._decide_in_turn(login)
-
-    def _has_turn(self, came: float) -> bool:
-        """Whether a round of EAP may be gone on with at once. came: in seconds of the monotonic clock, the same for all
-        that came in one wake-up; what was read ahead of its turn is older."""
-        now = time.monotonic()
-        if came > self._turn_came:
-            self._turn_came, self._turn_until = came, now + AT_ONCE_S
-        return now <= self._turn_until
+        return self._undecided.put(login)
 
     def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
         """Go on with a login that was handed over. say: what came of it."""
@@ -262,26 +238,11 @@ class Exchange:
         try:
             decision = say()
             if decision is None:
-                return self._decide_in_turn(login)
+                return self._undecided.put(login)
             self._conclude(login, decision)
         except Exception as error:
             self._fail(login, error)
         return self._duplicates.unpark(login.known, now=time.monotonic())
-
-    def _decide_in_turn(self, login: Login) -> None:
-        self._undecided.put(login.source, login)
-        if not self._begins:
-            self._begins = True
-            self._nursery.start_soon(self._start_undecided)
-
-    async def _start_undecided(self) -> None:
-        """Begin to decide what could not be decided at once, a few logins in each turn of the event loop: a thousand
-        that come together would otherwise hold up the plain ones behind them."""
-        while self._undecided:
-            for _ in range(min(BEGIN_AT_ONCE, len(self._undecided))):
-                self._nursery.start_soon(self._decide_later, self._undecided.take())
-            await trio.lowlevel.checkpoint()
-        self._begins = False
 
     async def _decide_later(self, login: Login) -> None:
         try:
@@ -406,9 +367,8 @@ class Exchange:
 
     def committed(self, entry: Answered, now: int) -> None:
         """The entry is on disk: answer it, a reject after its delay. now: microseconds."""
-        if entry.reply[0] == ACCESS_REJECT and self._reject_delay_s > 0:
-            self._delayed.append((trio.current_time() + self._reject_delay_s, entry, now))
-            self._some_delayed.set()
+        if entry.reply[0] == ACCESS_REJECT:
+            self.delayed.hold(entry, now)
         else:
             self._reply(entry, now)
 
@@ -443,23 +403,6 @@ class Exchange:
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._response_cells[reply[0]].count += 1
         self._send(reply, source)
-
-    async def send_delayed(self) -> None:
-        """Send rejects when their delay is over, until cancelled; then those that are left, at once."""
-        try:
-            while True:
-                self._some_delayed = trio.Event()
-                if not self._delayed:
-                    await self._some_delayed.wait()
-                await trio.sleep_until(self._delayed[0][0])
-                self._send_due(trio.current_time())
-        finally:
-            self._send_due(math.inf)
-
-    def _send_due(self, now: float) -> None:
-        while self._delayed and self._delayed[0][0] <= now:
-            _, entry, decided_at = self._delayed.popleft()
-            self._reply(entry, decided_at)
 
 
 def _is_garbled(login: Login) -> bool:

@@ -1,0 +1,57 @@
+"""Logins that cannot be decided while their request is taken, and how much of a wake-up goes into taking requests."""
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import trio
+
+from sallyport.listen.fair import FairQueue
+from sallyport.login.model import Login
+
+BEGIN_AT_ONCE: Final = 8
+"""Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
+AT_ONCE_S: Final = 0.004
+"""How long rounds of EAP are answered as they come, in a wake-up. One of ten is a signature that takes a
+millisecond; what is left after that becomes tasks, so that the plain logins behind it need not wait."""
+
+
+class Undecided:
+    """Logins that become a task each, a few in each turn of the event loop and each source in turn: a thousand that
+    come together would otherwise hold up the plain ones behind them. decide: the task."""
+
+    def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
+        self._nursery = nursery
+        self._decide = decide
+        self._waiting: FairQueue[Login] = FairQueue()
+        self._begins = False
+
+    def put(self, login: Login) -> None:
+        """Decide it when its turn comes."""
+        self._waiting.put(login.source, login)
+        if not self._begins:
+            self._begins = True
+            self._nursery.start_soon(self._begin)
+
+    async def _begin(self) -> None:
+        while self._waiting:
+            for _ in range(min(BEGIN_AT_ONCE, len(self._waiting))):
+                self._nursery.start_soon(self._decide, self._waiting.take())
+            await trio.lowlevel.checkpoint()
+        self._begins = False
+
+
+class AtOnce:
+    """The time of a wake-up in which rounds of EAP are gone on with as they come."""
+
+    def __init__(self) -> None:
+        self._came = self._until = -math.inf
+
+    def has_time(self, came: float) -> bool:
+        """Whether there is some left. came: in seconds of the monotonic clock, the same for all that came in one
+        wake-up; what was read ahead of its turn is older."""
+        now = time.monotonic()
+        if came > self._came:
+            self._came, self._until = came, now + AT_ONCE_S
+        return now <= self._until
