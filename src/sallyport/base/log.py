@@ -69,6 +69,8 @@ class _Manner:
 
 
 _manner = _Manner()
+_processors: list[structlog.typing.Processor] = []
+"""One list, however often the log is set up: loggers that are in use keep it."""
 
 
 def _rank(method: str) -> int:
@@ -80,14 +82,15 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
     _manner.level = level
     readable = sys.stderr.isatty() if json is None else not json
     renderer = _readable() if readable else _json()
+    _processors[:] = [
+        structlog.contextvars.merge_contextvars,
+        _manner.filter,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        *renderer,
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            _manner.filter,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *renderer,
-        ],
+        processors=_processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=True,

@@ -58,9 +58,7 @@ class HttpFactory:
         self.egress = Egress(egress)
         self._given = verify
         self._turns = Turns(_AT_ONCE)
-        # They log every URL at INFO and headers at DEBUG; both hold names of users, and headers hold secrets.
-        for name in ("httpx", "httpcore"):
-            logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every URL, with names of users
 
     @cached_property
     def trust(self) -> ssl.SSLContext:

@@ -1,0 +1,21 @@
+"""The log of the process."""
+
+import structlog
+from structlog.testing import capture_logs
+
+from sallyport.base import log
+
+
+def test_a_logger_in_use_follows_another_set_up() -> None:
+    """The service reads its settings after the first lines: what was logged before goes the new way from then on."""
+    before = structlog.get_config()
+    try:
+        log.configure(json=True)
+        logger = structlog.get_logger()
+        logger.info("first")
+        log.configure(json=False)
+        with capture_logs() as logged:
+            logger.info("second")
+        assert [each["event"] for each in logged] == ["second"]
+    finally:
+        structlog.configure(**before)
