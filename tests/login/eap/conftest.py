@@ -22,14 +22,14 @@ from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode, push
 from sallyport.radius.mschap import MICROSOFT, MS_MPPE_RECV_KEY, MS_MPPE_SEND_KEY
 from sallyport.radius.packet import ACCESS_CHALLENGE, decode_reply
 from sallyport.radius.salted import Hiding
-from tests.areas import SECRET, Areas, areas, clock
+from tests.areas import SECRET, Areas, SetClock, clock, running_areas
 from tests.listen.conftest import Wire
 from tests.listen.second import SESSION, events, script
 from tests.packets import access_request
 from tests.radius.eap.certificates import Authority
 from tests.radius.eap.supplicant import Side, Supplicant
 
-__all__ = ["areas", "clock", "script"]
+__all__ = ["clock", "script"]
 
 TUNNEL_PRIVATE_GROUP_ID = 81
 numbers = count(1)
@@ -94,6 +94,13 @@ class Nas:
     async def told(self) -> list[tuple[str, str, str]]:
         """Reason, user and method of each event, the oldest first."""
         return [(each.reason, each.user_name, each.method) for each in await events(self.wire.areas)]
+
+
+@pytest.fixture
+async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
+    """The areas over a new store; three failures lock."""
+    async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
+        yield areas
 
 
 @pytest.fixture

@@ -1,69 +1,31 @@
 """EAP in a domain whose users' passwords are ours: who gets in, what the event says, and what is counted."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import trio
 
-from sallyport.domains.model import Fallback, Mode
-from sallyport.endpoints.users.model import Said
+from sallyport.domains.model import Mode
 from sallyport.login.model import Reason
 from sallyport.login.rules.model import RuleFields
-from sallyport.mfa.model import Outcome, ProviderError
 from sallyport.radius.attributes import PROXY_STATE, push_attribute
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
-from tests.areas import Areas, SetClock, running_areas
-from tests.listen.second import SESSION, events, prompted
+from tests.listen.second import SESSION
 from tests.login.eap.conftest import Nas
-from tests.login.second.scripted import NAME, Script
+from tests.login.eap.sides import ANN, NO_PROVIDER, SIDES, new_password, peap, ttls
 from tests.radius.eap.supplicant import (
     GtcSide,
-    Inside,
     Md5Side,
     MsChapSide,
     Supplicant,
     TlsSide,
     in_peap,
-    in_ttls_chap,
-    in_ttls_eap,
-    in_ttls_mschap,
     in_ttls_pap,
     silent,
 )
 from tests.radius.eap.test_methods import msk
-
-ANN = b"ann"
-NO_PROVIDER = Reason.NO_PROVIDER.value  # the first door; the domain monitors, and has nobody who guards the second
-
-
-@pytest.fixture
-async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store; three failures lock."""
-    async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
-        yield areas
-
-
-def peap(password: bytes, name: bytes = ANN) -> TlsSide:
-    """PEAP-MSCHAPv2."""
-    return TlsSide(eap.PEAP, in_peap(name, MsChapSide(name, password)))
-
-
-def ttls(inside: Inside) -> TlsSide:
-    """TTLS."""
-    return TlsSide(eap.TTLS, inside, begins=True)
-
-
-SIDES = {
-    "eap-peap-mschapv2": peap,
-    "eap-peap-gtc": lambda password: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(password))),
-    "eap-ttls-pap": lambda password: ttls(in_ttls_pap(ANN, password)),
-    "eap-ttls-chap": lambda password: ttls(in_ttls_chap(ANN, password)),
-    "eap-ttls-mschapv2": lambda password: ttls(in_ttls_mschap(ANN, password)),
-}
 
 
 @pytest.mark.parametrize("method", SIDES)
@@ -259,136 +221,6 @@ async def test_a_start_without_an_identity(nas: Nas) -> None:
     assert (ended.code, eap.decode(ended.eap).kind, len(state)) == (ACCESS_CHALLENGE, IDENTITY, 16)
 
 
-async def test_a_push_while_the_client_waits(nas: Nas, script: Script) -> None:
-    """The second factor is asked when EAP has succeeded, for the name inside; approved, the Accept has the keys."""
-    side = peap(b"hello")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(approve, script)
-        ended = await nas.log_in(side)
-    assert (ended.code, ended.eap[0], ended.keys) == (ACCESS_ACCEPT, eap.SUCCESS, msk(side))
-    assert [each.user for each in script.started] == ["ann"]
-    assert await nas.told() == [("", "ann", "eap-peap-mschapv2")]
-
-
-async def approve(script: Script, number: int = 0) -> None:
-    """Press yes to the prompt of that number."""
-    await prompted(script, number + 1)
-    script.answer(number, Outcome.APPROVED)
-
-
-async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Script) -> None:
-    """The approval comes too late: whoever knows the old password alone does not get in by it."""
-
-    async def change_and_approve() -> None:
-        await prompted(script)
-        await new_password(nas.wire.areas)
-        script.answer(0, Outcome.APPROVED)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(change_and_approve)
-        assert (await nas.log_in(peap(b"hello"))).code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [Reason.WRONG_PASSWORD]
-
-
-async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
-    """Where the password itself is sent inside the tunnel, a code may stand behind it."""
-    script.begins = Outcome.CODE
-    ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello123456")))
-    assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
-    ended = await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello000000"))))
-    assert ended.code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == ["", "wrong code"]
-
-
-async def test_a_code_that_cannot_be_typed(nas: Nas, script: Script) -> None:
-    """Where only a code would do and none can be asked for, the login is refused, and the event says so."""
-    script.begins = Outcome.CODE
-    ended = await nas.log_in(peap(b"hello"))
-    assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
-    assert [reason for reason, *_ in await nas.told()] == [Reason.TAKES_NO_CODE]
-
-
-TYPED = {
-    "eap-peap-gtc": lambda *typed: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(*typed))),
-    "eap-ttls-eap-gtc": lambda *typed: ttls(in_ttls_eap(ANN, GtcSide(*typed))),
-}
-
-
-@pytest.mark.parametrize("method", TYPED)
-async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str) -> None:
-    """After the password GTC shows the provider's prompt; a right code gets in, with keys, and is one event."""
-    script.begins, script.text = Outcome.CODE, "Code of your token"
-    areas = nas.wire.areas
-    fields = {"name": "a", "action": "mfa_required", "users": ["ann"], "vlan": "7"}
-    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
-    side = TYPED[method](b"hello", b"123456")
-    ended = await nas.log_in(side)
-    assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
-    assert [code for code, _ in script.verified] == ["123456"]
-    assert await nas.told() == [("", "ann", method)]
-
-
-@pytest.mark.parametrize("method", TYPED)
-async def test_a_wrong_code(nas: Nas, script: Script, method: str) -> None:
-    """It ends the login, counts as a failure, and is one event; a wrong password is never asked for a code."""
-    script.begins = Outcome.CODE
-    assert (await nas.log_in(TYPED[method](b"wrong"))).code == ACCESS_REJECT
-    assert script.started == []
-    for _ in range(2):
-        assert (await nas.log_in(TYPED[method](b"hello", b"000000"))).code == ACCESS_REJECT
-    assert (await nas.log_in(TYPED[method](b"hello", b"123456"))).code == ACCESS_REJECT
-    reasons = [reason for reason, *_ in await nas.told()]
-    assert reasons == ["wrong password", "wrong code", "wrong code", "locked out after failures"]
-
-
-async def test_a_push_while_gtc_waits(nas: Nas, script: Script) -> None:
-    """The prompt goes out when the password was right, and is asked once."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(approve, script)
-        ended = await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))
-    assert ended.code == ACCESS_ACCEPT
-    assert len(script.started) == 1
-    assert await nas.told() == [("", "ann", "eap-peap-gtc")]
-
-
-@pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
-async def test_a_provider_that_is_away(nas: Nas, script: Script, fallback: Fallback, code: int) -> None:
-    """Inside GTC too the domain's fallback decides."""
-    areas = nas.wire.areas
-    script.fails = ProviderError("away")
-    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback=fallback)
-    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == code
-    assert [reason for reason, *_ in await nas.told()] == [Reason.UNREACHABLE]
-
-
-async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Script) -> None:
-    """The event says what would have been."""
-    areas = nas.wire.areas
-    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
-    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == ACCESS_ACCEPT
-    assert not script.disturbed
-    (event,) = await events(areas)
-    assert (event.applied_decision, event.would_have_been != "") == ("accept", True)
-
-
-@pytest.mark.parametrize(("typed", "would"), [(b"hello", "reject"), (b"hello123456", "challenge")])
-async def test_monitoring_sees_a_code_behind_the_password(nas: Nas, script: Script, typed: bytes, would: str) -> None:
-    """Where only a code would do: TTLS-PAP cannot ask for one, but who types it behind the password needs no asking."""
-    areas = nas.wire.areas
-    setattr(areas.kinds[NAME], "only_codes", True)  # noqa: B010  providers may leave it out
-    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
-    assert (await nas.log_in(ttls(in_ttls_pap(ANN, typed)))).code == ACCESS_ACCEPT
-    (event,) = await events(areas)
-    assert event.would_have_been == would
-
-
-async def new_password(areas: Areas) -> None:
-    """ann has another one."""
-    user = await areas.users.load(areas.domain, "ann")
-    assert user is not None
-    await areas.accounts.update(areas.domain, user.id, Said(password=b"another"))
-
-
 async def test_a_changed_password_ends_sessions(nas: Nas) -> None:
     """Whoever logged in by the one before, a stolen device perhaps, does not go on: the password is asked for inside.
     The new one begins a session that is resumed."""
@@ -421,18 +253,6 @@ async def test_a_changed_password_ends_sessions_of_ttls(nas: Nas) -> None:
     assert (await nas.log_in(TlsSide(eap.TTLS, silent, before=before))).code == ACCESS_REJECT
     assert (await nas.told())[-1][0] == Reason.SESSION_STALE
     assert not nas.wire.areas.lockouts.some
-
-
-async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) -> None:
-    """A resumed session stands for the password alone: the second factor is asked for each login."""
-    before: TlsSide | None = None
-    for number in range(2):
-        side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(approve, script, number)
-            assert (await nas.log_in(side)).code == ACCESS_ACCEPT
-        before = side
-    assert [method for *_, method in await nas.told()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
 
 
 async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:

@@ -1,0 +1,45 @@
+"""What people log in with, and what they do meanwhile."""
+
+from sallyport.endpoints.users.model import Said
+from sallyport.login.model import Reason
+from sallyport.radius.eap import packet as eap
+from tests.areas import Areas
+from tests.radius.eap.supplicant import (
+    GtcSide,
+    Inside,
+    MsChapSide,
+    TlsSide,
+    in_peap,
+    in_ttls_chap,
+    in_ttls_mschap,
+    in_ttls_pap,
+)
+
+ANN = b"ann"
+NO_PROVIDER = Reason.NO_PROVIDER.value  # the first door; the domain monitors, and has nobody who guards the second
+
+
+def peap(password: bytes, name: bytes = ANN) -> TlsSide:
+    """PEAP-MSCHAPv2."""
+    return TlsSide(eap.PEAP, in_peap(name, MsChapSide(name, password)))
+
+
+def ttls(inside: Inside) -> TlsSide:
+    """TTLS."""
+    return TlsSide(eap.TTLS, inside, begins=True)
+
+
+SIDES = {
+    "eap-peap-mschapv2": peap,
+    "eap-peap-gtc": lambda password: TlsSide(eap.PEAP, in_peap(ANN, GtcSide(password))),
+    "eap-ttls-pap": lambda password: ttls(in_ttls_pap(ANN, password)),
+    "eap-ttls-chap": lambda password: ttls(in_ttls_chap(ANN, password)),
+    "eap-ttls-mschapv2": lambda password: ttls(in_ttls_mschap(ANN, password)),
+}
+
+
+async def new_password(areas: Areas) -> None:
+    """ann has another one."""
+    user = await areas.users.load(areas.domain, "ann")
+    assert user is not None
+    await areas.accounts.update(areas.domain, user.id, Said(password=b"another"))
