@@ -298,6 +298,22 @@ async def test_backups_of_a_directory_are_kept_for_a_while(keeper: Keeper, tmp_p
     assert content(made[-1][0]) == ["a", "b", "c"]
 
 
+async def test_what_a_killed_backup_leaves_is_deleted(keeper: Keeper, tmp_path: Path) -> None:
+    """The next one takes its half away; what is being made at the same time is not touched."""
+    for end in ("", "-journal"):
+        (tmp_path / f"sallyport-20260101T000000.000000Z.db.part{end}").write_bytes(b"half")
+    made: list[tuple[Path, int, list[Path]]] = []
+
+    async def keep() -> None:
+        made.append(await keeper.copies.backup_into(tmp_path, 9))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(keep)
+    assert [len(deleted) for _, _, deleted in made] == [2, 0, 0]
+    assert sorted(tmp_path.glob("sallyport-*")) == sorted(path for path, _, _ in made)
+
+
 async def test_a_failing_backup_deletes_nothing(keeper: Keeper, tmp_path: Path) -> None:
     """Where the new one cannot be written the old ones are all there is."""
     with pytest.raises(StoreError):

@@ -21,6 +21,8 @@ from sallyport.store.sqlite import SqliteStore
 
 PREFIX: Final = "sallyport-"
 """The backups of a directory begin so; nothing else there is ever deleted."""
+PART: Final = ".part"
+"""The name of a copy that is being made ends so."""
 
 log = structlog.get_logger()
 
@@ -52,6 +54,7 @@ class SqliteCopies:
         self._replaced = replaced
         self._backed_up = backed_up
         self._clock = clock
+        self._one_at_a_time = trio.Lock()
 
     async def backup(self, target: Path) -> int:
         """Write a consistent copy beside the target, make sure that it is on disk, and give it its name.
@@ -72,14 +75,16 @@ class SqliteCopies:
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
         """A backup under a name of its own beside those before, of which the newest `keep` stay; its path, its size and
-        what was deleted. StoreError: it was not made, and nothing is deleted."""
-        stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-        target = directory / f"{PREFIX}{stamp}.db"
-        size = await self.backup(target)
-        try:
-            return target, size, await trio.to_thread.run_sync(_expire, directory, keep)
-        except OSError as error:
-            raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
+        what was deleted, which is also what a crash left of one. StoreError: it was not made, and nothing is deleted.
+        """
+        async with self._one_at_a_time:  # so that what is half made is nobody's
+            stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+            target = directory / f"{PREFIX}{stamp}.db"
+            size = await self.backup(target)
+            try:
+                return target, size, await trio.to_thread.run_sync(_expire, directory, keep)
+            except OSError as error:
+                raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
 
     def clear(self) -> None:
         """Delete the copy of everything that a restore has left which a crash cut off."""
@@ -154,7 +159,7 @@ def _id(*, id: int) -> int:
 
 
 def _copy(source: Path, target: Path) -> int:
-    part = target.with_name(target.name + ".part")
+    part = target.with_name(target.name + PART)
     try:
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -173,8 +178,8 @@ def _copy(source: Path, target: Path) -> int:
 
 
 def _expire(directory: Path, keep: int) -> list[Path]:
-    """Delete all backups but the newest; what was deleted."""
-    old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep]
+    """Delete all backups but the newest, and those that were never finished; what was deleted."""
+    old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()
     return old
