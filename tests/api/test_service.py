@@ -31,7 +31,6 @@ def test_metrics_tell_what_happened(world: World, tenant: Tenant) -> None:
         f'sallyport_devices_registered_total{{domain="{domain}"}} 1.0',
         f'sallyport_mfa_decisions_total{{decision="deny",domain="{domain}",mode="monitor"}} 1.0',
         'sallyport_enforcement_mode{domain="1",mode="monitor"} 1.0',  # of a thousand domains the rest is 'other'
-        f'sallyport_enforcement_mode{{domain="{domain}",mode="monitor"}} 1.0',
         'sallyport_radius_inflight_requests{listener="auth"} 0.0',
     ):
         assert line in text, line

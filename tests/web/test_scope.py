@@ -1,7 +1,7 @@
 """Roles, claims and the types of body fields."""
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from sallyport.base.errors import Forbidden, Unauthenticated
 from sallyport.web.scope import (
@@ -51,6 +51,19 @@ def test_every_body_of_an_array_is_checked() -> None:
     gate().admit(caller(), [own, own, Body()], ADMINS)
     with pytest.raises(Forbidden, match="domain not in tenant"):
         gate().admit(caller(), [own, foreign], ADMINS)
+
+
+class Spelled(Body):
+    """A body whose one field has two spellings."""
+
+    number: Whole = Field(validation_alias=AliasChoices("domainId", "adId"))
+
+
+def test_one_field_has_one_value() -> None:
+    """Two spellings of a field may say the same, as a number or as text; two values are refused."""
+    assert Spelled.model_validate({"domainId": 3, "adId": "3"}).number == 3
+    with pytest.raises(ValidationError, match="domainId and adId differ"):
+        Spelled.model_validate({"domainId": 3, "adId": 4})
 
 
 @pytest.mark.parametrize("value", [True, 1, "true", "TRUE", "Yes", "1", " yes "])

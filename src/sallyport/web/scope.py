@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, Unauthenticated
@@ -147,6 +147,20 @@ class Body(Model):
         validate_by_alias=True,
         allow_inf_nan=False,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_each_field_once(cls, values: object) -> object:
+        """A field that has several spellings may come in all of them with one value; where one is an array, the first
+        spelling counts."""
+        if isinstance(values, dict):
+            for field in cls.model_fields.values():
+                if isinstance(field.validation_alias, AliasChoices):
+                    given = {name: values[name] for name in field.validation_alias.choices if name in values}
+                    several = len({str(value) for value in given.values()}) > 1
+                    if several and not any(isinstance(value, list) for value in given.values()):
+                        raise unfit(f"{' and '.join(map(str, given))} differ")
+        return values
 
     def claimed_scope(self) -> tuple[int, int] | None:
         """The orgId and tenantId that the body carries, to be compared with the token's."""
