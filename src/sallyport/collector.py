@@ -18,7 +18,7 @@ import trio
 YOUNG: Final = 5_000
 """So many new objects are looked at whatever the clock says."""
 NEVER: Final = 1_000_000_000
-SHORTEST_S, LONGEST_S = 0.01, 0.25
+SHORTEST_S, LONGEST_S = 0.01, 1.0
 LOOK_S: Final = 0.001
 GROWN_S: Final = 60.0
 OLD_S: Final = 3600.0

@@ -48,6 +48,20 @@ async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
         assert len(await look(names)) == number + 1
 
 
+async def test_each_commit_is_a_change(store: Store) -> None:
+    """Whoever looks for what others wrote need not where `changes` is what it was; a look is none."""
+    seen = [store.changes]
+    await store.write(partial(put, name="one"))
+    seen.append(store.changes)
+    done = trio.Event()
+    store.submit(partial(put, name="two"), lambda _result, _error: done.set())
+    await done.wait()
+    seen.append(store.changes)
+    assert sorted(set(seen)) == seen
+    await store.read(names)
+    assert store.changes == seen[-1]
+
+
 async def test_a_write_outlives_the_store(database: Database) -> None:
     """What was written is there when the database is opened again."""
     async with database.opened() as store:

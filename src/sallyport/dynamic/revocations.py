@@ -52,6 +52,7 @@ class Revocations:
         self._rules = rules
         self._clock = clock
         self._begun = 0  # the last one that was begun
+        self._seen = -1  # the store's changes at the last look that found all
         self._waiting = 0
 
     # --- in the transaction of a change -------------------------------------------------------------------------
@@ -76,21 +77,29 @@ class Revocations:
     def forget(self) -> None:
         """The store was replaced: what is in it is begun anew."""
         self._begun = 0
+        self._seen = -1
 
     async def run(self) -> None:
         """Disconnect whoever is to be, until cancelled."""
         async with trio.open_nursery() as nursery:
             while True:
+                changes = self._store.changes
                 try:
-                    room = AT_ONCE - self._waiting
-                    begin = partial(repo.revocations, after=self._begun, limit=room)
-                    for each in await self._store.read(begin):
-                        self._begun = each.id
-                        self._waiting += 1
-                        nursery.start_soon(self._end_sessions, each)
+                    if changes != self._seen and await self._begin(nursery):
+                        self._seen = changes
                 except StoreError as error:
                     log.warning("revocations are not looked after", error=str(error))
                 await trio.sleep(LOOK_S)
+
+    async def _begin(self, nursery: trio.Nursery) -> bool:
+        """Begin with those that wait, as many as there is room for; whether that was all. StoreError."""
+        room = AT_ONCE - self._waiting
+        found = await self._store.read(partial(repo.revocations, after=self._begun, limit=room))
+        for each in found:
+            self._begun = each.id
+            self._waiting += 1
+            nursery.start_soon(self._end_sessions, each)
+        return len(found) < room
 
     async def _end_sessions(self, revocation: Revocation) -> None:
         try:

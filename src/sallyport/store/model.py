@@ -48,6 +48,11 @@ def without_case(column: str, text: str) -> tuple[str, str]:
 class Store(Protocol):
     """Where everything is kept."""
 
+    @property
+    def changes(self) -> int:
+        """Grows with each commit: where it is what it was before the last look, another look finds nothing new. What
+        another program writes does not count."""
+
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a consistent view of what is committed. StoreError."""
 

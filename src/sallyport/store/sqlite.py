@@ -56,6 +56,10 @@ class SqliteStore:
         """Whether the last write reached the disk."""
         return self._writer.ready
 
+    @property
+    def changes(self) -> int:
+        return self._writer.changes
+
     async def read(self, work: Work[T]) -> T:
         return await self._readers.run(work, timeout_s=READ_S)
 

@@ -78,6 +78,8 @@ class Writer:
         self._stopped = False
         self._until_merge = MERGE_EVERY
         self._slow_until = 0.0
+        self.changes = 0
+        """See Store.changes."""
         metrics.watch_queue(self._queue.qsize)
 
     @property
@@ -181,7 +183,9 @@ class Writer:
 
     def _tell(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
         self._metrics.commits.observe(seconds, len(items))
-        if error is not None:
+        if error is None:
+            self.changes += 1
+        else:
             self._metrics.errors.labels("commit").inc()
         for item in items:
             item.error = error or item.error

@@ -296,6 +296,11 @@ class FailingStore:
         self.store = store
         self.fails = False
         self.failed = 0
+        self.reads = 0
+
+    @property
+    def changes(self) -> int:
+        return self.store.changes
 
     def _check(self) -> None:
         if self.fails:
@@ -304,6 +309,7 @@ class FailingStore:
 
     async def read(self, work: Work[T]) -> T:
         self._check()
+        self.reads += 1
         return await self.store.read(work)
 
     async def search(self, work: Work[T]) -> T:
@@ -335,6 +341,32 @@ async def test_counts_are_flushed_every_second_and_at_the_end(
         seen.note(NAS_IDENTIFIER=b"a")
         nursery.cancel_scope.cancel()
     assert await areas.store.read(lambda tx: tx.value(int, count)) == 2
+
+
+async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
+    """An idle service leaves the store alone; what is written is counted at the next look."""
+    watched = FailingStore(areas.store)
+    areas.devices = Devices(watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+
+    async def look(reads: int) -> None:
+        mock_clock.jump(FLUSH_S)
+        with trio.fail_after(10):
+            while watched.reads < reads:
+                await trio.sleep(0.001)
+
+    mock_clock.rate = 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.devices.run)
+        await trio.testing.wait_all_tasks_blocked()
+        await look(1)
+        for _ in range(5):
+            await trio.testing.wait_all_tasks_blocked()
+            await look(1)
+        assert watched.reads == 1
+        await areas.store.write(lambda tx: None)
+        await trio.testing.wait_all_tasks_blocked()
+        await look(2)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_failing_store_does_not_end_the_flushes(

@@ -63,6 +63,7 @@ class States:
         self._policies = policies
         self._clock = clock
         self._waiting: dict[int, _Waiter] = {}
+        self._somebody = trio.lowlevel.ParkingLot()
         self._trail = 0
         self._closed = False
         self._hashing = trio.CapacityLimiter(1)
@@ -87,6 +88,7 @@ class States:
         deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
         waiter = self._waiting[instance_id] = _Waiter(domain_id)  # before the look: no change falls in between
+        self._somebody.unpark_all()
         try:
             while self._waiting.get(instance_id) is waiter:
                 waiter.changed, waiter.fingerprint = trio.Event(), None
@@ -206,9 +208,9 @@ class States:
     async def run(self) -> None:
         """Tell the agents that wait when their state is another one, until cancelled."""
         while True:
-            await trio.sleep(LOOK_S)
             if not self._waiting:
-                continue
+                await self._somebody.park()
+            await trio.sleep(LOOK_S)
             try:
                 await self.look()
             except SallyportError as error:

@@ -56,6 +56,7 @@ class Devices:
         self._clock = clock
         self._changing = trio.Lock()
         self._counts: dict[tuple[str, ...], float] = {}
+        self._counted = -1  # as of which change of the store
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[Seen], int]:
@@ -177,7 +178,10 @@ class Devices:
     async def _flush_or_log(self) -> None:
         try:
             await self.flush()
-            self._counts = await self._store.read(_count_all)
+            changes = self._store.changes
+            if changes != self._counted:
+                self._counts = await self._store.read(_count_all)
+                self._counted = changes
         except StoreError as error:
             log.warning("counts of devices are not kept", error=str(error))
 

@@ -1,6 +1,7 @@
 """The tasks that carry events and the audit trail to their outlets."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
@@ -98,12 +99,14 @@ class Outlets:
 
     async def _log_logins(self, place: int) -> None:
         """A line for each decision after a place; its eventId is that of GetAuthLog."""
+        seen = -1
         while True:
             await trio.sleep(POLL_S)
-            try:
-                place = await self._log_next(place)
-            except StoreError:
-                continue  # told by the store
+            changes = self._store.changes
+            if changes != seen:
+                with suppress(StoreError):  # told by the store
+                    place = await self._log_next(place)
+                    seen = changes
 
     async def _log_next(self, place: int) -> int:
         newest = await self._store.read(repo.last)
@@ -123,15 +126,18 @@ class Outlets:
     # --- elsewhere --------------------------------------------------------------------------------------------
 
     async def _serve(self, target: Target) -> None:
-        transport, pause, told = transport_to(target, self._egress), POLL_S, False
+        transport, pause, told, seen = transport_to(target, self._egress), POLL_S, False, -1
         try:
             while True:
+                changes = self._store.changes
+                queues = () if changes == seen else self._queues
                 try:
-                    sent = [await self._deliver(target, transport, queue) for queue in self._queues]
+                    sent = [await self._deliver(target, transport, queue) for queue in queues]
                     if told:
                         log.info("an outlet takes events again", outlet=target.url)
                     pause, told = POLL_S, False
-                    if max(sent) < BATCH:
+                    if max(sent, default=0) < BATCH:
+                        seen = changes
                         await trio.sleep(POLL_S)
                 except (OSError, ProviderError, StoreError) as error:
                     if not told:
