@@ -88,6 +88,54 @@ async def test_what_is_submitted_goes_first(sqlite: SqliteStore) -> None:
     assert await sqlite.read(names) == ["long", "quick"]
 
 
+def until_others_wait(tx: Tx) -> None:
+    """Work in many steps."""
+    until = time.monotonic() + 30
+    while not tx.others_wait():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    put(tx, "long")
+
+
+async def test_what_is_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore) -> None:
+    """Work in many steps sees that somebody waits, and both are on disk with one commit."""
+    await settled()
+    told: Told = []
+    seen: list[tuple[list[str], int]] = []
+
+    def quick(tx: Tx) -> None:
+        with closing(sqlite3.connect(sqlite.path)) as other:
+            count = other.execute("select count(*) from counters").fetchone()[0]
+        seen.append((names(tx), count))
+        put(tx, "quick")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, until_others_wait)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        sqlite.submit(quick, tell(told, "quick"))
+    assert (seen, told) == ([(["long"], 0)], [("quick", None)])
+    assert await sqlite.read(names) == ["long", "quick"]
+
+
+async def test_what_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:
+    """What shares the commit of a long work takes nothing of it along, and what follows is written."""
+    await settled()
+    told: Told = []
+
+    def fail(tx: Tx) -> None:
+        put(tx, "lost")
+        raise NotFound("nothing")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, until_others_wait)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        sqlite.submit(fail, tell(told, "fail"))
+    sqlite.submit(partial(put, name="next"), tell(told, "next"))
+    await sqlite.write(partial(put, name="last"))
+    assert [(name, type(error)) for name, error in told] == [("fail", NotFound), ("next", type(None))]
+    assert await sqlite.read(names) == ["last", "long", "next"]
+
+
 async def test_a_failing_work_is_told_and_undone(sqlite: SqliteStore) -> None:
     """Its error comes back as it is, nothing of it is kept, and the next one is written."""
     await settled()

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -30,8 +30,12 @@ pragma temp_store = memory; pragma secure_delete = fast;
 class SqliteTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, waiting: Sized = ()) -> None:
         self._connection = connection
+        self._waiting = waiting
+
+    def others_wait(self) -> bool:
+        return len(self._waiting) > 0
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
         return self._connection.execute(sql, parameters).rowcount

@@ -34,6 +34,9 @@ class Tx(Protocol):
         """Insert many rows: the quick way, for the hot path and imports. on_conflict: such as `on conflict (id) do
         update set ...`; no two of the rows may meet in it."""
 
+    def others_wait(self) -> bool:
+        """Whether somebody's answer waits for this transaction: work in many steps ends with the one it is in."""
+
 
 Work = Callable[[Tx], T]
 Done = Callable[[T | None, BaseException | None], None]

@@ -14,7 +14,7 @@ A page is chosen by ids, which every index gives in order, so that those of two 
 are merged without sorting; only then are its rows read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -38,14 +38,19 @@ class SearchIndex:
     """The search over one table, in the virtual table `name`."""
 
     def __init__(self, name: str) -> None:
-        self._add = f"insert into {name} (rowid, pieces) values (:id, :pieces)"  # noqa: S608
+        self._name = name
         self._remove = f"insert into {name} ({name}, rowid, pieces) values ('delete', :id, :pieces)"  # noqa: S608
         self.found = f"select rowid as id from {name} where {name} match :match"  # noqa: S608
         """SQL for the ids that a search finds; `match` is what `matching` gives."""
 
     def add(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
         """Make a row known by these folded texts."""
-        tx.execute(self._add, id=row_id, pieces=pieces(domain_id, texts))
+        self.add_all(tx, domain_id, [(row_id, texts)])
+
+    def add_all(self, tx: Tx, domain_id: int, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """Make rows known by their folded texts, at the end of a transaction that makes many: with each statement on
+        another table FTS5 writes what it has gathered to the file."""
+        tx.insert(self._name, ("rowid", "pieces"), [(row_id, pieces(domain_id, texts)) for row_id, texts in rows])
 
     def remove(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
         """Take a row out of the index. texts: those it was added by.

@@ -8,11 +8,14 @@ no answer could leave before that write anyway. What takes long is left to the t
 another program's lock, a disk that fails.
 
 What has queued up meanwhile makes two transactions: first what was submitted, which is short, and whose answers wait on
-the network; then what tasks write, which may be an import's work for milliseconds.
+the network; then what tasks write, which may be an import's work for milliseconds. What is submitted while that runs is
+shown to it (`Tx.others_wait`), so that it ends early, and becomes part of its transaction: an answer waits for one
+commit and not for two.
 """
 
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
@@ -52,6 +55,7 @@ class _Item:
     done: Done[object]
     work: Callable[[Tx], object] | None = None
     submitted: bool = False
+    begun: bool = False
     alone: Callable[[sqlite3.Connection], object] | None = None
     replaces: bool = False
     generation: int = 0
@@ -73,6 +77,7 @@ class Writer:
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._first: deque[_Item] = deque()  # those of the queue that were submitted and have not begun
         self._pending = 0  # items in the queue or with the thread; like the following, of the event loop
         self._generation = 0
         self._stopped = False
@@ -116,6 +121,8 @@ class Writer:
             raise StoreError(f"{self._path} is closed")
         item.generation = self._generation
         self._pending += 1
+        if item.submitted:
+            self._first.append(item)
         self._queue.put(item)
 
     async def _wait(self, item: _Item) -> object:
@@ -201,7 +208,7 @@ class Writer:
         ended = False
         while not ended:
             items, ended = self._take()
-            for together in _runs(items):
+            for together in _runs(self._begin(items)):
                 started = time.perf_counter()
                 error = self._together(together)
                 token.run_sync_soon(self._finish, together, error, time.perf_counter() - started)
@@ -228,6 +235,15 @@ class Writer:
         except Empty:
             return items, False
         return items, True
+
+    def _begin(self, items: list[_Item]) -> list[_Item]:
+        """Those that did not become part of an earlier transaction."""
+        items = [item for item in items if not item.begun]
+        for item in items:
+            item.begun = True
+            if item.submitted:
+                self._first.popleft()
+        return items
 
     def _together(self, items: list[_Item]) -> StoreError | None:
         """Do one run of items. An error: none of them was kept."""
@@ -262,18 +278,19 @@ class Writer:
             self._manner = (busy_ms, log_pages)
 
     def _transaction(self, items: list[_Item]) -> StoreError | None:
-        """All items in the transaction that has begun, and its end. An error: none of them was kept."""
+        """All items in the transaction that has begun, and its end; adds to them what was submitted meanwhile. An
+        error: none of them was kept."""
         connection = self._connection
         try:
-            tx = SqliteTx(connection)
-            items = self._current(items)
-            if len(items) > 1:
-                for item in items:
-                    connection.execute("savepoint item")
-                    _run(connection, tx, item, "rollback to item")
-                    connection.execute("release item")
-            elif items and not _run(connection, tx, items[0], "rollback"):
+            tx = SqliteTx(connection, self._first)
+            current = self._current(items)
+            if len(current) > 1:
+                self._each(tx, current)
+            elif current and not _run(connection, tx, current[0], "rollback"):
                 return None
+            late = self._begin(list(self._first))
+            items += late
+            self._each(tx, self._current(late))
             connection.execute("commit")
         except Exception as error:
             return self._failed(error)
@@ -281,6 +298,12 @@ class Writer:
             log.info("the store takes writes again")
         self._failing = self._full = False
         return None
+
+    def _each(self, tx: Tx, items: list[_Item]) -> None:
+        for item in items:
+            self._connection.execute("savepoint item")
+            _run(self._connection, tx, item, "rollback to item")
+            self._connection.execute("release item")
 
     def _current(self, items: list[_Item]) -> list[_Item]:
         """Those that do not rest on a store that was replaced; the others fail."""

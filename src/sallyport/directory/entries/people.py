@@ -16,6 +16,8 @@ from sallyport.store.search import SearchIndex, fold
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"
+Unfound = list[tuple[int, Sequence[str]]]
+"""The ids of people that the search does not find yet, and by which texts it will."""
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
     "from directory_users where directory_id = :dir and "
@@ -77,16 +79,23 @@ def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
     return found
 
 
-def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int) -> Counts:
-    """Write a person that was told of."""
+def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unfound: Unfound) -> Counts:
+    """Write a person that was told of. unfound: `make_found` must follow."""
     known = find(tx, run, new.external_id, new.dn_key)
     if known is None:
-        _add(tx, run, new, at)
+        unfound.append(_add(tx, run, new, at))
         return Counts(added=1)
     if known.digest == new.digest:
         return unchanged(tx, run, known)
+    make_found(tx, run, unfound)
     update(tx, run, known, new, revocations, at)
     return Counts(updated=1)
+
+
+def make_found(tx: Tx, run: Run, unfound: Unfound) -> None:
+    """Let the search find those that were added, before one of them is changed or the transaction ends."""
+    _SEARCH.add_all(tx, run.domain_id, unfound)
+    unfound.clear()
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
@@ -195,7 +204,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> None:
+def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, Sequence[str]]:
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     user_id = tx.value(
         int,
@@ -214,8 +223,8 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> None:
     tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
-    _SEARCH.add(tx, run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
     _count(tx, run, user_id, 1)
+    return user_id, _texts(*(columns[name] for name in _SHOWN))
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -64,7 +64,9 @@ class _Turn:
     """What one transaction has done: so many items, in so many seconds."""
 
     done: int = 0
-    counts: Counts | None = None
+    counts: Counts = field(default_factory=Counts)
+    flaws: list[Flaw] = field(default_factory=list)
+    unfound: people.Unfound = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -120,15 +122,17 @@ class Applier:
         return turn
 
     def _tell(self, run: Run, turn: _Turn) -> None:
-        if turn.counts is not None and turn.counts.changed:
+        if turn.counts.changed:
             self._changed(run.domain_id)
 
-    def _put(self, tx: Tx, item: Item, flaws: list[Flaw], *, run: Run) -> Counts | None:
+    def _put(self, tx: Tx, item: Item, turn: _Turn, *, run: Run) -> Counts | None:
         """Write one entry; None: it takes another transaction."""
         line, at = item.line, self._clock()
+        if line[0] != "p":
+            people.make_found(tx, run, turn.unfound)
         match line[0]:
             case "p":
-                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at)
+                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, turn.unfound)
             case "g":
                 done = self._small_group(tx, run, item, at)
             case "u":
@@ -139,9 +143,9 @@ class Applier:
             case "-":
                 done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
             case "~":
-                done = self._change(tx, run, _change_of(line), at, flaws)
+                done = self._change(tx, run, _change_of(line), at, turn.flaws)
             case _:
-                done = self._problem(tx, run, line, at, flaws)
+                done = self._problem(tx, run, line, at, turn.flaws)
         return done
 
     def _problem(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
@@ -223,7 +227,7 @@ class Applier:
         unit = groups.find_unit(tx, run, external_id, dn_key)
         return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
-    def _remove_unseen(self, tx: Tx, row_id: int, _flaws: list[Flaw], *, run: Run, table: str) -> Counts | None:
+    def _remove_unseen(self, tx: Tx, row_id: int, _turn: _Turn, *, run: Run, table: str) -> Counts | None:
         sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
         external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
@@ -245,33 +249,37 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    def _follow(self, tx: Tx, dn: str, flaws: list[Flaw], *, run: Run, wanted: Change) -> Counts:
+    def _follow(self, tx: Tx, dn: str, turn: _Turn, *, run: Run, wanted: Change) -> Counts:
         """One entry below a unit that gets another name."""
         try:
             own = follow(dn, wanted)
         except Invalid as error:
-            flaws.append((dn, str(error)))
+            turn.flaws.append((dn, str(error)))
             return Counts(failed=1)
-        done = self._change(tx, run, own, self._clock(), flaws)
+        done = self._change(tx, run, own, self._clock(), turn.flaws)
         return rename_unit(tx, run, own, self._clock()) if done is None else done
 
 
-_Put = Callable[[Tx, T, list[Flaw]], Counts | None]
+_Put = Callable[[Tx, T, _Turn], Counts | None]
 """Writes one entry; None: call it again, it takes another transaction."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
-    """Write some entries, and keep what became of them. position: how far so many of them go."""
-    started, turn, counts, flaws = time.perf_counter(), _Turn(), Counts(), list[Flaw]()
+    """Write some entries, fewer where somebody waits, and keep what became of them. position: how far so many of them
+    go."""
+    started, turn = time.perf_counter(), _Turn()
     for entry in entries:
-        done = put(tx, entry, flaws)
+        done = put(tx, entry, turn)
         if done is None:
             break
-        counts += done
+        turn.counts += done
         turn.done += 1
+        if tx.others_wait():
+            break
+    people.make_found(tx, run, turn.unfound)
     at = position(turn.done) if position is not None and turn.done else None
-    repo.progress(tx, run.job_id, at, counts, flaws)
-    turn.counts, turn.seconds = counts, time.perf_counter() - started
+    repo.progress(tx, run.job_id, at, turn.counts, turn.flaws)
+    turn.seconds = time.perf_counter() - started
     return turn
 
 
