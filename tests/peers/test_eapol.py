@@ -52,6 +52,7 @@ class Bench:
         self.users = Users({USER: PASSWORD})
         self.order: Sequence[int] = ORDER
         self.has_tls = True
+        self.between_s = 0.0
 
     async def run(self, method: str, *lines: str, options: Sequence[str] = (), password: bytes = PASSWORD) -> Told:
         """Log in. method: of wpa_supplicant's configuration. lines: further ones of it."""
@@ -65,7 +66,7 @@ class Bench:
         file = self.directory / "network.conf"
         file.write_text(text)
         tls = TlsServer(self.configuration) if self.has_tls else None
-        server = EapServer(Terms(tls, EVERYTHING, self.order), self.users)
+        server = EapServer(Terms(tls, EVERYTHING, self.order), self.users, between_s=self.between_s)
         with trio.fail_after(LIMIT_S):
             async with serving(server) as port:
                 command = [find("eapol_test"), "-c", str(file), "-a", "127.0.0.1", "-p", str(port)]
@@ -251,6 +252,15 @@ async def test_a_session_inside_ttls_that_is_worth_nothing(bench: Bench, version
     bench.users = Changing({USER: PASSWORD})
     told = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "1"])
     assert [(each.success, each.failure) for each in told.done] == [(True, None), (False, Failure.STALE)]
+
+
+@pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
+async def test_a_session_inside_ttls_that_grew_old(bench: Bench, version: str) -> None:
+    """TLS 1.3 gives a new ticket each time, so that a client still has one when the password was given too long ago: it
+    waits for an answer in silence."""
+    bench.between_s = 1801
+    told = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "2"])
+    assert [(each.success, each.failure) for each in told.done] == [(True, None), (True, None), (False, Failure.STALE)]
 
 
 async def test_nothing_is_resumed_where_it_is_turned_off(bench: Bench) -> None:

@@ -17,15 +17,17 @@ _CLIENT = 1
 
 
 class EapServer:
-    """Answers datagrams. done: the conversations that ended, in order."""
+    """Answers datagrams. done: the conversations that ended, in order. between_s: what passes after each by the clock
+    of its own."""
 
-    def __init__(self, terms: Terms, users: Users) -> None:
+    def __init__(self, terms: Terms, users: Users, *, between_s: float = 0) -> None:
         self._terms = terms
         self._users = users
         self._secret = SharedSecret(SECRET)
         self._conversations = Conversations[Conversation]()
         self.done: list[Done] = []
         self.clock = 0.0
+        self._between_s = between_s
 
     def answer(self, datagram: bytes) -> bytes:
         """The reply to a datagram."""
@@ -48,6 +50,7 @@ class EapServer:
         assert isinstance(outcome, Done)
         self._conversations.end(_CLIENT, state)
         self.done.append(outcome)
+        self.clock += self._between_s
         attributes = push_eap_message(outcome.octets)
         if outcome.success and outcome.msk:
             half = len(outcome.msk) // 2

@@ -8,7 +8,7 @@ from OpenSSL import SSL
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Certificate, Done, Resumed
+from sallyport.radius.eap.model import Certificate, Done, Failure, Resumed
 from sallyport.radius.eap.resumption import Holder, Resumptions
 from sallyport.radius.eap.tunnel import Tunnel
 from tests.radius.eap.conftest import PASSWORD, USER, Site
@@ -89,6 +89,16 @@ def test_a_session_does_not_stay_young(site: Site, kind: int, version: int) -> N
     assert done.success
     done, _ = tried(site, kind, version, side, password=b"wrong", now=3601)
     assert not done.success
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_says_nothing_in_a_session_of_nobody(site: Site, version: int) -> None:
+    """A client of TTLS that resumes takes it for granted and waits: it is refused, and begins anew."""
+    _, side = tried(site, eap.TTLS, version)
+    again = TlsSide(eap.TTLS, silent, version=version, before=side)
+    terms = Terms(site.server, EVERYTHING, scope="corp")
+    done = log_in(Conversation(offers(terms), now=3601), site.users, Supplicant(b"anonymous", again))
+    assert (done.success, done.failure) == (False, Failure.STALE)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

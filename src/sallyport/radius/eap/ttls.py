@@ -89,13 +89,17 @@ class TtlsPhase:
         if self._end is not None:
             return Failed("data after the end inside TTLS") if clear else self._end
         if not clear:
-            return Next(b"")
+            return Failed("the session is too old to be resumed", Failure.STALE) if self._is_old() else Next(b"")
         values = _values(clear)
         if (0, EAP_MESSAGE) in values:
             return self._converse(values[0, EAP_MESSAGE])
         if self._eap is not None or self._question is not None:
             return Failed("a second login inside TTLS")
         return self._login(values)
+
+    def _is_old(self) -> bool:
+        """Whether the client goes on in a session that is nobody's any more: it says nothing, and would for ever."""
+        return bool(self._tunnel.resumed) and self._question is None and self._eap is None
 
     def answer(self, verdict: Verdict) -> Step:
         """How the login was."""
