@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.certs.model import Credentials
 from sallyport.domains.model import Mode
 from sallyport.login.model import Reason
 from sallyport.login.rules.model import RuleFields
-from sallyport.radius.attributes import PROXY_STATE, push_attribute
+from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, push_attribute
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
@@ -54,6 +55,27 @@ async def test_what_is_in_memory_needs_no_task(nas: Nas) -> None:
         code = ended.code
         response = supplicant.respond(ended.eap) if code == ACCESS_CHALLENGE else b""
     assert code == ACCESS_ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("mtu", "most"), [(None, 1020), (b"\0\0\2\x58", 600), (b"\0\0\5\x78", 1300), (b"\xff" * 4, 1300), (bytes(4), 64)]
+)
+async def test_a_nas_says_how_much_it_carries(nas: Nas, mtu: bytes | None, most: int) -> None:
+    """No packet is longer than Framed-MTU, nor than what passes everywhere; the first of several is as long."""
+    server = nas.authority.certificate("radius.example.com", padding=1500)
+    nas.wire.areas.credentials = Credentials(server.file, server.file, nas.authority.file)
+    body = SESSION if mtu is None else SESSION + push_attribute(FRAMED_MTU, mtu)
+    supplicant, state = Supplicant(ANN, peap(b"hello")), b""
+    response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
+    lengths, code = [], ACCESS_CHALLENGE
+    while code == ACCESS_CHALLENGE:
+        datagram = nas.request(response, ANN, state, body)
+        nas.wire.put(datagram)
+        ended, state = await nas.answer(datagram)
+        lengths.append(len(ended.eap))
+        code = ended.code
+        response = supplicant.respond(ended.eap) if code == ACCESS_CHALLENGE else b""
+    assert (code, max(lengths)) == (ACCESS_ACCEPT, most)
 
 
 async def test_many_at_once(nas: Nas) -> None:

@@ -14,6 +14,7 @@ from sallyport.radius.eap.resumption import Resumptions
 from sallyport.radius.eap.tunnel import Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
+"""Of a NAS that does not say what it carries."""
 RESUME_S: Final = 3600
 # RFC 9325 section 4.2: of TLS 1.2 only forward secrecy with authenticated encryption; CBC for old supplicants, last
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
