@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import TypeVar
 
 import trio
@@ -25,6 +26,16 @@ pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint 
 pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = {BUSY_MS};
 pragma temp_store = memory; pragma secure_delete = fast;
 """
+
+
+def _as_it_is(value: bytes | None) -> bytes | None:
+    return value
+
+
+# Without these, the module looks for a form that null and octets are to be written in each time, and finds by way of an
+# exception that there is none: half a microsecond for each value.
+for _kind in (NoneType, bytes):
+    sqlite3.register_adapter(_kind, _as_it_is)
 
 
 class SqliteTx:
