@@ -25,7 +25,11 @@ def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.
     layout = layouts.of(packet(*fields))
     assert layouts.of(again) is layout
     pairs = list(pull_attributes(again, 20))
-    assert layout.first(again) == dict(reversed(pairs))
+    first = dict(reversed(pairs))
+    assert layout.first(again) == first
+    assert layout.integers(again) == {
+        kind: int.from_bytes(octets) for kind, octets in first.items() if len(octets) == 4
+    }
     for kind, _ in pairs:
         assert layout.values(again, kind) == [value for found, value in pairs if found == kind]
         kept = [pair for pair in pairs if pair[0] not in {kind, PROXY_STATE}]

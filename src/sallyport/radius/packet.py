@@ -7,6 +7,7 @@ the service, hence `layout`, and the class without dataclass machinery.
 
 from collections.abc import Mapping, Sequence
 from secrets import token_bytes
+from struct import Struct
 from typing import Final
 
 from sallyport.base.errors import PacketError
@@ -69,6 +70,10 @@ class Request:
         self.signed = layout.signature != 0
         self._layout = layout
         self._vendors: dict[tuple[int, int], list[bytes]] | None = None
+
+    def integers(self) -> Mapping[int, int]:
+        """The first value of each attribute type as a number; of those alone whose first value has four octets."""
+        return self._layout.integers(self.data)
 
     def values(self, kind: int) -> list[bytes]:
         """All values of an attribute type, in order."""
@@ -180,6 +185,7 @@ def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
     return data[:4] + authenticator + data[20:]
 
 
+_HEAD: Final = Struct("!BBH")  # code, identifier, length (RFC 2865 section 3)
 _MESSAGE_AUTHENTICATOR_HEAD: Final = bytes((MESSAGE_AUTHENTICATOR, 18))
 _BLANK_SIGNATURE: Final = _MESSAGE_AUTHENTICATOR_HEAD + ZERO
 
@@ -196,7 +202,7 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
     length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
     if length > MAX_LENGTH:
         raise PacketError(f"its answer would have {length} octets")
-    head = bytes((code, request.identifier, length >> 8, length & 0xFF))
+    head = _HEAD.pack(code, request.identifier, length)
     authenticator = request.authenticator
     if signed:
         signature = secret.hmac_md5(head + authenticator + _BLANK_SIGNATURE + attributes)
@@ -212,16 +218,40 @@ def encode_request(
     attributes: in octets. authenticator: 16 octets that hidden passwords were made with; random without it.
     """
     if code == ACCOUNTING_REQUEST:
-        head = bytes((code, identifier)) + (MIN_LENGTH + len(attributes)).to_bytes(2)
+        head = _HEAD.pack(code, identifier, MIN_LENGTH + len(attributes))
         return head + response_authenticator(head, ZERO, attributes, secret) + attributes
-    head = bytes((code, identifier)) + (MIN_LENGTH + 18 + len(attributes)).to_bytes(2)
-    head += authenticator or token_bytes(16)
+    head = _HEAD.pack(code, identifier, MIN_LENGTH + 18 + len(attributes)) + (authenticator or token_bytes(16))
     signature = secret.hmac_md5(head + _BLANK_SIGNATURE + attributes)
     return head + _MESSAGE_AUTHENTICATOR_HEAD + signature + attributes
 
 
+class Reply:
+    """The answer to a request of our own, whose lengths and proof were checked.
+
+    code: header field. data: the packet without padding. first: the first value of each attribute type.
+    """
+
+    __slots__ = ("_layout", "code", "data", "first")
+
+    def __init__(self, data: bytes, layout: Layout) -> None:
+        self.code = data[0]
+        self.data = data
+        self.first = layout.first(data)
+        self._layout = layout
+
+    def without(self, kinds: frozenset[int]) -> bytes:
+        """The attributes in octets and in order, but for those of some types. kinds: a constant."""
+        return self._layout.without(self.data, kinds)
+
+
 def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
-    """The code and first values of the answer to a request of our own (RFC 2865 section 3).
+    """The code and first values of the answer to a request of our own. PacketError: see `open_reply`."""
+    reply = open_reply(datagram, request, secret)
+    return reply.code, reply.first
+
+
+def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
+    """The answer to a request of our own (RFC 2865 section 3).
 
     Raises PacketError where the lengths, the identifier, the Response Authenticator or a Message-Authenticator
     does not hold: a wrong secret, or not our answer.
@@ -238,4 +268,4 @@ def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple
     layout = layout_of(data)
     if layout.signature and not message_authenticator_holds(proved, layout.signature, secret):
         raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
-    return data[0], layout.first(data)
+    return Reply(data, layout)

@@ -15,12 +15,11 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
     Raises PacketError when the length is no multiple of 16 up to 128.
     """
     size = len(hidden)
-    if not 16 <= size <= MAX_PASSWORD or size & 15:
-        raise PacketError(f"User-Password of {size} octets")
-    octets = secret.octets
     if size == 16:
-        pad = md5(octets + authenticator).digest()
+        pad = md5(secret.octets + authenticator).digest()
         return (int.from_bytes(pad) ^ int.from_bytes(hidden)).to_bytes(16).rstrip(b"\0")
+    if not 16 < size <= MAX_PASSWORD or size & 15:
+        raise PacketError(f"User-Password of {size} octets")
     return reveal_blocks(hidden, secret, authenticator).rstrip(b"\0")
 
 
