@@ -36,8 +36,9 @@ def test_what_is_expected_is_shown_before_it_happens(registry: CollectorRegistry
 def test_durations_are_a_histogram(registry: CollectorRegistry) -> None:
     """Each observation counts in its bucket and all above, and in the sum."""
     durations = Durations(registry, "took", "Time.", "type")
-    durations.observe("x", 0.01)
-    durations.observe("x", 0.3, 2)
+    durations.of("x").observe(0.01)
+    for _ in range(2):
+        durations.of("x").observe(0.3)
     buckets = {le: registry.get_sample_value("took_bucket", {"type": "x", "le": le}) for le in ("0.01", "0.25", "+Inf")}
     assert buckets == {"0.01": 1, "0.25": 1, "+Inf": 3}
     assert registry.get_sample_value("took_sum", {"type": "x"}) == pytest.approx(0.61)

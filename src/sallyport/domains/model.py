@@ -39,6 +39,10 @@ class FirstFactor(StrEnum):
     NONE = "none"
 
 
+LOCAL: Final = FirstFactor.LOCAL
+MONITOR: Final = Mode.MONITOR
+
+
 class Domain:
     """A domain as the login path sees it.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
@@ -27,6 +27,9 @@ class Missing(Enum):
     """Not in memory: ask `load`."""
 
     MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
 
 
 class EndpointUsers:
@@ -63,7 +66,7 @@ class EndpointUsers:
         key = (domain_id, name_key(name))
         user = self._users.get(key)
         if user is None and key not in self._absent:
-            return Missing.MISSING
+            return MISSING
         return user
 
     async def load(self, domain_id: int, name: str) -> User | None:

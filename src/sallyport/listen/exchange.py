@@ -18,17 +18,19 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings, new_device
+from sallyport.listen.counts import Counts
 from sallyport.listen.delayed import Delayed
 from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
 from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
+from sallyport.login.decision import ROUND
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
-from sallyport.login.pipeline import ROUND, Pipeline
+from sallyport.login.pipeline import Pipeline
 from sallyport.login.refusal import refusal
-from sallyport.metrics import Cell, LoginMetrics, RadiusMetrics
-from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_NAME, USER_PASSWORD
+from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_PASSWORD
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
@@ -36,9 +38,7 @@ from sallyport.radius.packet import (
     ACCESS_CHALLENGE,
     ACCESS_REJECT,
     ACCESS_REQUEST,
-    ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
-    CODE_NAMES,
     STATUS_SERVER,
     Request,
     as_text,
@@ -102,7 +102,6 @@ class Exchange:
         label: str = "",
     ) -> None:
         self.number = number
-        self._label = label or kind.value
         self._is_auth = kind is Kind.AUTHENTICATION
         self._services = services
         self._find_client, self._decode, self._domains = services.find_client, services.decode, services.domains
@@ -117,20 +116,9 @@ class Exchange:
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
         self._at_once = AtOnce()
-        metrics = services.radius_metrics
-        self._seconds = metrics.seconds
-        taken, sent = (
-            (ACCESS_REQUEST, _REPLIES.values()) if self._is_auth else (ACCOUNTING_REQUEST, [ACCOUNTING_RESPONSE])
+        self._counts = Counts(
+            label or kind.value, services.radius_metrics, services.login_metrics, is_auth=self._is_auth
         )
-        self._request_cells = {
-            code: metrics.requests.cell(self._label, CODE_NAMES[code]) for code in (taken, STATUS_SERVER)
-        }
-        self._response_cells = {code: metrics.responses.cell(self._label, CODE_NAMES[code]) for code in sent}
-        self._round_cell = metrics.rounds.cell(self._label)
-        metrics.listen(self._label)
-        self._duplicate_cell = metrics.discards.cell(self._label, "duplicate")
-        self._client_cells: dict[tuple[str, int], Cell] = {}
-        self._decision_cells: dict[tuple[int, Decision], Cell] = {}
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Know the answers that were on their way before a restart."""
@@ -160,11 +148,8 @@ class Exchange:
     def _discard(
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
-        metrics = self._services.radius_metrics
-        metrics.discards.cell(self._label, reason).count += 1
         name = "" if client is None else client.name
-        if name:
-            metrics.clients.cell(name, reason).count += 1
+        self._counts.discarded(reason, name)
         self._services.senders.note(source[0], reason, at, client=name, datagram=datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
@@ -181,7 +166,7 @@ class Exchange:
         known, is_new = self._duplicates.note(source, request.identifier, request.authenticator, now=now)
         if is_new:
             return self._start(request, client, source, at, known)
-        self._duplicate_cell.count += 1
+        self._counts.duplicates.count += 1
         if known.answer is not None:
             self._transmit(known.answer, source)
         return None
@@ -190,7 +175,7 @@ class Exchange:
         if not (self._signed_room if request.signed else self._unsigned_room).take(client.id):
             self._duplicates.forget(known)
             raise PacketError("too many requests wait", "overload")
-        self._request_cells[request.code].count += 1
+        self._counts.requests[request.code].count += 1
         self.in_flight += 1
         try:
             if self._is_auth:
@@ -198,7 +183,7 @@ class Exchange:
             else:
                 self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
-            self._request_cells[request.code].count -= 1  # it counts as a discard
+            self._counts.requests[request.code].count -= 1  # it counts as a discard
             self._done(request, client)
             self._duplicates.forget(known)
             raise
@@ -212,7 +197,7 @@ class Exchange:
         store fails, no login is answered: a proxy that heard of a life here would not turn to another server."""
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
-        self._request_cells[STATUS_SERVER].count += 1
+        self._counts.requests[STATUS_SERVER].count += 1
         code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
         self._transmit(encode_reply(code, request, client.secret), source)
 
@@ -289,7 +274,7 @@ class Exchange:
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
         )
         round_.reply = encode_reply(code, login.request, login.client.secret, attributes)
-        self._round_cell.count += 1
+        self._counts.rounds.count += 1
         if login.request.signed:
             self._learn(login.request, login.client)
             self._pipeline.note(login)
@@ -308,6 +293,20 @@ class Exchange:
         if code == ACCESS_REJECT and login.found.challenge is not None:  # EAP tells it in its own way before it ends
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         login.reply = encode_reply(code, request, client.secret, attributes)
+        if not login.noted:
+            self._note(login)
+        login.latency_us = self._clock() - login.at
+        if decision.outcome:
+            self._counts.decided(0 if login.domain is None else login.domain.id, decision)
+        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
+        authentic = request.signed or (login.proven and login.method == Method.PAP)
+        if authentic and (client.learns_signature or client.learns_limit):
+            self._learn(request, client)
+        self._journal.add(login)
+
+    def _note(self, login: Login) -> None:
+        """Tell the inventory of a login that it has not heard of, or else those who look for strangers."""
+        request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
         if not login.noted:
@@ -315,16 +314,8 @@ class Exchange:
             if not request.signed:
                 reason = GARBLED if _is_garbled(login) else "unverified"
                 self._services.senders.note(
-                    login.source[0], reason, login.at, client=client.name, datagram=request.data
+                    login.source[0], reason, login.at, client=login.client.name, datagram=request.data
                 )
-        login.latency_us = self._clock() - login.at
-        if decision.outcome:
-            self._count_decision(login, decision)
-        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
-        authentic = request.signed or (login.proven and login.method == Method.PAP)
-        if authentic and (client.learns_signature or client.learns_limit):
-            self._learn(request, client)
-        self._journal.add(login)
 
     def _show_unproven(self, login: Login) -> None:
         """An event shows the device of any login; the inventory keeps those whose sender is proven."""
@@ -339,14 +330,6 @@ class Exchange:
         if client.learns_limit and (request.signed or PROXY_STATE not in request.first):
             self._services.learn(client, LIMITED)
 
-    def _count_decision(self, login: Login, decision: Decision) -> None:
-        domain_id = 0 if login.domain is None else login.domain.id
-        cell = self._decision_cells.get((domain_id, decision))
-        if cell is None:
-            cell = self._services.login_metrics.decisions.cell(str(domain_id), decision.mode, decision.outcome)
-            self._decision_cells[domain_id, decision] = cell
-        cell.count += 1
-
     # --- accounting -------------------------------------------------------------------------------------------
 
     def _account(self, record: AccountingRecord) -> None:
@@ -355,11 +338,10 @@ class Exchange:
         if home is None:
             raise PacketError("the client has no domain", "no_domain")
         record.domain_id = home.id
-        record.user = as_text(request.first.get(USER_NAME, b""))
         record.device = self._sightings.device(request, record.source[0], client, home.id, record.at)
-        station = request.first.get(CALLING_STATION_ID)
+        station = record.report.station
         if station:
-            record.behind = self._sightings.station(record.device, as_text(station), record.user, record.at)
+            record.behind = self._sightings.station(record.device, station, record.user, record.at)
         record.reply = encode_reply(ACCOUNTING_RESPONSE, request, client.secret)
         self._journal.add(record)
 
@@ -391,17 +373,10 @@ class Exchange:
             return
         known.answer = reply
         self._transmit(reply, entry.source)
-        code = reply[0]
-        self._seconds.observe(CODE_NAMES[code], (now - entry.at - entry.asked_us) / SECOND)
-        cell = self._client_cells.get((client.name, code))
-        if cell is None:
-            metrics = self._services.radius_metrics
-            cell = metrics.clients.cell(client.name, CODE_NAMES[code])
-            self._client_cells[client.name, code] = cell
-        cell.count += 1
+        self._counts.answered(client.name, reply[0], (now - entry.at - entry.asked_us) / SECOND)
 
     def _transmit(self, reply: bytes, source: Source) -> None:
-        self._response_cells[reply[0]].count += 1
+        self._counts.responses[reply[0]].count += 1
         self._send(reply, source)
 
 

@@ -20,6 +20,10 @@ CANNOT_ASK: Final = frozenset(
 )
 """The second factor cannot be asked: the only reasons that fallbackAction covers."""
 
+ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
+"""No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
+one that was refused before, `login.found.refuse`."""
+
 
 @cache
 def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:

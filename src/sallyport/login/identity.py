@@ -2,7 +2,7 @@
 
 from sallyport.domains.model import Domain, DomainTable
 from sallyport.inventory.clients.model import Client
-from sallyport.login.model import Login, Method, Reason
+from sallyport.login.model import PASSED, Login, Method, Reason
 from sallyport.login.rules.match import kind_of
 from sallyport.login.rules.model import Kind
 from sallyport.radius.attributes import (
@@ -50,13 +50,13 @@ def who(login: Login, domains: DomainTable) -> Reason:
         return Reason.NO_USER_NAME
     login.user = as_text(octets)
     if b"@" not in octets and b"\\" not in octets:
-        return Reason.NONE
+        return PASSED
     user, realm = split_realm(login.user)
     domain = domains.by_realm(login.client.tenant_id, realm)
     if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
         return Reason.UNKNOWN_REALM
     login.domain, login.user = domain, user
-    return Reason.NONE if user else Reason.NO_USER_NAME
+    return PASSED if user else Reason.NO_USER_NAME
 
 
 def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, certified: bool) -> str:

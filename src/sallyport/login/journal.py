@@ -8,7 +8,7 @@ and station, and the answer's octets: after a restart a retransmit gets the same
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import compress
 from typing import cast
 
@@ -24,7 +24,7 @@ from sallyport.login.identity import kind
 from sallyport.login.model import AccountingRecord, Answered, Login, Method
 from sallyport.login.repo import COUNTER
 from sallyport.login.rules.model import Kind
-from sallyport.radius.attributes import ACCT_SESSION_ID, CALLING_STATION_ID
+from sallyport.radius.attributes import ACCT_SESSION_ID
 from sallyport.radius.duplicates import Source
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx, Value
@@ -163,7 +163,8 @@ class _Batch:
         events: list[tuple[Value, ...]] = []
         records: list[AccountingRecord] = []
         for entry in self.entries:
-            registered += self._sighting(tx, entry)
+            if entry.device.id is None or (entry.behind is not None and not entry.behind.stored):
+                registered += self._sighting(tx, entry)
             if isinstance(entry, Login):
                 events.append(_event(entry))
                 if entry.keep is not None:
@@ -190,8 +191,6 @@ class _Batch:
         device, behind = entry.device, entry.behind
         if device.id is None:
             self._new_devices.append(device)
-        elif behind is None or behind.stored:
-            return []
         registered = write_first_sighting(tx, device, behind)
         return [] if registered is None else [registered]
 
@@ -233,7 +232,7 @@ def _record(entry: AccountingRecord) -> tuple[Value, ...]:
         entry.report.status,
         first.get(ACCT_SESSION_ID, b""),
         entry.user,
-        entry.request.text(CALLING_STATION_ID),
+        entry.report.station,
         entry.request.data[20:],
     )
 
@@ -246,10 +245,14 @@ class _Packed:
 def pack(entry: Answered) -> bytes:
     """listener, port, length of host, host, length of own address, own address, request authenticator, reply (which
     tells its length itself)."""
-    source = entry.source
+    return _packed_source(entry.exchange.number, entry.source) + entry.request.authenticator + entry.reply
+
+
+@lru_cache(4096)
+def _packed_source(listener: int, source: Source) -> bytes:
     name, port, own = source[0].encode(), source[1], source[2] if len(source) == 3 else b""
-    head = bytes((entry.exchange.number, port >> 8, port & 0xFF, len(name))) + name
-    return head + bytes((len(own),)) + own + entry.request.authenticator + entry.reply
+    head = bytes((listener, port >> 8, port & 0xFF, len(name))) + name
+    return head + bytes((len(own),)) + own
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:

@@ -92,6 +92,11 @@ class Reason(StrEnum):
     STOPPED = "the service was stopped before the second factor was answered"
 
 
+PASSED: Final = Reason.NONE
+"""What a step of a login comes to that has nothing against it. For what every login looks at, members have a name of
+their own: before Python 3.12 it takes half a microsecond to look one up in its enumeration."""
+
+
 class Method:
     """How the password came: plain text, since every event is written with it."""
 
@@ -277,6 +282,7 @@ class AccountingRecord(Answered):
         super().__init__(request, client, source, at, exchange, known)
         self.domain_id = 0
         self.report = Report(request, at)
+        self.user = self.report.user
 
 
 class GetAuthLog(InDomain, Paged):

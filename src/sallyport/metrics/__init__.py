@@ -10,7 +10,7 @@ from sallyport.metrics.did import CredentialMetrics
 from sallyport.metrics.directories import DirectoryMetrics
 from sallyport.metrics.domains import DomainMetrics
 from sallyport.metrics.dynamic import DynamicMetrics
-from sallyport.metrics.instruments import MAX_NAMES, Cell, render
+from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
 from sallyport.metrics.inventory import InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics
 from sallyport.metrics.mfa import MfaMetrics
@@ -25,6 +25,7 @@ from sallyport.metrics.web import HttpMetrics
 __all__ = [
     "MAX_NAMES",
     "AgentMetrics",
+    "Buckets",
     "Cell",
     "CredentialMetrics",
     "DirectoryMetrics",

@@ -90,10 +90,10 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
-    def observe(self, value: float, count: int) -> None:
-        """Count `count` observations of a value."""
-        self._counts[bisect_left(self._bounds, value)] += count
-        self.sum += value * count
+    def observe(self, value: float) -> None:
+        """Count an observation."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
 
     def cumulated(self) -> list[tuple[str, float]]:
         """(bound, observations up to it), as Prometheus has them."""
@@ -108,12 +108,9 @@ class Durations(Collector):
         self._buckets: dict[str, Buckets] = {}
         registry.register(self)
 
-    def observe(self, label: str, seconds: float, count: int = 1) -> None:
-        """Count `count` requests that took `seconds` each."""
-        buckets = self._buckets.get(label)
-        if buckets is None:
-            buckets = self._buckets[label] = Buckets(BUCKETS)
-        buckets.observe(seconds, count)
+    def of(self, label: str) -> Buckets:
+        """The counts of a label's value; a new one is shown from here on."""
+        return self._buckets.get(label) or self._buckets.setdefault(label, Buckets(BUCKETS))
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         name, help, labels = self._family

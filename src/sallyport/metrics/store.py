@@ -23,8 +23,8 @@ class CommitDurations(Collector):
 
     def observe(self, seconds: float, callers: int) -> None:
         """One transaction."""
-        self._seconds.observe(seconds, 1)
-        self._callers.observe(callers, 1)
+        self._seconds.observe(seconds)
+        self._callers.observe(callers)
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         for name, help, buckets in (

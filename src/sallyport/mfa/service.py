@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import structlog
 import trio
@@ -34,6 +35,9 @@ class Unavailable(StrEnum):
     NONE = "none"
     UNREADABLE = "unreadable"
     """Set, but not to be read: an outage, never another provider."""
+
+
+NO_PROVIDER: Final = Unavailable.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,11 @@ class Providers:
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:
-            return Unavailable.NONE
+            return NO_PROVIDER
         if ready is not None and ready[0] is row:
             return ready[1]
         if row is None:
-            attached: Attached | Unavailable = Unavailable.NONE
+            attached: Attached | Unavailable = NO_PROVIDER
             self._ready.pop(domain_id, None)
         elif ready is not None and ready[0] == row:  # read again, and the same
             attached = ready[1]

@@ -12,7 +12,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
 from sallyport.inventory.sessions import repo
 from sallyport.inventory.sessions.repo import Key, SessionQuery, SessionRow
-from sallyport.inventory.sessions.report import Report, Status
+from sallyport.inventory.sessions.report import OF_DEVICE, Report, Status
 from sallyport.inventory.sessions.session import Session
 from sallyport.metrics import SessionMetrics
 from sallyport.store.model import Store, Tx
@@ -46,7 +46,7 @@ class Record(NamedTuple):
     @property
     def ends_all(self) -> bool:
         """Whether its device starts anew (RFC 2866 section 5.1: Accounting-On, Accounting-Off)."""
-        return self.report.status in {Status.ON, Status.OFF}
+        return self.report.status in OF_DEVICE
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:

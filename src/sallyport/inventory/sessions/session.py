@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, STATION, USER, Report, Status
+from sallyport.inventory.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, START, STATION, STOP, USER, Report
 from sallyport.store.model import Value
 
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
@@ -21,6 +21,9 @@ class State(StrEnum):
     LIVE = "live"
     STOPPED = "stopped"
     LOST = "lost"
+
+
+LIVE, STOPPED, LOST = State
 
 
 class Stored(NamedTuple):
@@ -63,7 +66,7 @@ class Session:
         self.updated = 0
         self.stopped: int | None = None
         self.cause: int | None = None
-        self.state = State.LIVE
+        self.state = LIVE
         self.stored: Stored | None = None
         self.records = 0
         self.recent = b""
@@ -77,20 +80,20 @@ class Session:
     def is_over_for(self, report: Report) -> bool:
         """Whether a record is of another session, which got the same Acct-Session-Id after this one."""
         repeated = self._knows(report)
-        if report.status == Status.START and not repeated:
+        if report.status == START and not repeated:
             if self._differs(report, MULTI_SESSION):
                 return True
             if self.stopped is None:
                 return report.at > self.updated and (self._differs(report, USER) or self._differs(report, STATION))
             return report.begun > self.stopped
-        if self.stopped is None or not (report.status == Status.START or report.tells_time):
+        if self.stopped is None or not (report.status == START or report.tells_time):
             return False
         return report.begun > self.stopped + REPEATS_US
 
     def take_in(self, report: Report) -> bool:
         """Add what a record tells. False: it was taken in before."""
         if self._knows(report):
-            if self.state is State.LIVE:  # an idle session may have nothing new to tell
+            if self.state is LIVE:  # an idle session may have nothing new to tell
                 self.updated = max(self.updated, report.at)
             return False
         if self.follows and report.at < self.started - SECOND:
@@ -98,26 +101,27 @@ class Session:
         self.recent = self.recent[-DIGEST * (REMEMBERED - 1) :] + report.digest
         self.records += 1
         newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
-        self.facts = tuple([b if a is None else a for a, b in zip(newer, older, strict=True)])
+        if newer != older:
+            self.facts = tuple([b if a is None else a for a, b in zip(newer, older, strict=True)])
         self.counts = tuple(map(max, self.counts, report.counts))
         self.started = min(self.started, report.begun)
         self.first_seen = min(self.first_seen, report.at)
         self.updated = max(self.updated, report.at)
-        if report.status == Status.STOP:
+        if report.status == STOP:
             self._stop(report)
-        elif self.state is State.LOST and self.stopped is not None and report.at > self.stopped:
-            self.state, self.stopped, self.cause = State.LIVE, None, None
+        elif self.state is LOST and self.stopped is not None and report.at > self.stopped:
+            self.state, self.stopped, self.cause = LIVE, None, None
         return True
 
     def give_up(self) -> None:
         """Another session took its name: it ended unseen, if it had not before."""
-        if self.state is State.LIVE:
-            self.state, self.stopped = State.LOST, self.updated
+        if self.state is LIVE:
+            self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
         """The last of several ends counts, and any of them more than a device's silence."""
-        if self.state is not State.STOPPED or self.stopped is None or report.at >= self.stopped:
-            self.state, self.stopped, self.cause = State.STOPPED, report.at, report.cause
+        if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
+            self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
     def _knows(self, report: Report) -> bool:
         recent, digest = self.recent, report.digest

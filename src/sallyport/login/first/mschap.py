@@ -1,7 +1,7 @@
 """MS-CHAP and MS-CHAPv2 as a first factor: against an endpoint user's password, or a hash that somebody else gives."""
 
 from sallyport.endpoints.model import User
-from sallyport.login.model import Found, Login, Reason
+from sallyport.login.model import PASSED, Found, Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import (
     MsChap1,
@@ -36,7 +36,7 @@ def check_mschap(login: Login, user: User | None) -> Reason:
     if key is None:
         return Reason.WRONG_PASSWORD
     let_in(login, attempt, key.hash_hash, name)
-    return Reason.NONE
+    return PASSED
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:

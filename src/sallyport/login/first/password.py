@@ -7,7 +7,7 @@ from typing import Final
 from sallyport.endpoints.model import User
 from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
-from sallyport.login.model import NOTHING, Found, Login, Method, Reason
+from sallyport.login.model import NOTHING, PASSED, Found, Login, Method, Reason
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
@@ -33,7 +33,7 @@ def check_password(login: Login, user: User | None, takes_code: Callable[[], boo
         if user is None:
             return Reason.UNKNOWN_USER
         if is_password(given, user):
-            return Reason.NONE
+            return PASSED
         return _split_code(login, given, user) if takes_code() else Reason.WRONG_PASSWORD
     check = _CHECKS.get(login.method)
     return Reason.NO_CREDENTIALS if check is None else check(login, user)
@@ -47,7 +47,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
     right = len(value) == CHAP_PASSWORD_OCTETS and any(
         chap_holds(value, password, challenge) for password in user.passwords
     )
-    return Reason.NONE if right else Reason.WRONG_PASSWORD
+    return PASSED if right else Reason.WRONG_PASSWORD
 
 
 _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
@@ -65,7 +65,7 @@ def known(user: User, accept: bytes = b"") -> Found:
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
     """Note the groups of an endpoint user who has passed, for the rules, and how long the session may last."""
-    if first is Reason.NONE and user is not None and (user.groups or login.found is not NOTHING):
+    if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
         login.found = known(user, login.found.accept)
     return first
 
@@ -75,7 +75,7 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
     gone."""
     if user is None:
         return Reason.UNKNOWN_USER
-    return known_as(login, user, Reason.NONE if user.stamp == stamp else Reason.WRONG_PASSWORD)
+    return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
 def given_password(login: Login) -> bytes:
@@ -121,7 +121,7 @@ def _split_code(login: Login, given: bytes, user: User) -> Reason:
         split = split_digits(given, length)
         if split is not None and is_password(split[0], user):
             login.code = Code(split[1].decode())
-            return Reason.NONE
+            return PASSED
     return Reason.WRONG_PASSWORD
 
 

@@ -41,7 +41,8 @@ class Kind(StrEnum):
     STATION = "station"
 
 
-UNMATCHED: Final = Action.MFA_REQUIRED
+MFA_REQUIRED: Final = Action.MFA_REQUIRED
+UNMATCHED: Final = MFA_REQUIRED
 """What holds for a login that no rule matches, in a domain with an MFA provider."""
 
 

@@ -20,7 +20,7 @@ from sallyport.login.first.upstream.link import Link
 from sallyport.login.first.upstream.names import accepted_user, split_name
 from sallyport.login.first.upstream.pool import Pool, Question
 from sallyport.login.first.upstream.rewrite import Back, Forward
-from sallyport.login.model import Found, Login, Reason
+from sallyport.login.model import PASSED, Found, Login, Reason
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
 from sallyport.radius.authenticator import SharedSecret
@@ -158,13 +158,12 @@ class Upstream:
         server, answer = question.server, question.answer
         if server is None or answer is None:
             return self._unreachable(tell)
-        code, packet, first = answer
-        tell(f"{server} answers {CODE_NAMES[code]}")
-        received = server.secret, question.packet[4:20]
+        code, first = answer.code, answer.first
+        if tell is not silent:
+            tell(f"{server} answers {CODE_NAMES[code]}")
+        received, sent = (server.secret, question.packet[4:20]), (login.client.secret, login.request.authenticator)
         try:
-            attributes = self._back.attributes(
-                packet, first, received, (login.client.secret, login.request.authenticator)
-            )
+            attributes = self._back.attributes(answer, received, sent)
         except PacketError as error:
             tell(f"the answer cannot be passed on: {error}")
             log.warning("an answer cannot be passed on", domain=self._domain, server=str(server), error=str(error))
@@ -173,14 +172,14 @@ class Upstream:
             if USER_NAME in first and not self._names_user(login, server, first[USER_NAME], tell):
                 return self._count("accept", Reason.REFUSED_UPSTREAM)
             login.found = Found(accept=attributes)
-            return self._count("accept", Reason.NONE)
+            return self._count("accept", PASSED)
         if code == ACCESS_REJECT:
             login.found = Found(refuse=attributes)
             return self._count("reject", Reason.REFUSED_UPSTREAM)
         if STATE in first:
             self._pool.stay(question, first[STATE], trio.current_time())
         login.found = Found(challenge=attributes)
-        return self._count("challenge", Reason.NONE)
+        return self._count("challenge", PASSED)
 
     def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
         """Whether an Accept is the login's; who is inside EAP is the user from now on."""

@@ -30,6 +30,7 @@ class State(StrEnum):
     DEAD = "dead"
 
 
+ALIVE: Final = State.ALIVE
 RANK: Final = {state: rank for rank, state in enumerate(State)}
 
 
@@ -62,7 +63,7 @@ class Health:
     def answered(self, now: float) -> None:
         """A request was answered."""
         self._answered_at = self._signed_at = now
-        if self.state is not State.ALIVE:
+        if self.state is not ALIVE:
             self._become(State.ALIVE, now)
 
     def unanswered(self, sent_at: float, now: float) -> None:

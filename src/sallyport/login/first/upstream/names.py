@@ -9,7 +9,7 @@ from sallyport.radius.packet import as_text
 def split_name(name: bytes) -> tuple[bytes, bytes]:
     r"""A User-Name as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts; without one, (name, b"").
 
-    As `login.pipeline.split_realm`, but of octets: what is passed on need not be text.
+    As `login.identity.split_realm`, but of octets: what is passed on need not be text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")

@@ -27,8 +27,9 @@ from sallyport.radius.packet import (
     MAX_LENGTH,
     MIN_LENGTH,
     STATUS_SERVER,
-    decode_reply,
+    Reply,
     encode_request,
+    open_reply,
 )
 
 if TYPE_CHECKING:
@@ -63,9 +64,8 @@ class Check(Ask):
 class Question(Ask):
     """A login that is passed on.
 
-    server: the one that is asked now, or has answered; tried: all that were asked. answer: code, octets and first
-    values. over: it has its answer, or nobody is left to ask; `done` is called then. stays: the login goes on with what
-    only this server knows.
+    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or nobody
+    is left to ask; `done` is called then. stays: the login goes on with what only this server knows.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -79,7 +79,7 @@ class Question(Ask):
         self.tried: list[HomeServer] = []
         self.limit_at = 0.0
         self.stays = False
-        self.answer: tuple[int, bytes, dict[int, bytes]] | None = None
+        self.answer: Reply | None = None
 
     def end(self) -> None:
         """Nothing more is to come."""
@@ -269,11 +269,11 @@ class Pool:
         if ask is None:
             return self._discard(server, "nobody waits for it", "unexpected", now)
         try:
-            code, first = decode_reply(datagram, ask.packet, server.secret)
-            if code not in _ANSWERS:
-                raise PacketError(f"code {code}", "unknown_type")
-            must_be_signed = EAP_MESSAGE in first or (self._only_signed and isinstance(ask, Question))
-            if must_be_signed and MESSAGE_AUTHENTICATOR not in first:  # RFC 3579 section 3.2
+            reply = open_reply(datagram, ask.packet, server.secret)
+            if reply.code not in _ANSWERS:
+                raise PacketError(f"code {reply.code}", "unknown_type")
+            must_be_signed = EAP_MESSAGE in reply.first or (self._only_signed and isinstance(ask, Question))
+            if must_be_signed and MESSAGE_AUTHENTICATOR not in reply.first:  # RFC 3579 section 3.2
                 raise PacketError("without Message-Authenticator, see requireMessageAuthenticator", "unsigned")
         except PacketError as error:
             return self._discard(server, str(error), error.reason, now)
@@ -283,7 +283,7 @@ class Pool:
         server.health.answered(now)
         server.waiting -= 1
         self._waiting -= 1
-        ask.answer = code, datagram, first
+        ask.answer = reply
         return ask.end()
 
     def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:

@@ -23,8 +23,7 @@ from sallyport.radius.attributes import (
     push_attribute,
 )
 from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.layout import layout_of
-from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, Reply, Request, encode_request
 from sallyport.radius.password import hide_password
 from sallyport.radius.salted import Hiding, rehide
 
@@ -73,21 +72,18 @@ class Back:
 
     def attributes(
         self,
-        answer: bytes,
-        first: Mapping[int, bytes],
+        answer: Reply,
         received: tuple[SharedSecret, bytes],
         sent: tuple[SharedSecret, bytes],
     ) -> bytes:
         """The attributes of a proved answer in octets, for the NAS.
 
-        first: the answer's first value of each type. received, sent: secret and request authenticator of the hop that
+        received, sent: secret and request authenticator of the hop that
         it came by, and of the one to the NAS. PacketError: what is hidden does not open.
         """
-        kept = without_hop(answer)
-        return kept if self._kinds.isdisjoint(first) else rehide(kept, Hiding(*received), Hiding(*sent), self._places)
-
-
-def without_hop(packet: bytes) -> bytes:
-    """A packet's attributes in octets, without those that belong to the hop. packet: checked; padding may follow."""
-    packet = packet[: int.from_bytes(packet[2:4])]
-    return layout_of(packet).without(packet, _OF_THE_HOP)
+        kept = answer.without(_OF_THE_HOP)
+        return (
+            kept
+            if self._kinds.isdisjoint(answer.first)
+            else rehide(kept, Hiding(*received), Hiding(*sent), self._places)
+        )

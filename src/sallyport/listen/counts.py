@@ -1,0 +1,56 @@
+"""What one socket's exchange counts, with the cells of its metrics at hand: labels are looked up once."""
+
+from sallyport.login.model import Decision
+from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    ACCESS_REQUEST,
+    ACCOUNTING_REQUEST,
+    ACCOUNTING_RESPONSE,
+    CODE_NAMES,
+    STATUS_SERVER,
+)
+
+
+class Counts:
+    """requests, responses: by code. label: of the listener."""
+
+    def __init__(self, label: str, radius: RadiusMetrics, logins: LoginMetrics, *, is_auth: bool) -> None:
+        self._label = label
+        self._radius = radius
+        self._logins = logins
+        taken = (ACCESS_REQUEST if is_auth else ACCOUNTING_REQUEST), STATUS_SERVER
+        sent = (ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_CHALLENGE) if is_auth else (ACCOUNTING_RESPONSE,)
+        self.requests = {code: radius.requests.cell(label, CODE_NAMES[code]) for code in taken}
+        self.responses = {code: radius.responses.cell(label, CODE_NAMES[code]) for code in sent}
+        self.rounds = radius.rounds.cell(label)
+        radius.listen(label)
+        self.duplicates = radius.discards.cell(label, "duplicate")
+        self._answers: dict[tuple[str, int], tuple[Cell, Buckets]] = {}
+        self._decisions: dict[tuple[int, Decision], Cell] = {}
+
+    def discarded(self, reason: str, client: str) -> None:
+        """A datagram gets no answer. client: its name; empty for none."""
+        self._radius.discards.cell(self._label, reason).count += 1
+        if client:
+            self._radius.clients.cell(client, reason).count += 1
+
+    def decided(self, domain_id: int, decision: Decision) -> None:
+        """A login is decided for good."""
+        cell = self._decisions.get((domain_id, decision))
+        if cell is None:
+            cell = self._logins.decisions.cell(str(domain_id), decision.mode, decision.outcome)
+            self._decisions[domain_id, decision] = cell
+        cell.count += 1
+
+    def answered(self, client: str, code: int, seconds: float) -> None:
+        """A request got its first answer, after so long."""
+        of_answer = self._answers.get((client, code))
+        if of_answer is None:
+            of_answer = self._radius.clients.cell(client, CODE_NAMES[code]), self._radius.seconds.of(CODE_NAMES[code])
+            self._answers[client, code] = of_answer
+        cell, durations = of_answer
+        cell.count += 1
+        durations.observe(seconds)
