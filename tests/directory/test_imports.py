@@ -1,14 +1,18 @@
 """Imports: what they write, how they go on after a stop, and how they end."""
 
+import time
 from functools import partial
 
 import pytest
 import trio
 
 from sallyport.base.errors import Conflict
+from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.imports import applier
 from sallyport.directory.imports import repo as jobs_repo
 from sallyport.directory.imports.service import MOST_WAITING
+from sallyport.directory.mappings.model import FieldMapping
+from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, members, names, over, person, queue
@@ -161,13 +165,26 @@ async def test_a_circle_of_many_groups(areas: Areas) -> None:
     assert len(await groups_of(areas, "ann") or ()) == count
 
 
-def test_turns_are_short() -> None:
-    """The next transaction takes what fits into its time, at most twice as much as the last one."""
-    turn = applier._Turn(done=100, seconds=applier.TURN_S * 10)
-    assert applier._next_size(turn, 100) == 10
-    turn = applier._Turn(done=100, seconds=applier.TURN_S / 10)
-    assert applier._next_size(turn, 100) == 200
-    assert applier._next_size(applier._Turn(done=1, seconds=60.0), 1) == applier.FEWEST
+async def test_turns_are_short(areas: Areas) -> None:
+    """A transaction takes no more entries once its time is over, or once somebody's answer waits for it."""
+    run = Run(areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
+    loop = trio.lowlevel.current_trio_token()
+
+    def is_slow(_tx: Tx, _entry: int, _turn: object) -> Counts:
+        time.sleep(applier.TURN_S)
+        return Counts()
+
+    def somebody_comes(tx: Tx, entry: int, _turn: object) -> Counts:
+        if entry == 2:
+            loop.run_sync_soon(areas.store.submit, lambda _: None, lambda _result, _error: None)
+            until = time.monotonic() + 30
+            while not tx.others_wait() and time.monotonic() < until:
+                time.sleep(0.001)
+        return Counts()
+
+    for put, done in ((is_slow, 1), (somebody_comes, 3)):
+        turn = await areas.store.write(partial(applier._some, run=run, entries=range(100), put=put))
+        assert turn.done == done
 
 
 async def test_changes_of_a_group(areas: Areas) -> None:
@@ -323,3 +340,18 @@ async def test_a_further_class(areas: Areas) -> None:
     job = await imported(areas, f"{change}replace: mail\nmail: a@x\n-\n")
     users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "")
     assert (job.failed, [user.email for user in users]) == (0, ["a@x"])
+
+
+async def test_somebody_who_comes_twice(areas: Areas) -> None:
+    """A person told of twice in one file is found by what the second says alone, also once both are gone."""
+    twice = person("ann", "mail: first@x") + person("bob") + person("ann", "mail: second@x")
+    assert counts(await imported(areas, twice)) == (3, 2, 1, 0, 0, 0)
+
+    async def found(text: str) -> list[str]:
+        users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), text)
+        return [user.name for user in users]
+
+    assert [await found("first@x"), await found("second@x"), await found("bob")] == [[], ["ann"], ["bob"]]
+    gone = "dn: uid=ann,ou=People,dc=x\nchangetype: delete\n\n"
+    await imported(areas, gone)
+    assert [await found("first@x"), await found("second@x"), await found("bob")] == [[], [], ["bob"]]

@@ -10,7 +10,7 @@ from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, fold
 
 _SEARCH: Final = SearchIndex("directory_groups_search")
-MOST: Final = 1000
+MOST: Final = 200
 """Members that change in one transaction."""
 NO_DIGEST: Final = b""
 _GROUPS: Final = "directory_groups"

@@ -12,12 +12,12 @@ from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import SearchIndex, fold
+from sallyport.store.search import SearchIndex, fold, pieces
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"
-Unfound = list[tuple[int, Sequence[str]]]
-"""The ids of people that the search does not find yet, and by which texts it will."""
+Unfound = list[tuple[int, str]]
+"""The ids of people that the search does not find yet, and by which pieces it will."""
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
     "from directory_users where directory_id = :dir and "
@@ -87,15 +87,20 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unf
         return Counts(added=1)
     if known.digest == new.digest:
         return unchanged(tx, run, known)
-    make_found(tx, run, unfound)
+    make_found(tx, unfound)
     update(tx, run, known, new, revocations, at)
     return Counts(updated=1)
 
 
-def make_found(tx: Tx, run: Run, unfound: Unfound) -> None:
+def make_found(tx: Tx, unfound: Unfound) -> None:
     """Let the search find those that were added, before one of them is changed or the transaction ends."""
-    _SEARCH.add_all(tx, run.domain_id, unfound)
+    _SEARCH.add_all(tx, unfound)
     unfound.clear()
+
+
+def tidy(tx: Tx) -> None:
+    """At the end of each transaction that has changed people."""
+    _SEARCH.merge(tx)
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
@@ -204,7 +209,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, Sequence[str]]:
+def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, str]:
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     user_id = tx.value(
         int,
@@ -224,7 +229,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, Sequence[str]]
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
-    return user_id, _texts(*(columns[name] for name in _SHOWN))
+    return user_id, pieces(run.domain_id, _texts(*(columns[name] for name in _SHOWN)))
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")

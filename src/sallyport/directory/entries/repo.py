@@ -1,5 +1,6 @@
 """The SQL of lists of people and groups, of who is in a group, and of what a login asks."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -257,6 +258,12 @@ def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
     """The groups of a directory that have a mapping of their own, by id."""
     sql = f"{_GROUP_SELECT} where directory_id = :dir and mapping <> '{{}}' order by id"
     return tx.all(Group, sql, dir=directory_id)
+
+
+def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
+    """The attributes that a directory's mapping, and those of its groups, take."""
+    mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
+    return frozenset(str(attribute) for each in mappings for attribute in json.loads(each).values())
 
 
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:

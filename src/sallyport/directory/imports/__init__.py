@@ -6,6 +6,7 @@ lines     the two forms of an entry on disk
 convert   the child process that reads a file through
 files     where the files are
 applier   short transactions
+telling   when logins hear of it
 finisher  what follows from all entries together
 remover   a directory that goes, with everybody in it
 service   jobs: their order, their restart, their end

@@ -1,9 +1,10 @@
 """Writes what a prepared file says, in transactions so short that logins do not wait for them.
 
-A transaction takes as many entries as are written in TURN_S, as the last one showed; it also keeps how far it has come,
-so that an import that was interrupted goes on exactly there. A group with more members than one transaction takes is
-written in several; only the last of them makes it known as it is. So does a unit that gets another name, which
-everything below it gets too, the unit itself at last: until then it is found by its old name, and with it the rest.
+A transaction takes as many entries as are written in TURN_S, and no more once somebody waits for it; it also keeps how
+far it has come, so that an import that was interrupted goes on exactly there. A group with more members than one
+transaction takes is written in several; only the last of them makes it known as it is. So does a unit that gets another
+name, which everything below it gets too, the unit itself at last: until then it is found by its old name, and with it
+the rest.
 """
 
 import json
@@ -38,8 +39,7 @@ from sallyport.directory.imports.lines import Line
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
 
-TURN_S: Final = 0.003
-FEWEST: Final = 4
+TURN_S: Final = 0.005
 AT_ONCE: Final = 400
 LINES: Final = 400
 """Read at a time."""
@@ -61,13 +61,12 @@ class Item:
 
 @dataclass(slots=True)
 class _Turn:
-    """What one transaction has done: so many items, in so many seconds."""
+    """What one transaction has done, so many items. unfound: who was added, and the search does not find yet."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
     flaws: list[Flaw] = field(default_factory=list)
     unfound: people.Unfound = field(default_factory=list)
-    seconds: float = 0.0
 
 
 class Applier:
@@ -81,7 +80,6 @@ class Applier:
 
     async def apply(self, run: Run, path: Path, position: int) -> None:
         """Write a prepared file from a line on. OSError, StoreError."""
-        size = FEWEST
         waiting = list[Item]()
         with path.open("rb") as file:
             async with aclosing(_items(file, position)) as read:
@@ -91,9 +89,8 @@ class Applier:
                         if len(waiting[0].members) > MOST:
                             await self._large_group(run, waiting.pop(0))
                             continue
-                        turn = await self._turn(run, _light(waiting[:size]))
+                        turn = await self._turn(run, _light(waiting[:AT_ONCE]))
                         del waiting[: turn.done]
-                        size = _next_size(turn, size)
                         if not turn.done and waiting[0].line[0] == "~":
                             await self._subtree(run, waiting.pop(0))
 
@@ -107,12 +104,10 @@ class Applier:
 
     async def _each(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
         """Write each of some entries, in turns; takes them from the list."""
-        size = FEWEST
         while entries:
-            turn = await self._store.write(partial(_some, run=run, entries=entries[:size], put=put))
+            turn = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
             self._tell(run, turn)
             del entries[: turn.done]
-            size = _next_size(turn, size)
 
     async def _turn(self, run: Run, items: Sequence[Item]) -> _Turn:
         put = partial(self._put, run=run)
@@ -129,7 +124,7 @@ class Applier:
         """Write one entry; None: it takes another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
-            people.make_found(tx, run, turn.unfound)
+            people.make_found(tx, turn.unfound)
         match line[0]:
             case "p":
                 done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, turn.unfound)
@@ -267,26 +262,21 @@ _Put = Callable[[Tx, T, _Turn], Counts | None]
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
     """Write some entries, fewer where somebody waits, and keep what became of them. position: how far so many of them
     go."""
-    started, turn = time.perf_counter(), _Turn()
+    until, turn = time.perf_counter() + TURN_S, _Turn()
     for entry in entries:
         done = put(tx, entry, turn)
         if done is None:
             break
         turn.counts += done
         turn.done += 1
-        if tx.others_wait():
+        if tx.others_wait() or time.perf_counter() > until:
             break
-    people.make_found(tx, run, turn.unfound)
+    people.make_found(tx, turn.unfound)
+    if turn.counts.changed:
+        people.tidy(tx)
     at = position(turn.done) if position is not None and turn.done else None
     repo.progress(tx, run.job_id, at, turn.counts, turn.flaws)
-    turn.seconds = time.perf_counter() - started
     return turn
-
-
-def _next_size(turn: _Turn, size: int) -> int:
-    """How many entries the next transaction takes."""
-    fitting = int(turn.done * TURN_S / max(turn.seconds, 1e-6))
-    return max(FEWEST, min(AT_ONCE, fitting, 2 * size))
 
 
 def _light(items: Sequence[Item]) -> Sequence[Item]:

@@ -42,8 +42,9 @@ class Finisher:
                 for each in found
                 if each.mapping != (own[each.id].digest if each.id in own else base)
             ]
-            for at in range(0, len(stale), AT_ONCE):
-                await self._store.write(partial(self._remap, run=run, wanted=stale[at : at + AT_ONCE], counts=counts))
+            while stale:
+                done = await self._store.write(partial(self._remap, run=run, wanted=stale[:AT_ONCE], counts=counts))
+                del stale[:done]
                 self._changed(run.domain_id)
         await self._count(run)
 
@@ -58,11 +59,18 @@ class Finisher:
                 found[user_id] = mapping if before is None else before.over(mapping)
         return found
 
-    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_Wanted], *, counts: bool) -> None:
-        at = self._clock()
-        changed = sum([people.remap(tx, user_id, run.domain_id, mapping, at) for user_id, mapping in wanted])
+    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_Wanted], *, counts: bool) -> int:
+        """Some of the first of them: how many."""
+        at, done, changed = self._clock(), 0, 0
+        for user_id, mapping in wanted:
+            changed += people.remap(tx, user_id, run.domain_id, mapping, at)
+            done += 1
+            if tx.others_wait():
+                break
+        people.tidy(tx)
         if counts:
             jobs.progress(tx, run.job_id, None, Counts(updated=changed))
+        return done
 
     async def _count(self, run: Run) -> None:
         """Keep how many members each group has."""

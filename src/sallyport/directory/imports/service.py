@@ -35,6 +35,7 @@ from sallyport.directory.imports.lines import encoded, spooled
 from sallyport.directory.imports.losses import Losses
 from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Removals, Source, State
 from sallyport.directory.imports.remover import Remover
+from sallyport.directory.imports.telling import Telling
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
@@ -79,8 +80,9 @@ class Jobs:
         self._readers = readers
         self._clock = clock
         self._metrics = metrics
-        self._applier = Applier(store, revocations, clock, changed)
-        self._finisher = Finisher(store, clock, changed)
+        self._telling = Telling(changed)
+        self._applier = Applier(store, revocations, clock, self._telling.changed)
+        self._finisher = Finisher(store, clock, self._telling.changed)
         self._losses = Losses(store, files, revocations)
         self._remover = Remover(store, files, self._applier)
         self._wake = trio.Event()
@@ -202,6 +204,8 @@ class Jobs:
             await self._fail(job, str(error))
         except Exception:
             await self._fail_by_fault(job)
+        finally:
+            self._telling.rest(job.domain_id)
         return False
 
     async def _fail_by_fault(self, job: Job) -> None:
@@ -238,7 +242,9 @@ class Jobs:
         directory = await self._store.read(lambda tx: directories.get(tx, job.directory_id))
         if directory is None:
             raise NotFound("the directory is deleted")
-        mapped = await self._store.read(lambda tx: _mapped(tx, directory))
+        mapped = await self._store.read(
+            partial(entries.attributes_wanted, directory_id=directory.id, mapping=directory.mapping)
+        )
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if job.kind == Kind.READING and not job.file:
             await self._collect(job, directory, mapped)
@@ -264,6 +270,7 @@ class Jobs:
             await self._losses.note(job)
         if writes:
             await self._applier.apply(run, self._files.prepared(job.file), job.position)
+            self._telling.rest(run.domain_id)
         message = await self._finish(run)
         await self._losses.settle(job)
         await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
@@ -385,12 +392,6 @@ class Jobs:
             target=f"import {job.id} of {job.directory_name}",
             changes=audit.changed({"state": job.state}, {"state": now.state, **counts}),
         )
-
-
-def _mapped(tx: Tx, directory: directories.Directory) -> frozenset[str]:
-    """The attributes that the directory's mapping, and those of its groups, take."""
-    mappings = [directory.mapping, *(group.mapping for group in entries.groups_with_mapping(tx, directory.id))]
-    return frozenset(str(attribute) for mapping in mappings for attribute in json.loads(mapping).values())
 
 
 def _identity(job_id: int) -> str:
