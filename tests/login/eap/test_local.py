@@ -243,6 +243,27 @@ async def test_a_start_without_an_identity(nas: Nas) -> None:
     assert (ended.code, eap.decode(ended.eap).kind, len(state)) == (ACCESS_CHALLENGE, IDENTITY, 16)
 
 
+async def test_a_conversation_is_not_begun_anew(nas: Nas) -> None:
+    """A start with the State of a conversation gets no answer, while it goes on or after it: else what one user has
+    shown in it, such as a second factor, would hold for the next."""
+    supplicant, state = Supplicant(ANN, peap(b"hello")), b""
+    response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
+    code, starts = ACCESS_CHALLENGE, 0
+    while code == ACCESS_CHALLENGE:
+        datagram = nas.request(response, ANN, state)
+        nas.wire.put(datagram)
+        ended, given = await nas.answer(datagram)
+        code, state = ended.code, given or state
+        nas.wire.put(nas.request(b"", ANN, state, SESSION + bytes((79, 2))))
+        await nas.wire.silence()
+        starts += 1
+        response = supplicant.respond(ended.eap) if code == ACCESS_CHALLENGE else b""
+    assert code == ACCESS_ACCEPT
+    assert nas.wire.dropped("malformed") == starts
+    nas.wire.put(nas.request(b"", ANN, b"", SESSION + bytes((79, 2))))
+    assert len(await nas.wire.take()) == 2
+
+
 async def test_a_changed_password_ends_sessions(nas: Nas) -> None:
     """Whoever logged in by the one before, a stolen device perhaps, does not go on: the password is asked for inside.
     The new one begins a session that is resumed."""

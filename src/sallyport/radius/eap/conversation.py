@@ -66,7 +66,10 @@ class Conversation:
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Ask for the identity. A RADIUS client mostly has done so itself."""
+        """Ask for the identity. A RADIUS client mostly has done so itself. PacketError: it has begun; what one user has
+        shown in it must not hold for another."""
+        if self._outcome is not None:
+            raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
 
     def receive(self, octets: bytes) -> Outcome:
