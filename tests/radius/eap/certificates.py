@@ -7,7 +7,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtensionOID, NameOID
 
 from sallyport.radius.eap.certificate import UPN
 
@@ -50,8 +50,9 @@ class Authority:
         *,
         until: datetime | None = None,
         padding: int = 0,
+        names: bytes = b"",
     ) -> "Issued":
-        """A key and its certificate. padding: octets that make it longer."""
+        """A key and its certificate. padding: octets that make it longer. names: its alternative names, in DER."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
         blank = self._blank(subject, key.public_key(), until or NOW + timedelta(days=1))
@@ -60,6 +61,9 @@ class Authority:
         )
         if alternatives:
             blank = blank.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        if names:
+            given = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, names)
+            blank = blank.add_extension(given, critical=False)
         if padding:
             long = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), bytes(padding))
             blank = blank.add_extension(long, critical=False)

@@ -12,7 +12,7 @@ from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.certificate import UPN, NamedBy, UserNames
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Done
+from sallyport.radius.eap.model import Done, Failure
 from sallyport.radius.eap.server import TlsServer
 from tests.radius.eap.certificates import NOW, Authority, Issued, upn
 from tests.radius.eap.conftest import Site
@@ -79,6 +79,14 @@ def test_an_expired_certificate(site: Site) -> None:
     """It does not get in."""
     done = tried(site, site.authority.certificate("ann", until=NOW - timedelta(minutes=1)))
     assert (done.success, done.reason) == refused("it has expired")
+
+
+def test_a_certificate_that_cannot_be_read(site: Site) -> None:
+    """What OpenSSL verifies may hold what nobody else knows, such as an ediPartyName: it is refused."""
+    names = bytes.fromhex("3008a506a1040c027879")
+    done = tried(site, site.authority.certificate("ann", names=names))
+    assert (done.success, done.failure) == (False, Failure.CERTIFICATE)
+    assert "cannot be read" in done.reason
 
 
 def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from cryptography import x509
+
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
 from sallyport.radius.eap.resumption import Holder, Resumptions
@@ -9,6 +11,10 @@ from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
 """What ends TLS 1.3 inside the tunnel (RFC 9190 section 2.1.1): no Success can be forged before it."""
+
+
+# What an authority signed and OpenSSL verifies may still be no X.509: a subject in no UTF-8, an extension twice.
+_UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 class TlsPhase:
@@ -25,16 +31,19 @@ class TlsPhase:
 
     def established(self) -> Step:
         """Ask about the certificate's user. In a resumed session that is the certificate of its first handshake."""
-        certificate = self._tunnel.certificate
-        if certificate is None:
-            return Failed("the client shows no certificate", Failure.CERTIFICATE)
+        try:
+            certificate = self._tunnel.certificate
+            if certificate is None:
+                return Failed("the client shows no certificate", Failure.CERTIFICATE)
+            name, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
+        except _UNREADABLE as error:
+            return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
         if not self._tunnel.has_verified and self._holder() is None:
             return Failed("the session is too old to be resumed, or of another domain", Failure.TLS)
-        name = self._names.of(certificate)
         if not name:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
         self._name = name.encode()
-        return Check(Certificate(self._name, certificate.subject.rfc4514_string()))
+        return Check(Certificate(self._name, subject))
 
     def respond(self, clear: bytes) -> Step:
         """The client has acknowledged the end."""
