@@ -10,11 +10,15 @@ import io
 import logging
 import sys
 from contextlib import suppress
+from json import JSONEncoder
 from typing import Final, TextIO, cast
 
 import structlog
 
+from sallyport.base.clock import iso, now_us
+
 LEVELS: Final = ("debug", "info", "warning", "error")
+_RANKS: Final = {name.lower(): rank for name, rank in logging.getLevelNamesMapping().items()}
 IDENTITIES: Final = frozenset({"user", "station"})
 """The keys under which a line names a person, or what a person carries."""
 
@@ -69,12 +73,20 @@ class _Manner:
 
 
 _manner = _Manner()
+_encode: Final = JSONEncoder(default=repr).encode
 _processors: list[structlog.typing.Processor] = []
 """One list, however often the log is set up: loggers that are in use keep it."""
 
 
 def _rank(method: str) -> int:
-    return logging.getLevelNamesMapping().get(method.upper(), logging.ERROR)
+    return _RANKS.get(method.lower(), logging.ERROR)
+
+
+def _stamp(
+    _logger: structlog.typing.WrappedLogger, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    event["timestamp"] = iso(now_us())
+    return event
 
 
 def configure(*, level: str = "info", json: bool | None = None) -> None:
@@ -86,7 +98,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
         structlog.contextvars.merge_contextvars,
         _manner.filter,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _stamp,
         *renderer,
     ]
     structlog.configure(
@@ -130,7 +142,11 @@ def _readable() -> list[structlog.typing.Processor]:
 
 
 def _json() -> list[structlog.typing.Processor]:
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=False)]
+    return [structlog.processors.format_exc_info, _as_json]
+
+
+def _as_json(_logger: structlog.typing.WrappedLogger, _method: str, event: structlog.typing.EventDict) -> str:
+    return _encode(event)
 
 
 def logger() -> structlog.typing.FilteringBoundLogger:
