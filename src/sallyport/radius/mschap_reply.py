@@ -36,10 +36,14 @@ RC4_128_BIT: Final = 4
 
 # RFC 3079 section 3.4
 _MASTER_KEY: Final = b"This is the MPPE Master Key"
-_CLIENT_SENDS: Final = b"On the client side, this is the send key; on the server side, it is the receive key."
-_SERVER_SENDS: Final = b"On the client side, this is the receive key; on the server side, it is the send key."
-_BEFORE: Final = bytes(40)
-_AFTER: Final = b"\xf2" * 40
+_PAD_1: Final = bytes(40)
+_PAD_2: Final = b"\xf2" * 40
+_CLIENT_SENDS: Final = (
+    _PAD_1 + b"On the client side, this is the send key; on the server side, it is the receive key." + _PAD_2
+)
+_SERVER_SENDS: Final = (
+    _PAD_1 + b"On the client side, this is the receive key; on the server side, it is the send key." + _PAD_2
+)
 
 
 class ErrorCode(IntEnum):
@@ -135,4 +139,4 @@ def start_key(master: bytes, *, sent: bool) -> bytes:
 
     sent: the key of what the NAS sends, else of what it receives.
     """
-    return sha1(master + _BEFORE + (_SERVER_SENDS if sent else _CLIENT_SENDS) + _AFTER).digest()[:16]
+    return sha1(master + (_SERVER_SENDS if sent else _CLIENT_SENDS)).digest()[:16]

@@ -1,11 +1,14 @@
 """User-Password and CHAP-Password (RFC 2865 sections 5.2 and 5.3). Octets in, octets out: no encoding is assumed."""
 
 from hmac import compare_digest
+from struct import Struct
+from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.authenticator import SharedSecret, md5
 
 MAX_PASSWORD = 128
+_BLOCK: Final = Struct("16s")
 
 
 def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
@@ -60,10 +63,10 @@ def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
     """The counterpart of `reveal_blocks`; clear: a multiple of 16 octets."""
-    hidden, last = b"", seed
-    for at in range(0, len(clear), 16):
-        pad = md5(secret.octets + last).digest()
-        last = (int.from_bytes(pad) ^ int.from_bytes(clear[at : at + 16])).to_bytes(16)
+    octets, hidden, last = secret.octets, b"", seed
+    for (block,) in _BLOCK.iter_unpack(clear):
+        pad = md5(octets + last).digest()
+        last = (int.from_bytes(pad) ^ int.from_bytes(block)).to_bytes(16)
         hidden += last
     return hidden
 
