@@ -22,5 +22,8 @@ class Peer:
 def peer(certificate: bytes) -> Peer:
     """Who a certificate in DER is of. ValueError: it cannot be understood."""
     shown = x509.load_der_x509_certificate(certificate)
-    names = host_names(shown) or [common_name(shown)]
+    try:
+        names = host_names(shown) or [common_name(shown)]
+    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise ValueError(str(error)) from None
     return Peer(fingerprint(shown), tuple(name.lower() for name in names if name), shown.not_valid_after_utc)
