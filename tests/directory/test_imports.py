@@ -199,6 +199,25 @@ async def test_changes_of_a_group(areas: Areas) -> None:
     assert (await groups_of(areas, "ann"), await groups_of(areas, "ben")) == (frozenset(), {"ops"})
 
 
+async def test_changes_of_one_kind_of_members(areas: Areas) -> None:
+    """Members by name and by login name are two attributes: who replaces or deletes the one keeps the other."""
+    people = person("ann") + person("ben") + person("cid")
+    ops = group("ops", DN.format("ann")).rstrip("\n") + "\nmemberUid: ben\n\n"
+
+    async def inside(*steps: str) -> list[str]:
+        await imported(areas, people + ops)
+        await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\n" + "".join(f"{step}\n-\n" for step in steps))
+        found, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1), "")
+        users, _ = await areas.directory.directories.users_of_group(found[0].id, Stretch(areas.domain, 0, 9), "")
+        return [user.name for user in users]
+
+    assert await inside(f"replace: member\nmember: {DN.format('cid')}") == ["ben", "cid"]
+    assert await inside("delete: member") == ["ben"]
+    assert await inside("replace: memberUid\nmemberUid: cid") == ["ann", "cid"]
+    assert await inside("add: memberUid\nmemberUid: cid", "replace: member") == ["ben", "cid"]
+    assert await inside("delete: memberUid\nmemberUid: ben") == ["ann"]
+
+
 async def test_a_name_that_is_taken(areas: Areas) -> None:
     """A renaming onto it, of a person, a group or onto another kind of entry, is an error of that entry alone, at the
     second time too."""

@@ -1,5 +1,8 @@
 """Mappings applied to who is there."""
 
+import json
+
+from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, over, person
 
@@ -21,3 +24,23 @@ async def test_a_login_name_for_a_while(areas: Areas) -> None:
         await map_now(areas, username=attribute.lower())
         assert await groups_of(areas, "ann") == await groups_of(areas, "ann@corp.x") == {"ops"}
         assert await groups_of(areas, "007") == ({"ops"} if attribute == "employeeNumber" else frozenset())
+
+
+async def test_a_group_made_anew_keeps_its_mapping(areas: Areas) -> None:
+    """It is another group, but the mapping was set for its name: its people have the fields that they had."""
+
+    def ldif(identity: int) -> str:
+        uuid = f"entryUUID: 00000000-0000-4000-8000-00000000000{identity}\nobjectClass"
+        ops = group("ops", "uid=ann,ou=People,dc=x").replace("objectClass", uuid)
+        return person("ann", "title: Engineer", "l: Berlin") + person("ben") + ops + group("others")
+
+    await imported(areas, ldif(1))
+    directories = areas.directory.directories
+    former = (await directories.groups_named(await directories.named(areas.domain, "LDIF"), "ops"))[0]
+    await directories.map_fields(former, {"department": "l"}, apply=False)
+    for complete in (False, True):
+        await imported(areas, ldif(2), complete=complete)
+    groups = await directories.groups_named(await directories.named(areas.domain, "LDIF"), "OPS")
+    assert [(each.id != former.id, json.loads(each.mapping)) for each in groups] == [(True, {"department": "l"})]
+    users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
+    assert json.loads(users[0].fields)["department"] == "Berlin"

@@ -71,6 +71,30 @@ async def test_names_that_are_swapped(areas: Areas) -> None:
     assert await members(areas) == {"ops": 1, "old": 1}
 
 
+async def test_names_that_are_swapped_without_the_groups(areas: Areas) -> None:
+    """Nor do two mix up what their groups say of them, where these are not told of, as in changes of Active Directory;
+    nor two groups what their members say."""
+    people = known(person("ann"), FIRST) + known(person("bob"), SECOND) + person("cid", OPS) + person("dan", OLD)
+    groups = [known(group(name, *of), by) for name, of, by in (("ops", [ANN], FIRST), ("old", [BOB], SECOND))]
+    await imported(areas, people + "".join(groups))
+    await imported(areas, known(person("bob"), FIRST) + known(person("ann"), SECOND))
+    assert (await groups_of(areas, "bob"), await groups_of(areas, "ann")) == ({"ops"}, {"old"})
+    await imported(areas, known(group("old", BOB), FIRST) + known(group("ops", ANN), SECOND))
+    assert (await groups_of(areas, "bob"), await groups_of(areas, "ann")) == ({"old"}, {"ops"})
+    assert (await groups_of(areas, "cid"), await groups_of(areas, "dan")) == ({"old"}, {"ops"})
+    assert await members(areas) == {"ops": 2, "old": 2}
+
+
+async def test_a_name_that_somebody_gone_had(areas: Areas) -> None:
+    """Somebody gets the name of somebody who is removed: what groups say of the name means who has it now."""
+    await imported(areas, group("staff", BOB) + known(person("ann"), FIRST) + known(person("bob"), SECOND))
+    await imported(areas, known(person("bob"), FIRST))
+    assert await names(areas) == ["bob", "bob"]
+    both = group("staff", BOB) + known(person("bob"), FIRST) + person("cid") + person("dan")
+    await imported(areas, both, complete=True)
+    assert await groups_of(areas, "bob") == {"staff"}
+
+
 async def test_a_group_name_that_is_taken_over(areas: Areas) -> None:
     """A group is renamed, and a new one has the old name: each has its own members."""
     people = person("ann") + person("bob")

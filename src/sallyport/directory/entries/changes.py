@@ -124,13 +124,16 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
     before = edges.members_told(tx, run.directory_id, known.dn_key)
     after, name = [key.hex() for key in sorted(before)], known.name
+    logins = {key.hex() for key in edges.members_by_login(tx, run.directory_id, known.dn_key)}
     # A further name is not the group's own, unless the distinguished name says so.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
     for step, attribute, values in wanted.steps:
-        if attribute in _MEMBERS:
-            after = _stepped(after, step, keys_of(values))
-        elif attribute == "memberuid":
-            after = _stepped(after, step, keys_of([UID + value for value in values]))
+        if attribute in _MEMBERS or attribute == "memberuid":
+            by_login = attribute == "memberuid"
+            told = keys_of([UID + value for value in values] if by_login else values)
+            logins.update(told if by_login else ())
+            others = [key for key in after if (key in logins) is not by_login]
+            after = others + _stepped([key for key in after if key not in others], step, told)
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)

@@ -7,10 +7,12 @@ whether they have changed is forgotten.
 """
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Final
 
 from sallyport.store.model import Tx, Value
 
+GROUPS_TABLE: Final = "directory_groups"
 BY_GROUP: Final = 0
 BY_MEMBER: Final = 1
 _COLUMNS: Final = ("directory_id", "member_key", "group_key", "told")
@@ -81,6 +83,38 @@ def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -
     over. table: of people, or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
+
+
+def give_way(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
+    """Who has the name that `taker` takes over, and was not told of since, gets a key that no name has until that
+    happens: two that swap their names keep what is said of each. table: as for `is_taken`."""
+    others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
+    for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
+        row_id = int(str(found))
+        own = blake2b(f"{table}/{row_id}".encode(), digest_size=len(key)).digest()
+        if table == GROUPS_TABLE:
+            rename_group(tx, directory_id, key, own, since)
+        else:
+            rename_member(tx, directory_id, key, own, since)
+            _move(tx, directory_id, "member_key, group_key", key, own, "told = 1", since)
+        sql = f"update {table} set dn_key = :own, digest = :none where id = :id"  # noqa: S608
+        tx.execute(sql, own=own, none=b"", id=row_id)
+
+
+def give_back(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
+    """Who gave way is gone: what others say of the name means who has it now."""
+    rename_member(tx, directory_id, own, key)
+    if table == GROUPS_TABLE:
+        _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
+
+
+def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
+    """Of the members that a group names, those that it names by a login name, as far as somebody has it."""
+    sql = (
+        "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
+        "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
+    )
+    return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import GROUPS, Counts, Moved, Run
+from sallyport.directory.imports.lines import key_of
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, fold
@@ -13,7 +14,7 @@ _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200
 """Members that change in one transaction."""
 NO_DIGEST: Final = b""
-_GROUPS: Final = "directory_groups"
+_GROUPS: Final = edges.GROUPS_TABLE
 _UNITS: Final = "directory_units"
 
 
@@ -81,6 +82,7 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> 
     """Write a group, without its members. new.digest: NO_DIGEST until they are written too."""
     if known is None:
         group_id = _insert(tx, _GROUPS, run, new, at)
+        _inherit(tx, run, group_id, new.name)
         _SEARCH.add(tx, run.domain_id, group_id, (fold(new.name),))
         counters.add(tx, run.domain_id, GROUPS, 1)
         return Counts(added=1)
@@ -121,6 +123,8 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
     if not (taken or edges.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
+    if known.dn_key != (own := key_of(known.dn)):
+        edges.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
     _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
     tx.execute("delete from directory_groups where id = :id", id=known.id)
     counters.add(tx, run.domain_id, GROUPS, -1)
@@ -133,10 +137,23 @@ def remove_unit(tx: Tx, known: Named) -> Counts:
     return Counts(removed=1)
 
 
+def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
+    """A group takes over the mapping of one of its name that the directory has still: it was made anew, and whoever set
+    the mapping has set it for the name."""
+    former = (
+        "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "
+        "and fold(name) = :name order by id desc limit 1"
+    )
+    mapping = tx.value(str, former, d=run.domain_id, dir=run.directory_id, name=fold(name))
+    if mapping is not None:
+        tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
+
+
 def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
     """A group's members go with its name."""
     if dn_key != known.dn_key:
         taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
+        edges.give_way(tx, _GROUPS, run.directory_id, known.id, dn_key, run.started_at)
         edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import CLOUD_USERS, GONE, USERS, Counts, Moved, Run
 from sallyport.directory.entry import ALIASES, Status
+from sallyport.directory.imports.lines import key_of
 from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
@@ -161,6 +162,8 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     _SEARCH.remove(tx, run.domain_id, known.id, known.texts)
     if not edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
         edges.forget_member(tx, run.directory_id, known.dn_key)
+    if known.dn_key != (own := key_of(known.dn)):
+        edges.give_back(tx, _PEOPLE, run.directory_id, known.dn_key, own)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
@@ -283,6 +286,7 @@ def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
     """What is said of a person's memberships goes with its name."""
     if dn_key != known.dn_key:
         taken = edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
+        edges.give_way(tx, _PEOPLE, run.directory_id, known.id, dn_key, run.started_at)
         edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
