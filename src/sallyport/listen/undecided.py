@@ -13,8 +13,9 @@ from sallyport.login.model import Login
 BEGIN_AT_ONCE: Final = 8
 """Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
 AT_ONCE_S: Final = 0.004
-"""How long rounds of EAP are answered as they come, in a wake-up. One of ten is a signature that takes a
-millisecond; what is left after that becomes tasks, so that the plain logins behind it need not wait."""
+"""Processor time in which rounds of EAP are answered as they come, in a wake-up. One of ten is a signature that takes a
+millisecond; what is left after that becomes tasks, so that the plain logins behind it need not wait. When another
+program has the processor they wait either way."""
 
 
 class Undecided:
@@ -43,7 +44,7 @@ class Undecided:
 
 
 class AtOnce:
-    """The time of a wake-up in which rounds of EAP are gone on with as they come."""
+    """The processor time of a wake-up in which rounds of EAP are gone on with as they come."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf
@@ -51,7 +52,7 @@ class AtOnce:
     def has_time(self, came: float) -> bool:
         """Whether there is some left. came: in seconds of the monotonic clock, the same for all that came in one
         wake-up; what was read ahead of its turn is older."""
-        now = time.monotonic()
+        now = time.thread_time()
         if came > self._came:
             self._came, self._until = came, now + AT_ONCE_S
         return now <= self._until
