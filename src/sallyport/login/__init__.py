@@ -7,8 +7,9 @@
     second factor  `second`: one login, one prompt, one Accept
     mode           monitor or enforce: what of the verdict is applied
 
-`pipeline` has the steps, each a small typed function; their result is one `Decision`, made by `decision.decide` for
-live logins and for everything that asks what would have been. A decided login goes to the `journal`, which writes the
+`pipeline` takes a login through them; what each way has in common, EAP's too, is in `steps`, each a small typed
+function. Their result is one `Decision`, made by `decision.decide` for live logins and for everything that asks what
+would have been. A decided login goes to the `journal`, which writes the
 event, the first sighting of a device, the state of a challenge and the answer in one transaction for all that arrived
 meanwhile, and only then lets the answers go. `repo`, `service` and `retention` are for events afterwards; `preview` is
 the impact of enforcing. `area` puts all of it together.

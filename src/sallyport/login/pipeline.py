@@ -1,4 +1,4 @@
-"""The steps of a login, each a small function; what they come to is told to `decide`, the one decision function.
+"""The way of a login from one step to the next; what they come to is told to `decide`, the one decision function.
 
     who > lock-out > first factor > login rules > second factor > mode
 
