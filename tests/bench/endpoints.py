@@ -1,8 +1,8 @@
 """The lists of endpoints where they are large: 1,000,000 users, 100,000 instances and 2,000 groups of one domain,
 beside a tenth of that of another tenant's.
 
-Names are what people and machines are called: a first name, a last name and a number, a role, a city and a number. A
-tenth of the users is assigned to an instance, and every group has a hundred users and ten instances.
+Names are what people and machines are called: a mail address of a first name, a last name and a number, a role, a city
+and a number. A tenth of the users is assigned to an instance, and every group has a hundred users and ten instances.
 """
 
 import time
@@ -118,7 +118,14 @@ CASES: Sequence[Case] = (
     UserCase("users: part of a number", by="userName", value="23454"),
     UserCase("users: no hit, strange letters", by="userName", value="zzyzx"),
     UserCase("users: common name", by="userName", value="Becker"),
+    UserCase("users: 1 letter, in all", by="userName", value="e"),
+    UserCase("users: 1 letter, in half", by="userName", value="1"),
     UserCase("users: 2 letters, common", by="userName", value="er"),
+    UserCase("users: 2 letters, rare", by="userName", value="zz"),
+    UserCase("users: 3 letters, common", by="userName", value="er-"),
+    UserCase("users: 3 letters, in all", by="userName", value="org"),
+    UserCase("users: 4 letters, in all", by="userName", value="exam"),
+    UserCase("users: the mail domain of all", by="userName", value="@example.org"),
     UserCase("users: by id", by="userId", value="123456"),
     UserCase("users: userType of all", by="userType", value="Local User"),
     UserCase("users: userType, rare", by="userType", value="Admin"),
@@ -132,6 +139,9 @@ CASES: Sequence[Case] = (
     NameCase("instances: one hit, a full name", filter="jump-hamburg-012349"),
     NameCase("instances: part of an address", filter="10.0.48."),
     NameCase("instances: common city", filter="Berlin"),
+    NameCase("instances: 1 letter, in all", filter="e"),
+    NameCase("instances: 3 letters, in all", filter="10."),
+    NameCase("instances: the domain of all", filter=".example.org"),
     NameCase("instances: no hit", filter="zzyzx"),
     NameCase("groups: first page, 10 entries", of_groups=True),
     NameCase("groups: part of a name", filter="oup-001", of_groups=True),
@@ -191,7 +201,7 @@ def _first_instance(domain_id: int, tx: Tx) -> int:
 
 
 def _add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) -> None:
-    name = f"{FIRST[number % 10]}.{LAST[number // 10 % 11]}-{number:06}"
+    name = f"{FIRST[number % 10]}.{LAST[number // 10 % 11]}-{number:06}@example.org"
     said = Said(name, "Admin" if number % 100_000 == 77 else None)
     user_id = users.add(tx, _VAULT, domain_id, said, START_US)
     if number % 10 == 3:

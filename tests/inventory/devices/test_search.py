@@ -240,8 +240,9 @@ class Inventory(RuleBasedStateMachine):
         self.present: list[Device] = []
 
     def teardown(self) -> None:
-        """Whether the index is still sound in itself, too."""
-        self.tx.execute("insert into devices_search (devices_search) values ('integrity-check')")
+        """Whether the indexes are still sound in themselves, too."""
+        for table in ("devices_search", "devices_search_short"):
+            self.tx.execute(f"insert into {table} ({table}) values ('integrity-check')")  # noqa: S608
         self._context.__exit__(None, None, None)
 
     @rule(

@@ -8,7 +8,7 @@ from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
 from sallyport.did.dids.model import KeyRow, Kind, NewDid, Record
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -116,15 +116,13 @@ def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, li
     if is_whole:
         ids, parameters = f"{ids} and did = :did", {**parameters, "did": text}
     elif text:
-        ids = f"{ids} and id in ({_SEARCH.found})"
-        parameters["match"] = matching(tenant_id, fold(text))
+        found, match = _SEARCH.find(tenant_id, text)
+        ids, parameters = f"{ids} and id in ({found})", parameters | match
     else:
         kinds = [kind] if kind else list(Kind)
         total = sum(_total(tx, tenant_id, each) for each in kinds)
         return _stretch(tx, ids, offset, limit, parameters), total
-    return page_of(
-        tx, Record, _SELECT, f"{ids} order by id", Stretch(tenant_id, offset, limit), counter=None, **parameters
-    )
+    return page_of(tx, Record, _SELECT, ids, Stretch(tenant_id, offset, limit), counter=None, **parameters)
 
 
 def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Value]) -> list[Record]:

@@ -5,7 +5,7 @@ from sallyport.did.wallets.key import key_hash, public_of
 from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
+from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"
@@ -67,8 +67,8 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet]
     """One page of a domain's wallets, ordered by id, and how many match. search: a part of a name or an address."""
     if not search:
         return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
-    match = matching(stretch.domain_id, fold(search))
-    return page_of(tx, ListedWallet, _LISTED, f"{_SEARCH.found} order by id", stretch, counter=None, match=match)
+    ids, match = _SEARCH.find(stretch.domain_id, search)
+    return page_of(tx, ListedWallet, _LISTED, ids, stretch, counter=None, **match)
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:

@@ -13,11 +13,11 @@ from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import SearchIndex, fold, pieces
+from sallyport.store.search import Cut, SearchIndex, cut, fold
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"
-Unfound = list[tuple[int, str]]
+Unfound = list[Cut]
 """The ids of people that the search does not find yet, and by which pieces it will."""
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
@@ -212,7 +212,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, str]:
+def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Cut:
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     user_id = tx.value(
         int,
@@ -232,7 +232,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> tuple[int, str]:
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
-    return user_id, pieces(run.domain_id, _texts(*(columns[name] for name in _SHOWN)))
+    return cut(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")

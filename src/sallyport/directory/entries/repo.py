@@ -7,7 +7,7 @@ from typing import Final
 
 from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 _USERS_SEARCH: Final = SearchIndex("directory_users_search")
@@ -58,20 +58,19 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     if cloud:
         ids += " and cloud = 1"
     if search:
-        found = f"{_USERS_SEARCH.found}"
-        ids = f"{ids} and id in ({found})" if cloud else found
-        parameters = {"match": matching(stretch.domain_id, fold(search)), **(parameters if cloud else {})}
+        found, match = _USERS_SEARCH.find(stretch.domain_id, search)
+        ids, parameters = (f"{ids} and id in ({found})", parameters | match) if cloud else (found, match)
     counter = None if search else CLOUD_USERS
-    return page_of(tx, User, _USER_SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, **parameters)
 
 
 def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
     """One page of a domain's groups, ordered by id, and how many match."""
     ids, parameters = "select id from directory_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
     if search:
-        ids, parameters = _GROUPS_SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
+        ids, parameters = _GROUPS_SEARCH.find(stretch.domain_id, search)
     counter = None if search else GROUPS
-    return page_of(tx, Group, _GROUP_SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=counter, **parameters)
 
 
 def group(tx: Tx, group_id: int) -> Group | None:
@@ -90,9 +89,9 @@ def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[li
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
     if search:
-        ids += f" where id in ({_USERS_SEARCH.found})"
-        parameters["match"] = matching(of.domain_id, fold(search))
-    return page_of(tx, User, _USER_SELECT, f"{ids} order by id", stretch, counter=None, **parameters)
+        found, match = _USERS_SEARCH.find(of.domain_id, search)
+        ids, parameters = f"{ids} where id in ({found})", parameters | match
+    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, **parameters)
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:

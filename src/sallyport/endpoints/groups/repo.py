@@ -8,7 +8,7 @@ from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, 
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, matching
+from sallyport.store.search import SearchIndex, Stretch, fold
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_groups"
@@ -21,9 +21,9 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
     """One page of a domain's groups, ordered by id, and how many match in all. search: a part of the name."""
     ids, parameters = "select id from endpoint_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
     if search:
-        ids, parameters = _SEARCH.found, {"match": matching(stretch.domain_id, fold(search))}
+        ids, parameters = _SEARCH.find(stretch.domain_id, search)
     counter = None if search else COUNTER
-    return page_of(tx, Group, _SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+    return page_of(tx, Group, _SELECT, ids, stretch, counter=counter, **parameters)
 
 
 def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:

@@ -8,7 +8,7 @@ from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuer
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_INSTANCE
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
+from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
@@ -23,13 +23,12 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
         parts.append("select instance_id as id from endpoint_instance_groups where group_id = :g")
         parameters["g"] = query.group_id
     if query.search:
-        parts.append(_SEARCH.found)
-        parameters["match"] = matching(query.domain_id, fold(query.search))
+        ids, match = _SEARCH.find(query.domain_id, query.search)
+        parts, parameters = [*parts, ids], parameters | match
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not parts:
         return whole_page(tx, Instance, _SELECT, "endpoint_instances", stretch, counter=COUNTER)
-    ids = f"{' intersect '.join(parts)} order by id"
-    return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, **parameters)
+    return page_of(tx, Instance, _SELECT, " intersect ".join(parts), stretch, counter=None, **parameters)
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:

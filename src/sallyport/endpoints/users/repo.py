@@ -17,7 +17,7 @@ from sallyport.endpoints.users.model import (
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
+from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -48,7 +48,7 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
     ids = " intersect ".join(parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
-    return page_of(tx, Account, _SELECT, f"{ids} order by id", stretch, counter=counter, **parameters)
+    return page_of(tx, Account, _SELECT, ids, stretch, counter=counter, **parameters)
 
 
 def _counter(query: UserQuery) -> str | None:
@@ -67,7 +67,8 @@ def _filter(query: UserQuery) -> tuple[list[str], dict[str, Value]]:
     if not column:
         return [], {}
     if column == "name":
-        return [_SEARCH.found], {"match": matching(query.domain_id, fold(value))}
+        ids, parameters = _SEARCH.find(query.domain_id, value)
+        return [ids], parameters
     if column == "host":
         host, text = without_case("i.host_name", value)
         named = "(i.host_name = '' and i.name_key = :key)"

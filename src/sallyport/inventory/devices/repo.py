@@ -12,7 +12,7 @@ from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, matching, whole_page
+from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -268,22 +268,16 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
 
 def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
-    text, select = fold(query.search), f"select {_COLUMNS} from devices"
+    select = f"select {_COLUMNS} from devices"
     stretch = Stretch(query.domain_id, query.offset, query.limit)
-    if not query.column and not text:
+    if not query.column and not query.search:
         return whole_page(tx, DeviceRow, select, "devices", stretch, counter=COUNTER)
-    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
-    if text:
-        parameters["match"] = matching(query.domain_id, text)
-    return page_of(tx, DeviceRow, select, _ids(query.column, text), stretch, counter=None, **parameters)
-
-
-def _ids(column: str, text: str) -> str:
-    """SQL that gives the ids of the devices that are meant, in order. column, text: one of them is there."""
-    parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[column]]
-    if text:
-        parts = [f"{part} intersect {_SEARCH.found}" for part in parts] or [_SEARCH.found]
-    return f"{' union '.join(parts)} order by id"
+    parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
+    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)} if parts else {}
+    if query.search:
+        found, match = _SEARCH.find(query.domain_id, query.search)
+        parts, parameters = [f"{part} intersect {found}" for part in parts] or [found], parameters | match
+    return page_of(tx, DeviceRow, select, " union ".join(parts), stretch, counter=None, **parameters)
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:

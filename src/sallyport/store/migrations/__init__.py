@@ -34,6 +34,7 @@ from sallyport.store.migrations import (
     m0032_state_keys,
     m0034_list_parts,
     m0036_device_parts,
+    m0037_short_search,
     m0038_directory_search,
 )
 
@@ -69,4 +70,5 @@ ALL(name="m0031_outlet_places")(m0031_outlet_places.apply)
 ALL(name="m0032_state_keys")(m0032_state_keys.apply)
 ALL(name="m0034_list_parts")(m0034_list_parts.apply)
 ALL(name="m0036_device_parts")(m0036_device_parts.apply)
+ALL(name="m0037_short_search")(m0037_short_search.apply)
 ALL(name="m0038_directory_search")(m0038_directory_search.apply)

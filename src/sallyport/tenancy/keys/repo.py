@@ -15,7 +15,7 @@ select k.id, d.tenant_id, t.organization_id as organization, t.number as tenant_
 from api_keys k join domains d on d.id = k.domain_id join tenants t on t.id = d.tenant_id
 """
 _SWEEP = 100
-_ALL = "select id from api_keys where domain_id = :d order by id"
+_ALL = "select id from api_keys where domain_id = :d"
 
 
 def add(tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, successor_of: int | None = None) -> int:
