@@ -374,3 +374,12 @@ async def test_somebody_who_comes_twice(areas: Areas) -> None:
     gone = "dn: uid=ann,ou=People,dc=x\nchangetype: delete\n\n"
     await imported(areas, gone)
     assert [await found("first@x"), await found("second@x"), await found("bob")] == [[], [], ["bob"]]
+
+
+async def test_a_login_name_that_nobody_had(areas: Areas) -> None:
+    """A member by a login name is taken out by it, also where it was told of before there was anybody of that name."""
+    ops = group("ops").rstrip("\n") + "\nmemberUid: ann\n\n"
+    await imported(areas, ops)
+    await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\ndelete: memberUid\nmemberUid: ann\n-\n")
+    await imported(areas, person("ann"))
+    assert await groups_of(areas, "ann") == frozenset()

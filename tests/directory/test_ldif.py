@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.directory.ldif import (
+    MOST_STEPS,
     Content,
     Deletion,
     LdifError,
@@ -131,3 +132,14 @@ def test_what_is_none(octets: bytes) -> None:
 def test_a_byte_order_mark(cut: int) -> None:
     """Some editors put one before everything; it is no part of the first line."""
     assert read(b"\xef\xbb\xbf" + EXAMPLES, cut) == read(EXAMPLES)
+
+
+def test_a_modification_of_many_parts() -> None:
+    """One with more parts than anybody writes by hand or by a tool is refused at the part that is too many: each looks
+    at all members of a group, while logins wait."""
+    part = b"add: member\nmember: cn=x\n-\n"
+    head = b"dn: cn=ops,dc=x\nchangetype: modify\n"
+    (whole,) = read(head + MOST_STEPS * part)
+    assert isinstance(whole, Modification) and len(whole.steps) == MOST_STEPS
+    with pytest.raises(LdifError, match=r"^line 3003: a modification has at most 1,000 parts"):
+        read(head + (MOST_STEPS + 1) * part)

@@ -22,6 +22,8 @@ LONGEST_LINE: Final = 4 << 20
 """Octets of one line once it is unfolded."""
 LARGEST_RECORD: Final = 16 << 20
 """Octets: the group that has every account of a large company as a member."""
+MOST_STEPS: Final = 1000
+"""Parts of one modification: each looks at all values that there are."""
 _NAME: Final = re.compile(rb"([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _MOST_NAMES: Final = 4096
 
@@ -247,9 +249,12 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
 
 
 def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
-    at = 0
+    at = count = 0
     while at < len(lines):
         place, kind, attribute = lines[at]
+        count += 1
+        if count > MOST_STEPS:
+            _fail(place, f"a modification has at most {MOST_STEPS:,} parts")
         if kind not in (Step.ADD, Step.DELETE, Step.REPLACE):
             _fail(place, "add, delete or replace is expected")
         name = _NAME.fullmatch(attribute.strip())

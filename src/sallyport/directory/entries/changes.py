@@ -14,7 +14,7 @@ from sallyport.directory.entries import edges, groups, people
 from sallyport.directory.entries.groups import Named, NewNamed
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.entries.people import Known, NewPerson
-from sallyport.directory.entry import STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
+from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
 from sallyport.directory.ldif import Step
 from sallyport.directory.revoking import Revocations
@@ -104,44 +104,57 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
     before = people.attributes_of(tx, known.id)
     after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}  # at least
-    keys = edges.told_by(tx, run.directory_id, known.dn_key)
+    keys = set(edges.told_by(tx, run.directory_id, known.dn_key))
     touched = set[str]()
     for step, name, values in wanted.steps:
         touched.add(name)
         if name == "memberof":
-            keys = [bytes.fromhex(key) for key in _stepped([key.hex() for key in keys], step, keys_of(values))]
+            _step(keys, step, values)
         else:
-            after[name] = tuple(_stepped(after.get(name, ()), step, values))
+            after[name] = tuple(_stepped(after.get(name, ()), step, values)[:MOST_VALUES])
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
     if not isinstance(person, Person):
         raise Invalid("it is no account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = _external(known.external_id, wanted.new_dn)
-    return new_person(person_line(replace(person, status=status, external_id=external), [key.hex() for key in keys]))
+    group_keys = [key.hex() for key in sorted(keys)]
+    return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
 
 
 def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
     before = edges.members_told(tx, run.directory_id, known.dn_key)
-    after, name = [key.hex() for key in sorted(before)], known.name
-    logins = {key.hex() for key in edges.members_by_login(tx, run.directory_id, known.dn_key)}
+    by_login = edges.members_by_login(tx, run.directory_id, known.dn_key)
+    by_name, name = before - by_login, known.name
     # A further name is not the group's own, unless the distinguished name says so.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
     for step, attribute, values in wanted.steps:
-        if attribute in _MEMBERS or attribute == "memberuid":
-            by_login = attribute == "memberuid"
-            told = keys_of([UID + value for value in values] if by_login else values)
-            logins.update(told if by_login else ())
-            others = [key for key in after if (key in logins) is not by_login]
-            after = others + _stepped([key for key in after if key not in others], step, told)
+        if attribute in _MEMBERS:
+            _step(by_name, step, values)
+        elif attribute == "memberuid":
+            logins = [UID + value for value in values]
+            _step(by_login, step, logins)
+            if step == Step.DELETE and logins:
+                _step(by_name, step, logins)  # where nobody has that name, it was not known for one
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
     groups.put_group(tx, run, new, known, at)
-    members = {bytes.fromhex(key) for key in after}
+    members = by_name | by_login
     edges.take_members(tx, run.directory_id, new.dn_key, sorted(before - members))
     edges.add_members(tx, run.directory_id, new.dn_key, sorted(members - before))
+
+
+def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
+    """Change what entries are called among members, as one step changes their names."""
+    if step == Step.REPLACE or not names:
+        keys.clear()
+    told = map(bytes.fromhex, keys_of(names))
+    if step == Step.DELETE:
+        keys.difference_update(told)
+    else:
+        keys.update(told)
 
 
 def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
