@@ -2,7 +2,9 @@
 
 Both have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what FreeRADIUS 3.2 offers unless told
 otherwise and eapol_test asks for. The clients work harder than the servers, so that logins a second tell little: what
-counts is the processor time that a server needs for a login. Sallyport records each login, FreeRADIUS nothing.
+counts is the processor time that a server needs for a login. Sallyport records each login, FreeRADIUS nothing. A server
+has a core of its own, and the clients the others, as they have machines of their own elsewhere. They are so many that a
+server has work: with four of them most of what is measured is how it wakes up. Both send fragments of the same size.
 
 In turns of their own a trickle of plain logins runs beside the handshakes: their slowest hundredth tells what a
 handshake does to others, and their processor time is in nobody's figure. How many answers a login takes is told too: it
@@ -15,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import quantiles
@@ -23,6 +25,7 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
+from sallyport.login.eap.service import LARGEST
 from tests.radius_client import RadiusClient
 from tests.service import running_service
 
@@ -31,7 +34,9 @@ from .radius import OURS, PLAIN, Server
 from .radiusd import listen, running_radiusd, version, write_users
 from .settings import BenchmarkError, Settings
 
-CLIENTS = 4
+CLIENTS = 16
+BESIDE = 4
+"""Clients beside plain logins: more would hold those up on their own core."""
 LOGINS = 50
 """Of each client in a turn, all but the first of which may resume its session."""
 TRICKLE_S = 0.01
@@ -69,6 +74,7 @@ modules {{
             private_key_file = {certificates}/server.key
             certificate_file = {certificates}/server.pem
             ca_file = {certificates}/ca.pem
+            fragment_size = {fragment_size}
             cipher_list = "DEFAULT"
             cache {{
                 enable = {resumes}
@@ -144,6 +150,7 @@ def run(settings: Settings) -> str:
     results: Turns = {}
     delays: Delays = {}
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, ExitStack() as stack:
+        core = stack.enter_context(_a_core_apart())
         directory = Path(name)
         certificates = directory / "certificates"
         ours = directory / OURS
@@ -158,12 +165,14 @@ def run(settings: Settings) -> str:
             own = directory / server.key
             own.mkdir()
             running[PLAIN, resumes] = stack.enter_context(server.start(own))
+        for each in running.values():
+            _move(each.process_id, core)
         chosen = {pair: each for pair, each in running.items() if not settings.servers or pair[0] in settings.servers}
         for _ in range(settings.rounds):
             for method in METHODS:
                 for (key, resumes), one in chosen.items():
                     clients = _Clients(program, directory, one, method, certificates, resumes)
-                    case, turn, delay = (key, method, resumes), _turn(clients), _beside(clients)
+                    case, turn, delay = (key, method, resumes), _turn(clients), _beside(replace(clients, count=BESIDE))
                     if case not in results or turn.cpu_ms < results[case].cpu_ms:
                         results[case] = turn
                     delays[case] = min(delay, delays.get(case, delay))
@@ -190,11 +199,34 @@ def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[
     port = free_port()
     write_users(directory, {USER: PASSWORD})
     sections = SECTIONS.format(
-        directory=directory, listen=listen(port), certificates=certificates, resumes="yes" if resumes else "no"
+        directory=directory,
+        listen=listen(port),
+        certificates=certificates,
+        fragment_size=LARGEST,
+        resumes="yes" if resumes else "no",
     )
     (directory / "sessions").mkdir()
     with running_radiusd(directory, sections) as process:
         yield Running("FreeRADIUS", port, process, None)
+
+
+@contextmanager
+def _a_core_apart() -> Iterator[set[int]]:
+    """A core for the servers: this process, and what it starts meanwhile, leaves it to them where there is another."""
+    cores = os.sched_getaffinity(0)
+    core = {min(cores)}
+    os.sched_setaffinity(0, cores - core or core)
+    try:
+        yield core
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def _move(process_id: int, cores: set[int]) -> None:
+    """Let a server run on these cores alone, with all threads that it has; those it begins later are there too."""
+    for process in process_tree(process_id):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), cores)
 
 
 # --- a turn ---------------------------------------------------------------------------------------------------
@@ -202,8 +234,8 @@ def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Clients:
-    """Stations that log in at a server, each again and again. resumes: they go on with a session from the second login
-    on."""
+    """Stations that log in at a server, each again and again, so many at a time. resumes: they go on with a session
+    from the second login on."""
 
     program: str
     directory: Path
@@ -211,6 +243,7 @@ class _Clients:
     method: str
     certificates: Path
     resumes: bool
+    count: int = CLIENTS
 
     @contextmanager
     def at_work(self) -> Iterator[Sequence["subprocess.Popen[bytes]"]]:
@@ -228,12 +261,12 @@ class _Clients:
                     stdout=stack.enter_context(self._output(number).open("wb")),
                     stderr=subprocess.STDOUT,
                 )
-                for number in range(CLIENTS)
+                for number in range(self.count)
             ]
             yield clients
             for client in clients:
                 client.wait()
-        for number in range(CLIENTS):
+        for number in range(self.count):
             text = self._output(number).read_text(errors="replace")
             if "\nSUCCESS\n" not in text or "MPPE keys OK" not in text:
                 raise BenchmarkError(f"{self.server.name}, {self.method}: a login failed\n{text[-1500:]}")
@@ -251,7 +284,7 @@ def _turn(clients: _Clients) -> Turn:
     before, began = _cpu_s(server.process_id), time.monotonic()
     with clients.at_work():
         pass
-    took, cpu, count = time.monotonic() - began, _cpu_s(server.process_id) - before, CLIENTS * LOGINS
+    took, cpu, count = time.monotonic() - began, _cpu_s(server.process_id) - before, clients.count * LOGINS
     answers = clients.answers()
     if clients.resumes and answers > MOST_RESUMED:
         raise BenchmarkError(f"{server.name}, {clients.method}: sessions are not resumed; the comparison is void")
@@ -286,7 +319,7 @@ def _introduction(settings: Settings) -> str:
     return (
         f"{CLIENTS} times {LOGINS} logins by eapol_test against {version()}, TLS 1.2, RSA of 2048 bits; best of "
         f"{settings.rounds} round(s). Sallyport records each login before it answers; FreeRADIUS nothing. Plain "
-        "logins: one every 10 ms, beside as many handshakes, in turns of their own."
+        f"logins: one every 10 ms, beside {BESIDE} clients, in turns of their own. The server has a core of its own."
     )
 
 
