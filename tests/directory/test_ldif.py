@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.directory.ldif import (
+    MOST_LINES,
     MOST_STEPS,
     Content,
     Deletion,
@@ -132,6 +133,15 @@ def test_what_is_none(octets: bytes) -> None:
 def test_a_byte_order_mark(cut: int) -> None:
     """Some editors put one before everything; it is no part of the first line."""
     assert read(b"\xef\xbb\xbf" + EXAMPLES, cut) == read(EXAMPLES)
+
+
+def test_an_entry_of_many_lines() -> None:
+    """Short lines take far more memory than room in a file: one entry has so many and no more."""
+    head, more = b"\n\ndn: cn=x\n", (MOST_LINES - 1) * b"a:\n"
+    (whole,) = read(head + more)
+    assert isinstance(whole, Content) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
+    with pytest.raises(LdifError, match=r"^line 3: the entry that begins here has more than 500,000 lines"):
+        read(head + more + b"a:\n")
 
 
 def test_a_modification_of_many_parts() -> None:

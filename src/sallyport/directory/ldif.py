@@ -22,9 +22,12 @@ LONGEST_LINE: Final = 4 << 20
 """Octets of one line once it is unfolded."""
 LARGEST_RECORD: Final = 16 << 20
 """Octets: the group that has every account of a large company as a member."""
+MOST_LINES: Final = 500_000
+"""Lines of a record, each of which takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
 """Parts of one modification: each looks at all values that there are."""
 _NAME: Final = re.compile(rb"([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
+_EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
 
@@ -102,7 +105,8 @@ class LdifParser:
         self._carriage = b"\r" if octets.endswith(b"\r") else b""
         self._pending += octets.removesuffix(b"\r").replace(b"\r\n", b"\n")
         while (end := self._pending.find(b"\n\n", self._searched)) >= 0:
-            yield from self._take(end + 1)
+            empty = _EMPTY_LINES.match(self._pending)
+            yield from self._take(end + 1 if empty is None else empty.end())
         self._searched = max(0, len(self._pending) - 1)
         if len(self._pending) > LARGEST_RECORD:
             blank = len(self._pending) - len(self._pending.lstrip(b"\n"))
@@ -141,6 +145,8 @@ class LdifParser:
     def _lines(self, octets: bytes) -> Iterator[_Line]:
         if octets[:1] == b" ":
             _fail(0, "the continuation of no line")
+        if octets.count(b"\n") >= MOST_LINES:
+            _fail(0, f"the entry that begins here has more than {MOST_LINES:,} lines")
         for place, line in enumerate(octets.replace(b"\n ", b"").split(b"\n")):
             if line[:1] == b"#":
                 continue
