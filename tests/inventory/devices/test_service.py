@@ -1,22 +1,16 @@
 """The inventory: lists, searches, deletion and coming back, history."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
-import trio
-import trio.testing
-from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import Invalid, NotFound, StoreError
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.repo import HistoryRow
-from sallyport.inventory.devices.service import FLUSH_S, Devices, filter_column, write_first_sighting
-from sallyport.inventory.devices.sightings import Sightings
-from sallyport.metrics import InventoryMetrics
-from sallyport.store.model import Store, T, Tx, Work
+from sallyport.inventory.devices.service import filter_column, write_first_sighting
+from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
 
@@ -284,124 +278,6 @@ async def test_the_total_is_exact_through_it_all(areas: Areas, seen: Seen) -> No
             rows = await seen.rows()
             await areas.devices.delete(areas.domain, device_ids=[rows[step % len(rows)].id], addresses=None, actor="n")
     await seen.rows()
-
-
-# --- in the background ------------------------------------------------------------------------------------------
-
-
-class FailingStore:
-    """A store in front of another whose reads, or writes, fail when asked to."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.fails = False
-        self.failed = 0
-        self.reads = 0
-
-    @property
-    def changes(self) -> int:
-        return self.store.changes
-
-    def _check(self) -> None:
-        if self.fails:
-            self.failed += 1
-            raise StoreError("disk")
-
-    async def read(self, work: Work[T]) -> T:
-        self._check()
-        self.reads += 1
-        return await self.store.read(work)
-
-    async def search(self, work: Work[T]) -> T:
-        return await self.store.search(work)
-
-    async def write(self, work: Work[T]) -> T:
-        self._check()
-        return await self.store.write(work)
-
-    def submit(self, work: Work[T], done: Callable[[T | None, BaseException | None], None]) -> None:
-        self.store.submit(work, done)
-
-
-async def test_counts_are_flushed_every_second_and_at_the_end(
-    areas: Areas, seen: Seen, mock_clock: trio.testing.MockClock
-) -> None:
-    """Without anybody asking; what is left is flushed when the service stops."""
-    mock_clock.rate = 1
-    await seen.device("a")
-    count = "select request_count from devices"
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(areas.devices.run)
-        await trio.testing.wait_all_tasks_blocked()
-        mock_clock.jump(FLUSH_S)
-        with trio.fail_after(5):
-            while areas.sample("sallyport_devices", domain=str(areas.domain)) != 1:
-                await trio.sleep(0.001)
-        assert await areas.store.read(lambda tx: tx.value(int, count)) == 1
-        seen.note(NAS_IDENTIFIER=b"a")
-        nursery.cancel_scope.cancel()
-    assert await areas.store.read(lambda tx: tx.value(int, count)) == 2
-
-
-async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """An idle service leaves the store alone; what is written is counted at the next look."""
-    watched = FailingStore(areas.store)
-    areas.devices = Devices(watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
-
-    async def look(reads: int) -> None:
-        mock_clock.jump(FLUSH_S)
-        with trio.fail_after(10):
-            while watched.reads < reads:
-                await trio.sleep(0.001)
-
-    mock_clock.rate = 1
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(areas.devices.run)
-        await trio.testing.wait_all_tasks_blocked()
-        await look(1)
-        for _ in range(5):
-            await trio.testing.wait_all_tasks_blocked()
-            await look(1)
-        assert watched.reads == 1
-        await areas.store.write(lambda tx: None)
-        await trio.testing.wait_all_tasks_blocked()
-        await look(2)
-        nursery.cancel_scope.cancel()
-
-
-async def test_a_failing_store_does_not_end_the_flushes(
-    areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
-) -> None:
-    """While the store takes nothing and gives nothing the inventory waits, and goes on where it was."""
-    failing = FailingStore(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
-    await seen.device("a")
-    async with trio.open_nursery() as nursery:
-        failing.fails = True
-        nursery.start_soon(areas.devices.run)
-        while failing.failed < 6:
-            await trio.sleep(0.1)
-        failing.fails = False
-        nursery.cancel_scope.cancel()
-    (row,) = await seen.rows()
-    assert row.request_count == 1
-
-
-async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, seen: Seen) -> None:
-    """A list on a full disk shows what is stored; counts follow later."""
-
-    class NoWrites(FailingStore):
-        async def read(self, work: Work[T]) -> T:
-            return await self.store.read(work)
-
-    failing = NoWrites(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
-    device = await seen.device("a")
-    failing.fails = True
-    (row,) = await seen.rows()
-    assert (row.id, row.request_count) == (device.id, 0)
-    failing.fails = False
-    assert (await areas.devices.one(areas.domain, row.id)).row.request_count == 1
 
 
 async def test_a_sighting_is_undone_with_its_transaction(areas: Areas, seen: Seen) -> None:
