@@ -1,5 +1,6 @@
 """EAP that ends here: the conversations of `radius.eap`, and who answers their questions.
 
+    model       what it and the login path say to each other
     rounds      what the login path lends a conversation, and what the end of one comes to
     service     one Access-Request: finds its conversation, goes on with it, and says what the login comes to
     examiners   answer a conversation's questions: from the passwords in memory, or by asking the domain's directory

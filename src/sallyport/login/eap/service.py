@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,12 +15,12 @@ from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
+from sallyport.login.eap.model import Caller, Open, Result, Talk
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.lockout.service import Lockouts
-from sallyport.login.model import NOTHING, Decision, Found, Login, Reason
+from sallyport.login.model import Found, Login, Reason
 from sallyport.login.refusal import mschap_error
 from sallyport.login.second.service import SecondFactor
-from sallyport.login.second.session import Session
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
@@ -61,79 +60,6 @@ _REASONS: Final[Mapping[Failure | None, Reason]] = {
 }
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Second:
-    """What a second factor inside EAP came to. reason: None: none was asked for. refusal: the login is refused.
-    session: a code is asked for by a prompt."""
-
-    reason: Reason | None = None
-    refusal: Decision | None = None
-    session: Session | None = None
-    prompt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a login by EAP comes to. first: what the first factor says. second: what became of the second one, where it
-    was asked for inside; refusal: which was refused for it. by_address: whether a station has shown its address. stamp:
-    of the password that was right."""
-
-    first: Reason
-    second: Reason | None = None
-    refusal: Decision | None = None
-    by_address: bool = False
-    stamp: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """What the login path lends a conversation for one request.
-
-    principal: a name without its realm, empty where it is none of the domain's; given the name, and whether it must
-    have a realm to be one person's. recalled: know from memory what the directories say of the login's user, who is
-    another now, or that it has to be looked up; recall: look it up. ask:
-    the second factor of whoever has passed the first, given the challenge that is answered, if any, and the code;
-    None: a newer request of the same login took its place.
-    """
-
-    principal: Callable[[bytes, bool], str]
-    recalled: Callable[[], bool]
-    recall: Callable[[], Awaitable[None]]
-    ask: Callable[[Session | None, Code], Awaitable[Second | None]]
-
-
-class Talk:
-    """A conversation and what is known of its login. scope: whose users it is about. refused: why, once it is. told:
-    that was decided, and what follows until EAP-Failure is no news. found, code, stamp: what the first factor found.
-    session: of the challenge that the user answers next; second: what became of it."""
-
-    __slots__ = (
-        "code", "conversation", "examiner", "found", "refused", "scope", "second", "session", "stamp", "told", "user",
-    )  # fmt: skip
-
-    def __init__(self, conversation: Conversation, scope: str, examiner: Examiner) -> None:
-        self.conversation = conversation
-        self.scope = scope
-        self.examiner = examiner
-        self.user = ""
-        self.found = NOTHING
-        self.code: Code | None = None
-        self.stamp = ""
-        self.session: Session | None = None
-        self.second: Reason | None = None
-        self.refused: Result | None = None
-        self.told = False
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A question that has to be looked up, and whose. state: names the conversation."""
-
-    talk: Talk
-    state: bytes
-    check: Check
 
 
 class Eap:
