@@ -113,13 +113,16 @@ def test_a_missing_name(tenant: Tenant) -> None:
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """Without case, for a new user and for a new name; a user may change the case of its own."""
+    """Without case and accents' spelling, for a new user and for a new name; a user may change the case of its own."""
     user = new(tenant, userName="bob")
+    zoe = new(tenant, userName="zoe\u0308")
+    assert tenant.refused(ADD, domainId=tenant.domain, userName="Zoë")[0] == 409
+    tenant.ask(UPDATE, method="PUT", domainId=tenant.domain, userId=zoe, userName="Zoë")
     assert tenant.refused(ADD, domainId=tenant.domain, userName="ANN")[0] == 409
     fields = {"domainId": tenant.domain, "userId": user}
     assert tenant.refused(UPDATE, method="PUT", userName="Ann", **fields)[0] == 409
     tenant.ask(UPDATE, method="PUT", userName="BOB", **fields)
-    assert list(listed(tenant)) == ["ann", "BOB"]
+    assert list(listed(tenant)) == ["ann", "BOB", "Zoë"]
 
 
 def test_updating(world: World, tenant: Tenant) -> None:

@@ -26,6 +26,12 @@ async def test_groups_and_units(areas: Areas) -> None:
     assert await groups_of(areas, "nobody") == frozenset()
 
 
+async def test_accents_may_be_written_in_both_ways(areas: Areas) -> None:
+    """As one character or two."""
+    await imported(areas, person("Zoe\u0308") + group("ops", "uid=Zoe\u0308,ou=People,dc=x"))
+    assert await groups_of(areas, "zoë") == await groups_of(areas, "zoe\u0308") == {"ops"}
+
+
 async def test_other_names(areas: Areas) -> None:
     """A user principal name whose realm is the domain's is the same person; another realm's is not, and neither is
     who has that login name themselves."""

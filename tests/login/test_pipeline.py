@@ -78,6 +78,23 @@ async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
     assert await desk.decided(pap("ann@corp", "hello"), narrow) == ("reject", R.UNKNOWN_REALM, "ann@corp", branch)
 
 
+async def test_accents_may_be_written_in_both_ways(desk: Desk) -> None:
+    """As one character or two: it is one user, one realm and one rule, and events have one name."""
+    areas = desk.areas
+    await areas.users.add(areas.domain, "Zoe\u0308", b"hello")
+    branch = await areas.domains.add(areas.tenant, "branch", realms=["zu\u0308rich"])
+    await areas.users.add(branch, "ann", b"hello")
+    for name in ("zoë", "zoe\u0308", "ZOE\u0308"):
+        decided = await desk.decided(pap(name, "hello"))
+        assert decided == ("accept", R.NONE, "ZOË" if name.startswith("Z") else "zoë", areas.domain)
+    for realm in ("zürich", "zu\u0308rich"):
+        assert await desk.decided(pap(f"ann@{realm}", "hello")) == ("accept", R.NONE, "ann", branch)
+    await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["zoe\u0308"]))
+    assert await desk.decided(pap("Zoë", "hello")) == ("accept", R.NONE, "Zoë", areas.domain)  # only recorded
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    assert (await desk.decided(pap("Zoë", "hello")))[:2] == ("reject", R.BLOCKED)
+
+
 async def test_the_default_is_the_first(desk: Desk) -> None:
     """Of the client's domains in their order, or of its tenant's; a tenant without domains has none."""
     areas = desk.areas

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.directory.imports import repo as jobs
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import fold
 from sallyport.store.vault import Vault
 
 _SELECT: Final = (

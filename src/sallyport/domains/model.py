@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
+from sallyport.base.text import fold
 from sallyport.base.validation import unfit
 from sallyport.domains.impact import Summary
 from sallyport.web.paging import ShortPaged
@@ -95,11 +96,11 @@ class DomainTable:
         for domain in self.by_id.values():
             self.by_tenant.setdefault(domain.tenant_id, []).append(domain)
             for realm in (domain.name, *domain.realms):
-                self._by_realm.setdefault((domain.tenant_id, realm.casefold()), domain)
+                self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
         """The tenant's domain whose name or realm this is, in any case."""
-        return self._by_realm.get((tenant_id, realm.casefold()))
+        return self._by_realm.get((tenant_id, fold(realm)))
 
 
 def _mode(value: object) -> object:

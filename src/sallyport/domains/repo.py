@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.store.model import Tx
 
@@ -44,7 +45,7 @@ def add(
         ":directory_name, :mode, :fallback, :first_factor, 'active', :realms, :disconnect, :at) returning id",
         tenant_id=tenant_id,
         name=name,
-        name_key=name.casefold(),
+        name_key=fold(name),
         directory_name=directory_name,
         mode=mode,
         fallback=fallback,

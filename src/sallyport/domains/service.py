@@ -8,6 +8,7 @@ import structlog
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.text import fold
 from sallyport.domains import repo
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.domains.repo import Change, State
@@ -239,7 +240,7 @@ class Domains:
 def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     """An id goes before a name: whatever domains are called, each can be named by its id."""
     found = [each for each in domains if each.label == name_or_id]
-    found = found or [each for each in domains if each.name.casefold() == name_or_id.casefold()]
+    found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
     if len(found) > 1:
         raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
     if not found:

@@ -15,6 +15,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
+from sallyport.base.text import fold
 from sallyport.domains.model import Mode
 from sallyport.domains.service import Domains
 from sallyport.dynamic import repo
@@ -70,7 +71,7 @@ class Revocations:
         if not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
         rules = (rule.definition for rule in self._rules.all_of(domain_id))
-        return any(rule.enabled and group.casefold() in map(str.casefold, rule.groups) for rule in rules)
+        return any(rule.enabled and fold(group) in map(fold, rule.groups) for rule in rules)
 
     # --- after it -----------------------------------------------------------------------------------------------
 

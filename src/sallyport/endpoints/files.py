@@ -14,6 +14,7 @@ import click
 
 from sallyport.base.command import JSON, CommandLine, Row
 from sallyport.base.errors import StartError
+from sallyport.base.text import fold
 
 BATCH = 500
 """Rows in a transaction: others' wait for it."""
@@ -110,12 +111,12 @@ def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))
-        if name and name.casefold() in seen:
+        if name and fold(name) in seen:
             told: Row = {"action": "refused", "name": name, "changes": []}
             refused.append({"line": row["line"], **told, "reason": "the name is used twice: the first counts"})
         else:
             fresh.append(row)
-        seen.add(name.casefold())
+        seen.add(fold(name))
     return fresh, refused
 
 

@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
+from sallyport.base.text import fold
 from sallyport.base.validation import unfit
 from sallyport.radius.mschap import NtKey, nt_hash
 from sallyport.web.scope import Id, OfDomain, Text
@@ -146,8 +147,8 @@ def check_password(password: bytes) -> None:
 
 
 def name_key(name: str) -> str:
-    """Names are compared without case."""
-    return name.casefold()
+    """A user's name in the form that is compared."""
+    return fold(name)
 
 
 def _spellings(password: bytes) -> tuple[bytes, ...]:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sallyport.base.text import fold
 from sallyport.endpoints.agents import ways
 from sallyport.endpoints.groups.model import allows, grants, ttl_seconds
 from sallyport.endpoints.model import Person, name_key
 from sallyport.store.model import Tx
-from sallyport.store.search import fold
 
 MOST_MEMBERS = 1000
 _INSTANCE = (

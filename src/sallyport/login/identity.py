@@ -1,5 +1,6 @@
 """Who logs in, and how: the domain and the principal that a request names, and the kind of its password."""
 
+from sallyport.base.text import fold
 from sallyport.domains.model import Domain, DomainTable
 from sallyport.inventory.clients.model import Client
 from sallyport.login.model import PASSED, Login, Method, Reason
@@ -20,7 +21,7 @@ from sallyport.radius.mschap import (
     MS_CHAP_CPW_2,
     MS_CHAP_RESPONSE,
 )
-from sallyport.radius.packet import Request, as_text
+from sallyport.radius.packet import Request, as_name
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -48,7 +49,7 @@ def who(login: Login, domains: DomainTable) -> Reason:
         return Reason.NO_DOMAIN
     if not octets:
         return Reason.NO_USER_NAME
-    login.user = as_text(octets)
+    login.user = as_name(octets)
     if b"@" not in octets and b"\\" not in octets:
         return PASSED
     user, realm = split_realm(login.user)
@@ -65,7 +66,7 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
     certified: a certificate has it. All domains trust the same authorities, so where there are several, a name without
     a realm would be that of somebody in each.
     """
-    name = as_text(octets)
+    name = as_name(octets)
     if "@" not in name and "\\" not in name:
         return "" if certified and len(domains.by_id) > 1 else name
     user, realm = split_realm(name)
@@ -98,5 +99,5 @@ def kind(login: Login) -> Kind:
     """Who logs in. A certificate of a host has its bare name, where the computer calls itself `host/NAME`."""
     if login.method == Method.MAB:
         return Kind.STATION
-    named = login.method == Method.EAP_TLS and as_text(login.request.first[USER_NAME]).casefold()
-    return Kind.MACHINE if named == f"host/{login.user.casefold()}" else kind_of(login.user)
+    named = login.method == Method.EAP_TLS and fold(as_name(login.request.first[USER_NAME]))
+    return Kind.MACHINE if named == f"host/{fold(login.user)}" else kind_of(login.user)

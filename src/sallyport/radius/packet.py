@@ -11,6 +11,7 @@ from struct import Struct
 from typing import Final
 
 from sallyport.base.errors import PacketError
+from sallyport.base.text import composed
 from sallyport.radius.attributes import (
     CHAP_PASSWORD,
     EAP_MESSAGE,
@@ -109,6 +110,11 @@ def as_text(value: bytes) -> str:
     except UnicodeDecodeError:
         text = value.decode("latin-1")
     return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def as_name(value: bytes) -> str:
+    """A user's name as text, however its letters are written (RFC 8265 section 3.3)."""
+    return composed(as_text(value))
 
 
 def decode(datagram: bytes, secret: SharedSecret) -> Request:

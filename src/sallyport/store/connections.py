@@ -12,6 +12,7 @@ from typing import TypeVar
 import trio
 
 from sallyport.base.errors import StoreError
+from sallyport.base.text import fold
 from sallyport.store.model import V, Value, Work
 
 T = TypeVar("T")
@@ -105,10 +106,10 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
 
 
 def _fold(value: Value) -> str | None:
-    """Text without case, of octets too; null and numbers as `lower` has them."""
+    """`base.text.fold`, of octets too; null and numbers as `lower` has them."""
     if isinstance(value, bytes):
-        return value.decode(errors="replace").casefold()
-    return None if value is None else str(value).casefold()
+        return fold(value.decode(errors="replace"))
+    return None if value is None else fold(str(value))
 
 
 class Readers:

@@ -5,6 +5,8 @@ without case in every script, where `lower` knows the letters a to z alone and h
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from sallyport.base.text import fold
+
 Value = int | float | str | bytes | None
 T = TypeVar("T")
 V = TypeVar("V", int, float, str, bytes)
@@ -45,7 +47,7 @@ Done = Callable[[T | None, BaseException | None], None]
 
 def without_case(column: str, text: str) -> tuple[str, str]:
     """SQL for a column without case, and the text in the same form, to compare them: by an index where that will do."""
-    return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", text.casefold())
+    return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", fold(text))
 
 
 class Store(Protocol):

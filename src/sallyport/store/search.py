@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import TypeVar
 
+from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 
@@ -37,11 +38,6 @@ Cut = tuple[int, str, str]
 _CAPITALS = (*range(0x400, 0x430), *range(0x531, 0x556))  # Cyrillic, Armenian: two octets each
 _WRITTEN = dict(zip((code for code in range(128) if not chr(code).isalnum()), _CAPITALS, strict=False))
 _DOMAIN_ENDS = "\u0556"  # the last capital of Armenian, which stands for nothing else
-
-
-def fold(text: str) -> str:
-    """Text as it is compared: without case."""
-    return text.casefold()
 
 
 class SearchIndex:

@@ -4,12 +4,13 @@ import json
 from dataclasses import dataclass
 
 from sallyport.base.command import JSON
+from sallyport.base.text import fold
 from sallyport.did.credentials.model import Credential, Held, Listed, Status
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.encoding import read_object
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import Stretch, fold
+from sallyport.store.search import Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

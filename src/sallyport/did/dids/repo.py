@@ -2,13 +2,14 @@
 
 from sallyport.base.errors import Conflict
 from sallyport.base.secret import Secret
+from sallyport.base.text import fold
 from sallyport.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
 from sallyport.did.dids.model import KeyRow, Kind, NewDid, Record
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold
+from sallyport.store.search import SearchIndex, Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

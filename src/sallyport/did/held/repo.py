@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from sallyport.base.text import fold
 from sallyport.did.credentials.model import Status
 from sallyport.did.held.model import HeldCredential, Holder
 from sallyport.store.model import Tx
-from sallyport.store.search import fold
 
 MOST = 1000
 """Credentials that one poll delivers."""

@@ -1,11 +1,12 @@
 """The SQL of wallets, and of which endpoint users have them."""
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.did.wallets.key import key_hash, public_of
 from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"

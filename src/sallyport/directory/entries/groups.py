@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.text import fold
 from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import GROUPS, Counts, Moved, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import SearchIndex, fold
+from sallyport.store.search import SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200

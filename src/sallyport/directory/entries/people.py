@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.text import fold
 from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import CLOUD_USERS, GONE, USERS, Counts, Moved, Run
 from sallyport.directory.entry import ALIASES, Status
@@ -13,7 +14,7 @@ from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import Cut, SearchIndex, cut, fold
+from sallyport.store.search import Cut, SearchIndex, cut
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"

@@ -15,13 +15,13 @@ from typing import Final
 
 import trio
 
+from sallyport.base.text import fold
 from sallyport.directory.entries import people, repo
 from sallyport.directory.entries.model import GONE
 from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.model import Job
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import fold
 
 AT_ONCE: Final = 50
 """People in one transaction."""

@@ -7,11 +7,11 @@ logged in lately. An import that changes anything in a domain drops what is held
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.text import fold
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
 from sallyport.directory.entries.people import names_of
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import fold
 
 MAX_CACHED: Final = 65_536
 

@@ -3,12 +3,13 @@
 from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold
+from sallyport.store.search import SearchIndex, Stretch
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_groups"

@@ -7,6 +7,7 @@ from typing import Protocol
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo
@@ -104,7 +105,7 @@ class Groups:
             new = replace(old.fields, **said)
             changes = changed(asdict(old.fields), asdict(new))
             seen_by_logins = old.name != new.name or grants(old.status) != grants(new.status)
-            if old.name.casefold() != new.name.casefold() or not grants(new.status):
+            if fold(old.name) != fold(new.name) or not grants(new.status):
                 self._lost(tx, old)
             if changes:
                 repo.update(tx, old, new, self._clock())

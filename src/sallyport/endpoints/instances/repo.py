@@ -3,12 +3,13 @@
 from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuery, NewInstance
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_INSTANCE
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"

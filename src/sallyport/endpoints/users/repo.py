@@ -1,6 +1,7 @@
 """The SQL of endpoint users as admins manage them. Their secrets are sealed by `endpoints.repo`."""
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
@@ -17,7 +18,7 @@ from sallyport.endpoints.users.model import (
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

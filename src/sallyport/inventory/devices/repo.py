@@ -8,11 +8,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sallyport.base.text import fold
 from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, fold, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"

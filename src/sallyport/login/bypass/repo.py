@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.text import fold
 from sallyport.login.bypass.model import MAX_STATIONS, written
 from sallyport.store.model import Tx
-from sallyport.store.search import fold
 
 Lists = Mapping[int, frozenset[str]]
 """The stations of each domain that has some."""

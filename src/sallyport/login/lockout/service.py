@@ -11,6 +11,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import StoreError
+from sallyport.base.text import fold
 from sallyport.domains.model import Domain
 from sallyport.login.first.password import given_password
 from sallyport.login.lockout import repo
@@ -167,7 +168,7 @@ class Lockouts:
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
         """Let a user or a station in again, with nothing counted. name: a station's may be written in any way. False:
         it was not locked out. StoreError."""
-        now, same = self._clock(), str.casefold if kind is Kind.USER else station_key
+        now, same = self._clock(), fold if kind is Kind.USER else station_key
         wanted = same(name.strip())
 
         def work(tx: Tx) -> list[LockoutRow]:
@@ -227,7 +228,7 @@ class Lockouts:
 
 
 def _user_key(domain_id: int, name: str) -> tuple[int, str]:
-    return domain_id, name.strip().casefold()
+    return domain_id, fold(name.strip())
 
 
 def _key(row: LockoutRow) -> Key:

@@ -6,6 +6,7 @@ from typing import Final
 import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.text import fold
 from sallyport.directory.principals.service import NOBODY, Membership
 from sallyport.domains.impact import DEFAULT_DAYS, Counts, DeviceImpact, Effect, Impact, UserImpact
 from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
@@ -290,7 +291,7 @@ def _severity(decided: tuple[Effect, str]) -> tuple[int, str]:
 def _note(
     domain: Domain, traffic: _Traffic, group: Group, device: Seen | None, action: Action, *, gives_up: bool
 ) -> None:
-    key = group.user_name.casefold()
+    key = fold(group.user_name)
     user = traffic.users.get(key)
     if user is None:
         user = traffic.users[key] = _User()

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Final
 
 from sallyport.base.clock import SECOND
+from sallyport.base.text import fold
 from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
@@ -81,7 +82,7 @@ class DomainRules:
         """
         if not facts.user:
             return _first(self._all, facts)
-        own = self._of_user.get(facts.user.casefold())
+        own = self._of_user.get(fold(facts.user))
         if facts.names and self._of_user:  # what counts for one of somebody's names counts for all
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
@@ -170,14 +171,14 @@ def _user(wanted: Names) -> Condition:
     def holds(facts: Facts) -> bool | None:
         if not facts.user:
             return None
-        return facts.user.casefold() in wanted or not wanted.isdisjoint(facts.names)
+        return fold(facts.user) in wanted or not wanted.isdisjoint(facts.names)
 
     return holds
 
 
 @lru_cache(4096)
 def _folded(names: Names | tuple[str, ...]) -> Names:
-    return frozenset(name.casefold() for name in names)
+    return frozenset(map(fold, names))
 
 
 def _service_type(wanted: frozenset[int]) -> Condition:
@@ -230,7 +231,7 @@ def _client(entries: Sequence[str], exempts: bool) -> Condition:
     of_sender, of_nas = _Ranges(networks), _Ranges(single if exempts else networks)
 
     def holds(facts: Facts) -> bool | None:
-        if names and facts.client.casefold() in names:
+        if names and fold(facts.client) in names:
             return True
         source = _address(facts.source) if networks else None
         if networks and (of_sender.hold(source) or of_nas.hold(_address(facts.nas))):

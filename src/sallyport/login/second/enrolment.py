@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base.text import fold
 from sallyport.login.model import Reason
 from sallyport.login.second.prompts import UserKey
 from sallyport.mfa.model import Enrolment, ProviderError
@@ -101,7 +102,7 @@ class Enrolments:
     def forget(self, domain_id: int, name: str) -> None:
         """A user of the service's own has changed: ask anew."""
         self._changes += 1
-        self._known.pop((domain_id, name.casefold()), None)
+        self._known.pop((domain_id, fold(name)), None)
 
     async def run(self) -> None:
         """Find out what was asked for, a few at a time, until cancelled."""

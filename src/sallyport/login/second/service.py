@@ -14,6 +14,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
+from sallyport.base.text import fold
 from sallyport.domains.model import Domain
 from sallyport.login.model import Login, Method, Reason
 from sallyport.login.second import session as sessions
@@ -133,7 +134,7 @@ class SecondFactor:
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         # Also while the circuit is open: the look-up tries it again.
-        enrolment = self.enrolments.look_up(attached, (domain.id, login.principal.casefold()), login.principal)
+        enrolment = self.enrolments.look_up(attached, (domain.id, fold(login.principal)), login.principal)
         posture = login.device.posture
         gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
@@ -143,7 +144,7 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
-        return self.enrolments.look_up(attached, (domain.id, name.casefold()), name) is not Reason.NOT_ENROLLED
+        return self.enrolments.look_up(attached, (domain.id, fold(name)), name) is not Reason.NOT_ENROLLED
 
     def asks_for_codes(self, domain: Domain) -> bool:
         """Whether any user of a domain may have codes."""
@@ -156,7 +157,7 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
-        return await self.enrolments.learn(attached, (domain.id, name.casefold()), name) is Reason.ASKED
+        return await self.enrolments.learn(attached, (domain.id, fold(name)), name) is Reason.ASKED
 
     # --- a login asks -----------------------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class SecondFactor:
         talk = None if key is None else self._same.get(key)
         if talk is not None and talk.attached is attached:
             return await self._join(login, talk)
-        user = (domain.id, login.principal.casefold())
+        user = (domain.id, fold(login.principal))
         if not self._prompts.begin(user):
             return Told(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)

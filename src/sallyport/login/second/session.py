@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
+from sallyport.base.text import fold
 from sallyport.login.lockout.stations import is_nas
 from sallyport.login.model import Found, Login
 from sallyport.mfa.model import Question
@@ -94,7 +95,7 @@ class Session:
         return (
             login.client.id == self.client_id
             and (login.domain is not None and login.domain.id == asked.domain_id)
-            and login.principal.casefold() == asked.user.casefold()
+            and fold(login.principal) == fold(asked.user)
             and station_of(login) == self.station
         )
 
@@ -125,7 +126,7 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
         return None
     telling = tuple(first.get(kind) for kind in _TELLING)
     device = (login.source[0], *map(first.get, _DEVICE))
-    return login.client.id, *device, login.domain.id, login.principal.casefold(), asked, login.code, *telling
+    return login.client.id, *device, login.domain.id, fold(login.principal), asked, login.code, *telling
 
 
 def _tells_logins_apart(login: Login) -> bool:

@@ -36,6 +36,7 @@ from sallyport.store.migrations import (
     m0036_device_parts,
     m0037_short_search,
     m0038_directory_search,
+    m0042_composed_names,
 )
 
 ALL = Migrations("sallyport")
@@ -72,3 +73,4 @@ ALL(name="m0034_list_parts")(m0034_list_parts.apply)
 ALL(name="m0036_device_parts")(m0036_device_parts.apply)
 ALL(name="m0037_short_search")(m0037_short_search.apply)
 ALL(name="m0038_directory_search")(m0038_directory_search.apply)
+ALL(name="m0042_composed_names")(m0042_composed_names.apply)

@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from sallyport.store.search import fold, short_parts
+from sallyport.store.search import short_parts
 
 OPTIONS = "content = '', tokenize = 'ascii', columnsize = 0, detail = none"
 SEARCHED = {
@@ -26,7 +26,7 @@ def apply(db: Database) -> None:
         db.conn.executemany(
             f"insert into {table} (rowid, pieces) values (?, ?)",  # noqa: S608
             (
-                (row_id, short_parts(number, [*map(fold, texts)]))
+                (row_id, short_parts(number, [*map(str.casefold, texts)]))
                 for row_id, number, *texts in db.execute(f"{select} order by id")
             ),
         )

@@ -10,6 +10,7 @@ from typing import ClassVar, Final, TypeVar
 import structlog
 import trio
 
+from sallyport.base.text import fold
 from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
 from sallyport.directory.reading.filters import escaped
 from sallyport.directory.reading.server import Server, Unreachable
@@ -200,7 +201,7 @@ class Ldap:
             tell("the filter finds many")
             return Reason.UNKNOWN_USER
         name = self._name_of(entries[0]) if len(entries) == 1 else None
-        if name is None or name.casefold() != user.casefold():
+        if name is None or fold(name) != fold(user):
             self._tell_none(entries, user, name, tell)
             return Reason.UNKNOWN_USER
         tell(f"found {entries[0].dn}")

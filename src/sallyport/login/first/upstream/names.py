@@ -1,9 +1,10 @@
 """User-Names on the way to a home server and back. Its Accept may name the user itself (RFC 2865 section 5.1)."""
 
+from sallyport.base.text import fold
 from sallyport.login.model import Login, Method
 from sallyport.login.rules.match import station_key
 from sallyport.radius.attributes import USER_NAME
-from sallyport.radius.packet import as_text
+from sallyport.radius.packet import as_name
 
 
 def split_name(name: bytes) -> tuple[bytes, bytes]:
@@ -27,13 +28,13 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     a realm is that of the request, or one of the domain's. Any other request is its own user's, whatever realm the home
     server puts to the name, and however it writes a MAC address.
     """
-    user, realm = map(as_text, split_name(name))
+    user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)
     if login.method != Method.EAP:
         return login.user if is_same else None
-    outer_realm = as_text(split_name(login.request.first.get(USER_NAME, b""))[1])
+    outer_realm = as_name(split_name(login.request.first.get(USER_NAME, b""))[1])
     own = () if login.domain is None else (login.domain.name, *login.domain.realms)
-    if realm and realm.casefold() not in map(str.casefold, (outer_realm, *own)):
+    if realm and fold(realm) not in map(fold, (outer_realm, *own)):
         return None
     if is_same:
         return login.user
