@@ -31,14 +31,14 @@ class _Lossy(io.TextIOBase):
         self._stream = stream
 
     def write(self, text: str, /) -> int:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a closed stream is the latter
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         try:  # noqa: SIM105  called once more when the interpreter has taken its modules apart
             self._stream.flush()
-        except OSError:
+        except (OSError, ValueError):
             pass
 
 

@@ -60,7 +60,8 @@ class Authority:
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
         )
         if alternatives:
-            blank = blank.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+            # Critical where the subject is empty (RFC 5280 section 4.2.1.6), as Python 3.13 sees to.
+            blank = blank.add_extension(x509.SubjectAlternativeName(alternatives), critical=not common_name)
         if names:
             given = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, names)
             blank = blank.add_extension(given, critical=False)
