@@ -67,6 +67,21 @@ def test_an_import_holds_at_once_and_again_changes_nothing(service: Service) -> 
         assert client.login("ann", "pw") == ACCESS_ACCEPT
 
 
+def test_a_thousand_at_once(service: Service) -> None:
+    """They are judged beside logins, and each is in the audit trail; what is wrong is told as for one."""
+    clients = [(f"many-{number}", f"127.5.{number >> 8}.{number & 255}", GOOD) for number in range(1000)]
+    service.ok("client", "import", str(conf(service, *clients)), *TENANT)
+    assert sum(name.startswith("many-") for name in names(service)) == 1000
+    told = service.rows(
+        "select target, changes from audit_trail where action = 'client.add' and target like '% many-%'"
+    )
+    assert len({target for target, _ in told}) == 1000
+    assert not any(GOOD in changes for _, changes in told)
+    rows = [{"name": name, "address": "nowhere", "secret": ""} for name, *_ in clients]
+    with pytest.raises(AssertionError, match=r"client\.add: invalid address; clients\.0\.address: an IP address"):
+        service.call("client.add", org=1, tenant=1, clients=rows)
+
+
 def test_what_the_file_does_not_say_stays(service: Service) -> None:
     """An update keeps domains, product and what the client has shown, where the file is silent about them."""
     add_domain(service, "own")

@@ -18,6 +18,7 @@ and has the words for a person around them in `cli.py`: click commands whose con
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -37,25 +38,32 @@ Form = Literal["table", "json", "csv", "jsonl"]
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 
+Ready: TypeAlias = Callable[[], Awaitable[JSON]]
+"""A command whose arguments are right, to be run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; made by `command`, which knows that `run` takes what `arguments` describes."""
+    """One command; made by `command`. ready: judges what `arguments` describes, in any thread."""
 
     arguments: type[BaseModel]
-    run: Callable[[Mapping[str, JSON]], Awaitable[JSON]]
+    ready: Callable[[Mapping[str, JSON]], Ready]
+
+    async def run(self, values: Mapping[str, JSON]) -> JSON:
+        """Judge the arguments and run it."""
+        return await self.ready(values)()
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
     """A command that validates its arguments (Invalid, naming fields without values) and then runs."""
 
-    async def checked(values: Mapping[str, JSON]) -> JSON:
+    def ready(values: Mapping[str, JSON]) -> Ready:
         try:
-            parsed = arguments.model_validate(dict(values))
+            return partial(run, arguments.model_validate(dict(values)))
         except ValidationError as error:
             raise refusal(error) from None
-        return await run(parsed)
 
-    return Command(arguments, checked)
+    return Command(arguments, ready)
 
 
 class Commands:
@@ -74,12 +82,16 @@ class Commands:
         """Every command's name, sorted."""
         return tuple(sorted(self._commands))
 
-    async def run(self, name: str, arguments: Mapping[str, JSON]) -> JSON:
-        """Run one command. NotFound: no such command. Invalid: names the fields. Else what the service raises."""
+    def ready(self, name: str, arguments: Mapping[str, JSON]) -> Ready:
+        """Judge one command, in any thread. NotFound: no such command. Invalid: names the fields."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
-        return await found.run(arguments)
+        return found.ready(arguments)
+
+    async def run(self, name: str, arguments: Mapping[str, JSON]) -> JSON:
+        """Judge one command and run it; raises what the service raises, too."""
+        return await self.ready(name, arguments)()
 
 
 class NamedDomain(Protocol):

@@ -6,7 +6,7 @@ without the other.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sallyport.base.actor import acting
@@ -48,25 +48,27 @@ def record(
     action: what, as `thing.verb`. target: to which thing, for a person: its kind, id and name. changes: what about it,
     without secrets; of a long value its beginning is kept. at: microseconds.
     """
+    record_all(tx, action, [(target, as_kept(changes or {}))], at=at, tenant_id=tenant_id, domain_id=domain_id)
+
+
+def record_all(
+    tx: Tx,
+    action: str,
+    entries: Sequence[tuple[str, str]],
+    *,
+    at: int,
+    tenant_id: int,
+    domain_id: int | None = None,
+) -> None:
+    """The same of many things at once. entries: each thing's target, and its changes `as_kept`."""
     actor = acting()
+    by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, action)
     tx.insert(
         "audit_trail",
         ("at", "tenant_id", "domain_id", "actor_kind", "actor", "token_id", "action", "target", "changes"),
-        [
-            (
-                at,
-                tenant_id,
-                domain_id,
-                actor.kind,
-                actor.name,
-                actor.token_id,
-                action,
-                target,
-                json.dumps({field: _bounded(value) for field, value in (changes or {}).items()}, ensure_ascii=False),
-            )
-        ],
+        [(*by, target, changes) for target, changes in entries],
     )
-    count(tx, tenant_id, domain_id, 1)
+    count(tx, tenant_id, domain_id, len(entries))
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
@@ -88,6 +90,11 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
     return tenant_id
 
 
+def as_kept(changes: Mapping[str, JSON]) -> str:
+    """Changes as the trail keeps them, which may be made before the transaction."""
+    return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
+
+
 def _bounded(value: JSON) -> JSON:
     """A field's value before and after, each as it is, or the beginning of its text where that is long."""
     if isinstance(value, list):
@@ -96,5 +103,7 @@ def _bounded(value: JSON) -> JSON:
 
 
 def _beginning(value: JSON) -> JSON:
+    if value is None or isinstance(value, bool | int | float):
+        return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -110,15 +110,25 @@ async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
 
 
 async def test_many_are_added_all_or_none(areas: Areas) -> None:
-    """One that cannot be added keeps the others out."""
-    with pytest.raises(Conflict):
-        await areas.clients.add_all(
-            areas.tenant,
-            [NewClient("a", "192.0.2.1/32"), NewClient("b", "192.0.2.2/32"), NewClient("A", "192.0.2.3/32")],
-        )
+    """One that cannot be added keeps the others out, whatever of it is taken; each gets its own secret and domains."""
+    first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
+    for third, taken in (
+        (NewClient("A", "192.0.2.3/32"), "a RADIUS client A exists"),
+        (NewClient("c", "192.0.2.2/32"), "a RADIUS client with the address 192.0.2.2/32 exists"),
+        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "a RADIUS client with the certificate nas exists"),
+    ):
+        with pytest.raises(Conflict, match=taken):
+            await areas.clients.add_all(areas.tenant, [first, second, third])
     assert not areas.clients.table.by_id
-    added = await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"192.0.2.{n}/32") for n in range(100)])
-    assert [client_id for client_id, _ in added] == list(areas.clients.table.by_id)
+    branch = await areas.domains.add(areas.tenant, "branch")
+    added = await areas.clients.add_all(
+        areas.tenant,
+        [NewClient(f"c{n}", f"192.0.2.{n}/32", domain_ids=(branch, areas.domain)[: n % 3]) for n in range(100)],
+    )
+    clients = list(areas.clients.table.by_id.values())
+    assert added == [(client.id, client.secret.octets) for client in clients]
+    assert [client.domain_ids for client in clients[:3]] == [(), (branch,), (branch, areas.domain)]
+    assert [client.all_domains for client in clients[:3]] == [True, False, False]
 
 
 async def test_domains_of_a_client(areas: Areas) -> None:

@@ -136,13 +136,17 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
         domain_ids = None
         if wanted.domains is not None:
             domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
-        clients = [_wanted(each, domain_ids) for each in wanted.clients]
+
+        def plan() -> tuple[Sequence[Step], list[JSON], bool]:
+            steps = service.plan(tenant_id, [_wanted(each, domain_ids) for each in wanted.clients])
+            whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
+            return steps, [_step(step) for step in steps], whole
+
         # In a thread: thousands of clients take half a second, in which logins go on.
-        steps = await trio.to_thread.run_sync(service.plan, tenant_id, clients)
-        whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
+        steps, told, whole = await trio.to_thread.run_sync(plan)
         if wanted.apply and whole:
             await service.carry_out(tenant_id, steps)
-        return {"applied": wanted.apply and whole, "clients": [_step(step) for step in steps]}
+        return {"applied": wanted.apply and whole, "clients": told}
 
     async def weaknesses(_: ListClients) -> JSON:
         return _weaknesses(service.table.by_id)

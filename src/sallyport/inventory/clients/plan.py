@@ -11,6 +11,7 @@ from ipaddress import ip_network
 
 from pydantic import TypeAdapter, ValidationError
 
+from sallyport.base.text import fold
 from sallyport.inventory.clients.model import MAX_SECRET, Client, ClientTable
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Value
@@ -77,7 +78,7 @@ def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[S
     """A step for each wanted client, in their order."""
     own = [client for client in table.by_id.values() if client.tenant_id == tenant_id]
     present = Present(
-        by_name={client.name.casefold(): client for client in own},
+        by_name={fold(client.name): client for client in own},
         by_network={str(client.network): client for client in own},
         foreign=table.foreign_ranges(tenant_id),
     )
@@ -86,7 +87,7 @@ def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[S
     steps = []
     for each in wanted:
         reason = _twice(each, names, networks) or _refusal(each, present)
-        names.setdefault(each.name.casefold(), each)
+        names.setdefault(fold(each.name), each)
         networks.setdefault(each.network, each)
         steps.append(Step(each, Action.REFUSED, reason=reason) if reason else _step(each, present))
     return steps
@@ -102,7 +103,7 @@ class Present:
 
 
 def _twice(wanted: Wanted, names: dict[str, Wanted], networks: dict[str, Wanted]) -> str:
-    if wanted.name.casefold() in names:
+    if fold(wanted.name) in names:
         return "the name is used twice: the first counts"
     if wanted.network in networks:
         return f"the address is that of {networks[wanted.network].name}, which comes first"
@@ -118,7 +119,7 @@ def _refusal(wanted: Wanted, present: Present) -> str:
     if not 1 <= len(wanted.secret) <= MAX_SECRET:
         return f"a secret has 1 to {MAX_SECRET} octets"
     owner = present.by_network.get(wanted.network)
-    if owner is not None and owner.name.casefold() != wanted.name.casefold():
+    if owner is not None and fold(owner.name) != fold(wanted.name):
         return f"the address is that of the RADIUS client {owner.name}"
     if present.foreign.touch(ip_network(wanted.network)):
         return "the address touches a range of another tenant"
@@ -126,7 +127,7 @@ def _refusal(wanted: Wanted, present: Present) -> str:
 
 
 def _step(wanted: Wanted, present: Present) -> Step:
-    client = present.by_name.get(wanted.name.casefold())
+    client = present.by_name.get(fold(wanted.name))
     if client is None:
         return Step(wanted, Action.NEW)
     now = _columns(client)

@@ -7,6 +7,7 @@ from typing import Final
 
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.text import fold
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
@@ -33,6 +34,24 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
+class NewRow:
+    """A client that is about to be added. settings: by column. changes: as the audit trail keeps them."""
+
+    network: Network
+    settings: Mapping[str, str | int]
+    secret: bytes
+    domain_ids: tuple[int, ...]
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    id: int
+    name: str
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
 class _DomainOf:
     client_id: int
     domain_id: int
@@ -44,6 +63,18 @@ _COLUMNS = (
 )
 
 
+_SPELLED: Final = {
+    "name": "name",
+    "network": "address",
+    "product": "product",
+    "require_message_authenticator": "requireMessageAuthenticator",
+    "limit_proxy_state": "limitProxyState",
+    "password_verified": "passwordVerified",
+    "tls_name": "tlsName",
+    "tls_fingerprint": "tlsFingerprint",
+    "coa_port": "coaPort",
+}
+_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *_SPELLED)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
 """What a client has learned, in the audit trail."""
 
@@ -109,54 +140,67 @@ def _network(*, network: str) -> Network:
     return ip_network(network)
 
 
-def add(
-    tx: Tx,
-    vault: Vault,
-    tenant_id: int,
-    settings: Mapping[str, Value],
-    *,
-    secret: bytes,
-    domain_ids: Sequence[int],
-    at: int,
-) -> int:
-    """A new client; its id. settings: columns, name and network among them. Conflict: the name, the network or the
-    certificate is taken."""
-    _must_be_free(tx, 0, tenant_id, settings)
-    columns: dict[str, Value] = {
-        **settings,
-        "tenant_id": tenant_id,
-        "name_key": str(settings["name"]).casefold(),
-        "secret": b"",  # it is sealed under the row's id
-        "all_domains": 1,
-        "created_at": at,
-    }
-    names, places = ", ".join(columns), ", ".join(f":{column}" for column in columns)
-    client_id = tx.value(int, f"insert into radius_clients ({names}) values ({places}) returning id", **columns)
-    assert client_id is not None  # noqa: S101  an insert returns its row
-    set_secret(tx, vault, client_id, secret)
-    if domain_ids:
-        set_domains(tx, client_id, domain_ids)
-    return client_id
+def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
+    """New clients; their ids. Conflict: a name, a network or a certificate is taken.
+
+    In few statements, since nobody else's answer is written meanwhile. A secret is sealed under the id of its row, so
+    that it comes second.
+    """
+    rows = [
+        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, _SPELLED))
+        for each in clients
+    ]
+    last = tx.value(int, "select max(id) from radius_clients") or 0
+    bare = ((b"", *row) for row in rows)
+    tx.insert("radius_clients", ("secret", *_ADDED), bare, on_conflict="on conflict do nothing")
+    ids = _ids(tx, tenant_id, clients, last)
+    sealed = (
+        (number, vault.seal(each.secret, _identity(number)), *row)
+        for number, each, row in zip(ids, clients, rows, strict=True)
+    )
+    on_conflict = "on conflict (id) do update set secret = excluded.secret"
+    tx.insert("radius_clients", ("id", "secret", *_ADDED), sealed, on_conflict=on_conflict)
+    domains = [
+        (number, *place)
+        for number, each in zip(ids, clients, strict=True)
+        for place in enumerate(dict.fromkeys(each.domain_ids))
+    ]
+    tx.insert("radius_client_domains", ("client_id", "position", "domain_id"), domains)
+    return ids
+
+
+def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
+    """The ids of clients that were added after that one. Conflict: one was not."""
+    added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
+    known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
+    for each in clients:
+        number = known.pop((str(each.settings["name"]), str(each.network)), None)
+        if number is None:
+            raise Conflict(_taken(tx, 0, tenant_id, each.settings))
+        ids.append(number)
+    return ids
 
 
 def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     """What a tenant's client is now, without its secret, spelled as the interface does. NotFound."""
     row = _find(tx, tenant_id, client_id)
     sql = "select client_id, domain_id from radius_client_domains where client_id = :id order by position"
-    domain_ids: list[JSON] = [each.domain_id for each in tx.all(_DomainOf, sql, id=client_id)]
+    domain_ids = [each.domain_id for each in tx.all(_DomainOf, sql, id=client_id)]
     return {
-        "name": row.name,
-        "address": row.network,
-        "domainIds": domain_ids,
-        "product": row.product,
-        "requireMessageAuthenticator": row.require_message_authenticator,
-        "limitProxyState": row.limit_proxy_state,
-        "passwordVerified": bool(row.password_verified),
-        "tlsName": row.tls_name,
-        "tlsFingerprint": row.tls_fingerprint,
-        "coaPort": row.coa_port,
+        **spelled({column: getattr(row, column) for column in _SPELLED}, domain_ids),
         LEARNED[SIGNED]: row.signed_since is not None,
         LEARNED[LIMITED]: row.proxy_state_limited_since is not None,
+    }
+
+
+def spelled(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
+    """A client's settings, spelled as the interface does; it has learned nothing. domain_ids: in their order."""
+    return {
+        **{spelling: settings[column] for column, spelling in _SPELLED.items()},
+        "passwordVerified": bool(settings["password_verified"]),
+        "domainIds": list[JSON](dict.fromkeys(domain_ids)),
+        LEARNED[SIGNED]: False,
+        LEARNED[LIMITED]: False,
     }
 
 
@@ -174,9 +218,10 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: Mapping[str, Value])
     Another address or another setting of signatures forgets what was learned under the old one.
     """
     row = _find(tx, tenant_id, client_id)
-    _must_be_free(tx, client_id, tenant_id, changes)
+    if taken := _taken(tx, client_id, tenant_id, changes):
+        raise Conflict(taken)
     other = {column for column, value in changes.items() if value != getattr(row, column)}
-    changes = {**changes, "name_key": str(changes.get("name", row.name)).casefold()}
+    changes = {**changes, "name_key": fold(str(changes.get("name", row.name)))}
     if other & {"network", "require_message_authenticator"}:
         changes["signed_since"] = None
     if other & {"network", "limit_proxy_state"}:
@@ -185,18 +230,19 @@ def update(tx: Tx, tenant_id: int, client_id: int, changes: Mapping[str, Value])
     tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)
 
 
-def _must_be_free(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> None:
-    """No other client of the tenant has the name, and none of any tenant the network or the certificate, which have to
-    say which client comes. columns: those that are set."""
+def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
+    """What another client has already: one of the tenant the name, or one of any tenant the network or the certificate,
+    which have to say which client comes. Empty where all is free. columns: those that are set."""
     name = str(columns.get("name", ""))
     sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
-    if name and tx.value(int, sql, t=tenant_id, key=name.casefold(), id=client_id) is not None:
-        raise Conflict(f"a RADIUS client {name} exists")
+    if name and tx.value(int, sql, t=tenant_id, key=fold(name), id=client_id) is not None:
+        return f"a RADIUS client {name} exists"
     for column, called in (("network", "address"), ("tls_name", "certificate"), ("tls_fingerprint", "certificate")):
         value = str(columns.get(column, ""))
         sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
-            raise Conflict(f"a RADIUS client with the {called} {value} exists")
+            return f"a RADIUS client with the {called} {value} exists"
+    return ""
 
 
 def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:

@@ -1,6 +1,6 @@
 """The rules of RADIUS clients."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from types import MappingProxyType
@@ -12,9 +12,11 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
+from sallyport.base.text import fold
 from sallyport.inventory.clients import repo
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
+from sallyport.inventory.clients.repo import NewRow
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
@@ -75,17 +77,16 @@ class Clients:
 
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
         """A tenant's clients, ordered by id; those whose name, address or product holds `search`."""
-        needle = search.casefold()
+        needle = fold(search)
         return [
             client
             for client in self.table.by_id.values()
-            if client.tenant_id == tenant_id
-            and needle in f"{client.name}\n{client.network}\n{client.product}".casefold()
+            if client.tenant_id == tenant_id and needle in fold(f"{client.name}\n{client.network}\n{client.product}")
         ]
 
     def anywhere(self, name: str) -> Client:
         """The one client of the installation with this name. NotFound, also where several tenants have it."""
-        found = [client for client in self.table.by_id.values() if client.name.casefold() == name.casefold()]
+        found = [client for client in self.table.by_id.values() if fold(client.name) == fold(name)]
         if len(found) > 1:
             raise NotFound(f"{len(found)} tenants have a RADIUS client {name}: name the tenant")
         if not found:
@@ -95,7 +96,7 @@ class Clients:
     def named(self, tenant_id: int, name: str) -> Client:
         """A tenant's client by its name. NotFound."""
         for client in self.of_tenant(tenant_id):
-            if client.name.casefold() == name.casefold():
+            if fold(client.name) == fold(name):
                 return client
         raise NotFound(f"no RADIUS client {name}")
 
@@ -111,30 +112,20 @@ class Clients:
         """Add several clients, all or none."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
+        rows = await trio.to_thread.run_sync(_rows, clients)
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
-            _check_ranges(tx, tenant_id, [new.network for new in clients])
-            return [self._add(tx, tenant_id, new) for new in clients]
+            _check_ranges(tx, tenant_id, [row.network for row in rows])
+            return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(work)
 
-    def _add(self, tx: Tx, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
-        secret, at = new.secret or new_shared_secret().encode(), self._clock()
-        settings: dict[str, Value] = {
-            "name": new.name,
-            "network": new.network,
-            "product": new.product,
-            "require_message_authenticator": new.require_message_authenticator,
-            "limit_proxy_state": new.limit_proxy_state,
-            "password_verified": int(new.password_verified),
-            "tls_name": new.tls_name,
-            "tls_fingerprint": new.tls_fingerprint,
-            "coa_port": new.coa_port,
-        }
-        client_id = repo.add(tx, self._vault, tenant_id, settings, secret=secret, domain_ids=new.domain_ids, at=at)
-        added = {**repo.told(tx, tenant_id, client_id), "secret": audit.HIDDEN}
-        _record(tx, "client.add", tenant_id, client_id, at, after=added)
-        return client_id, secret
+    def _add(self, tx: Tx, tenant_id: int, rows: Sequence[NewRow]) -> list[tuple[int, bytes]]:
+        at = self._clock()
+        added = list(zip(repo.add_all(tx, self._vault, tenant_id, rows, at), rows, strict=True))
+        entries = [(_target(client_id, row.settings["name"]), row.changes) for client_id, row in added]
+        audit.record_all(tx, "client.add", entries, at=at, tenant_id=tenant_id)
+        return [(client_id, row.secret) for client_id, row in added]
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
         """What an import would do. Forbidden: a foreign domain."""
@@ -144,15 +135,16 @@ class Clients:
 
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
         """Do the steps of a plan, all or none; refused ones are left out. Conflict: something changed meanwhile."""
+        changed = [step for step in steps if step.action is Action.CHANGED]
+        new = (_new(step.wanted) for step in steps if step.action is Action.NEW)
+        rows = await trio.to_thread.run_sync(_rows, new)
 
         def work(tx: Tx) -> None:
-            doing = [step for step in steps if step.action in {Action.NEW, Action.CHANGED}]
-            _check_ranges(tx, tenant_id, [step.wanted.network for step in doing])
-            for step in doing:
-                if step.action is Action.NEW:
-                    self._add(tx, tenant_id, _new(step.wanted))
-                else:
-                    self._update(tx, tenant_id, step.client_id, dict(step.columns or {}), step.secret, step.domain_ids)
+            moved = [ip_network(step.wanted.network) for step in changed]
+            _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)])
+            for step in changed:
+                self._update(tx, tenant_id, step.client_id, dict(step.columns or {}), step.secret, step.domain_ids)
+            self._add(tx, tenant_id, rows)
 
         await self._configuration.change(work)
 
@@ -169,7 +161,7 @@ class Clients:
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
-            _check_ranges(tx, tenant_id, [str(changes["network"])] if "network" in changes else [])
+            _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))] if "network" in changes else [])
             self._update(tx, tenant_id, client_id, changes, secret, domain_ids)
 
         await self._configuration.change(work)
@@ -298,16 +290,46 @@ def _record(
     before: Mapping[str, JSON] = MappingProxyType({}),
     after: Mapping[str, JSON] = MappingProxyType({}),
 ) -> None:
-    name = before.get("name") or after.get("name")
-    changes = audit.changed(before, after)
-    audit.record(tx, action, at=at, tenant_id=tenant_id, target=f"client {client_id} {name}", changes=changes)
+    target = _target(client_id, before.get("name") or after.get("name"))
+    audit.record(tx, action, at=at, tenant_id=tenant_id, target=target, changes=audit.changed(before, after))
 
 
-def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[str]) -> None:
+def _target(client_id: int, name: JSON) -> str:
+    return f"client {client_id} {name}"
+
+
+def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
+    """What of new clients can be made before the transaction: nobody else's answer is written in its time, which is
+    long where they are thousands."""
+    rows = []
+    for new in clients:
+        settings = _settings(new)
+        after: dict[str, JSON] = {**repo.spelled(settings, new.domain_ids), "secret": audit.HIDDEN}
+        secret = new.secret or new_shared_secret().encode()
+        changes = audit.as_kept(audit.changed({}, after))
+        rows.append(NewRow(ip_network(new.network), settings, secret, new.domain_ids, changes))
+    return rows
+
+
+def _settings(new: NewClient) -> dict[str, str | int]:
+    return {
+        "name": new.name,
+        "network": new.network,
+        "product": new.product,
+        "require_message_authenticator": new.require_message_authenticator,
+        "limit_proxy_state": new.limit_proxy_state,
+        "password_verified": int(new.password_verified),
+        "tls_name": new.tls_name,
+        "tls_fingerprint": new.tls_fingerprint,
+        "coa_port": new.coa_port,
+    }
+
+
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> None:
     """In the transaction of the change, since two tenants may ask at the same moment."""
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
     for network in networks:
-        if foreign.touch(ip_network(network)):
+        if foreign.touch(network):
             raise Conflict(f"the address {network} touches a range of another tenant")
 
 

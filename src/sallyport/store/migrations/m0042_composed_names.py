@@ -21,6 +21,7 @@ KEYS = {
     "endpoint_groups": "name_key",
     "endpoint_instances": "name_key",
     "endpoint_users": "name_key",
+    "radius_clients": "name_key",
     "wallets": "email_key",
 }
 
