@@ -111,7 +111,7 @@ def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
 
 def test_what_is_taken(world: World, tenant: Tenant) -> None:
     """A name of the tenant, without case, or an address of anybody: 409; so is a range that touches another tenant's,
-    by adding or by changing. A tenant's own ranges may overlap."""
+    or that leaves the others too little, by adding or by changing. A tenant's own ranges may overlap."""
     other = world.tenant()
     mine, theirs = world.address(), world.address()
     client = tenant.ask(ADD, name="NPS", address=mine)["clientId"]
@@ -125,7 +125,10 @@ def test_what_is_taken(world: World, tenant: Tenant) -> None:
         {"name": "other", "address": "127.0.0.0/8"},
     ):
         assert tenant.refused(ADD, **fields)[0] == 409, fields
-    assert tenant.refused(UPDATE, clientId=client, address=around)[0] == 409
+    wide = (409, "a range this wide leaves other tenants too little: it can be added on the command line")
+    assert tenant.refused(ADD, name="other", address="32.0.0.0/4") == wide
+    for address in (around, "4000::/4"):
+        assert tenant.refused(UPDATE, clientId=client, address=address)[0] == 409
     assert [each["address"] for each in listed(tenant)] == [mine]
     tenant.ask(ADD, name="range", address="192.0.2.0/25")
     tenant.ask(ADD, name="inner", address="192.0.2.7")

@@ -198,7 +198,7 @@ def test_findings(tmp_path: Path) -> None:
         f"{wide} contains {b}: the longest prefix wins",
         f"{a}: {latch}",
         f"{a}: a very wide range",
-        f"'all' ::/0 ({path}:21): admits every address there is",
+        f"'all' ::/0 ({path}:21): admits every address there is, and leaves other tenants none",
     ]
 
 

@@ -91,6 +91,23 @@ async def test_ranges_of_tenants_do_not_touch(areas: Areas) -> None:
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
 
 
+async def test_a_tenant_leaves_the_others_something(areas: Areas) -> None:
+    """Where there are others, a tenant takes no range wider than a company has, by adding or by changing; who runs the
+    service may give it one."""
+    mine = await areas.client("192.0.2.1/32")
+    (wide,) = await areas.clients.add_all(areas.tenant, [NewClient("all", "::/0")], by_tenant=True)
+    await areas.tenancy.ensure_tenant(2, 1)
+    for network in ("0.0.0.0/0", "8.0.0.0/7", "::/0", "2000::/31"):
+        with pytest.raises(Conflict, match="too little"):
+            await areas.clients.add(areas.tenant, NewClient("n", network), by_tenant=True)
+        with pytest.raises(Conflict, match="too little"):
+            await areas.clients.update(areas.tenant, mine.id, {"network": network}, by_tenant=True)
+    await areas.clients.update(areas.tenant, wide[0], {"product": "x"}, by_tenant=True)
+    for number, network in enumerate(("10.0.0.0/8", "2001:db8::/32")):
+        await areas.clients.add(areas.tenant, NewClient(f"n{number}", network), by_tenant=True)
+    await areas.clients.add(areas.tenant, NewClient("every", "0.0.0.0/0"))
+
+
 async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
     """Of two tenants that add ranges that touch at the same moment, one gets its range and the other a Conflict."""
     other = await areas.tenancy.ensure_tenant(2, 1)

@@ -23,7 +23,11 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
     async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
-        """Let an address, or a range, speak to the RADIUS listeners. The secret is in this answer only."""
+        """Let an address, or a range, speak to the RADIUS listeners. The secret is in this answer only.
+
+        A range that touches another tenant's is 409, and so is one wider than a /8 (IPv6: /32) where there are other
+        tenants.
+        """
         client_id, secret = await service.add(
             caller.tenant_id,
             NewClient(
@@ -39,6 +43,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
                 tls_name=body.tlsName,
                 tls_fingerprint=body.tlsFingerprint,
             ),
+            by_tenant=True,
         )
         return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
 
@@ -61,6 +66,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
             _changes(body),
             secret=body.secret.encode() if body.secret else None,
             domain_ids=body.domainIds,
+            by_tenant=True,
         )
         return Done(message="client updated")
 

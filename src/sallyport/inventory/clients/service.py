@@ -17,7 +17,7 @@ from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import NewRow
-from sallyport.inventory.clients.weakness import Ranges
+from sallyport.inventory.clients.weakness import Ranges, leaves_little
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit
@@ -100,22 +100,25 @@ class Clients:
                 return client
         raise NotFound(f"no RADIUS client {name}")
 
-    async def add(self, tenant_id: int, new: NewClient) -> tuple[int, bytes]:
+    async def add(self, tenant_id: int, new: NewClient, *, by_tenant: bool = False) -> tuple[int, bytes]:
         """The new client's id and its secret, made here when none was given.
 
-        Conflict: the name or address is taken, or the range touches another tenant's. Forbidden: a foreign domain.
+        by_tenant: a tenant asks, and not who runs the service. Conflict: the name or address is taken, or the range
+        touches another tenant's, or leaves the others too little. Forbidden: a foreign domain.
         """
-        (added,) = await self.add_all(tenant_id, [new])
+        (added,) = await self.add_all(tenant_id, [new], by_tenant=by_tenant)
         return added
 
-    async def add_all(self, tenant_id: int, clients: Sequence[NewClient]) -> list[tuple[int, bytes]]:
+    async def add_all(
+        self, tenant_id: int, clients: Sequence[NewClient], *, by_tenant: bool = False
+    ) -> list[tuple[int, bytes]]:
         """Add several clients, all or none."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
         rows = await trio.to_thread.run_sync(_rows, clients)
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
-            _check_ranges(tx, tenant_id, [row.network for row in rows])
+            _check_ranges(tx, tenant_id, [row.network for row in rows], by_tenant=by_tenant)
             return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(work)
@@ -156,12 +159,14 @@ class Clients:
         *,
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
+        by_tenant: bool = False,
     ) -> None:
-        """Change a client; what is not given keeps its value. NotFound, Conflict, Forbidden."""
+        """Change a client; what is not given keeps its value. by_tenant: see `add`. NotFound, Conflict, Forbidden."""
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
-            _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))] if "network" in changes else [])
+            moved = [ip_network(str(changes["network"]))] if "network" in changes else []
+            _check_ranges(tx, tenant_id, moved, by_tenant=by_tenant)
             self._update(tx, tenant_id, client_id, changes, secret, domain_ids)
 
         await self._configuration.change(work)
@@ -325,8 +330,10 @@ def _settings(new: NewClient) -> dict[str, str | int]:
     }
 
 
-def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> None:
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], *, by_tenant: bool = False) -> None:
     """In the transaction of the change, since two tenants may ask at the same moment."""
+    if by_tenant and any(map(leaves_little, networks)) and repo.has_others(tx, tenant_id):
+        raise Conflict("a range this wide leaves other tenants too little: it can be added on the command line")
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
     for network in networks:
         if foreign.touch(network):

@@ -35,8 +35,13 @@ def of_secret(secret: bytes) -> str:
 def of_width(network: Network) -> str:
     """What is wrong with how much a network admits; empty for nothing."""
     if network.prefixlen == 0:
-        return "admits every address there is"
+        return "admits every address there is, and leaves other tenants none"
     return "a very wide range" if network.prefixlen <= WIDE[network.version] else ""
+
+
+def leaves_little(network: Network) -> bool:
+    """Whether a network takes so much of all addresses that a tenant must not have it where there are others."""
+    return network.prefixlen < WIDE[network.version]
 
 
 def of_client(client: Client) -> list[str]:
