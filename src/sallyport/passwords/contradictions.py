@@ -1,8 +1,10 @@
-"""Rules of one policy that no password in ASCII, which people type and agents make, could meet together."""
+"""Rules of one policy that no password in ASCII, which people type and agents make, could meet together, or none that
+RADIUS carries, which no user's is longer than."""
 
 from collections.abc import Iterator
 
 from sallyport.passwords.engine import CLASSES, SHORTEST, Failure, First, Quality, Rules
+from sallyport.radius.password import MAX_PASSWORD
 
 
 def contradictions(rules: Rules) -> list[Failure]:
@@ -15,6 +17,8 @@ def contradictions(rules: Rules) -> list[Failure]:
 
 
 def _of_fields(rules: Rules) -> Iterator[Failure]:
+    if (rules.min_length or 0) > MAX_PASSWORD:
+        yield Failure("minLen", f"at most {MAX_PASSWORD}: no password is longer")
     if rules.max_length is not None and (rules.min_length or 0) > rules.max_length:
         yield Failure("maxLen", "a whole number that is not below minLen")
     if rules.first is First.DIGIT and not rules.digits:
@@ -39,10 +43,13 @@ def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
 
 
 def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:
-    if rules.max_length is None:
-        return
+    longest = min(rules.max_length or MAX_PASSWORD, MAX_PASSWORD)
     demanded = sum(-credit for credit in quality.credits if credit < 0)
     given = sum(credit for credit in quality.credits if credit > 0)
     shortest = 0 if quality.minlen is None else max(quality.minlen, SHORTEST)
-    if demanded > rules.max_length or rules.max_length + min(rules.max_length, given) < shortest:
+    if demanded <= longest and longest + min(longest, given) >= shortest:
+        return
+    if longest == rules.max_length:
         yield Failure("maxLen", "large enough for minlen and the credits")
+    else:
+        yield Failure("minlen", f"with the credits, met by {MAX_PASSWORD} characters: no password is longer")
