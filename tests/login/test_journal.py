@@ -180,6 +180,26 @@ async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
     assert [event.id for event in reversed(await events(desk.areas))] == list(range(1, 2501))
 
 
+async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:
+    """Each event has its own method, outcome and Service-Type, whatever else is written with it."""
+    asked = attributes(SERVICE_TYPE=bytes((0, 0, 0, 1)))
+    users = [("ann", "hello", b""), ("ann", "wrong", b""), ("ann", "hello", asked), ("nobody", "hello", asked)]
+    logins = [await desk.ready(pap(user, password, SWITCH + more)) for user, password, more in users]
+    await written(desk, *logins, *logins[:2])
+    found = await desk.areas.store.read(
+        lambda tx: tx.rows("select user_name, applied_decision, reason, service_type from events order by 1, 2, 3, 4")
+    )
+    assert found == [
+        ("ann", "accept", "no provider", None),
+        ("ann", "accept", "no provider", None),
+        ("ann", "accept", "no provider", 1),
+        ("ann", "reject", "wrong password", None),
+        ("ann", "reject", "wrong password", None),
+        ("nobody", "reject", "unknown user", 1),
+    ]
+    assert len(await events(desk.areas)) == len(found)
+
+
 async def test_one_registration_for_many_logins(desk: Desk) -> None:
     """A new device in several logins of one transaction is one row; metrics and log hear of it once."""
     logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]

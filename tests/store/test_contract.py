@@ -10,7 +10,7 @@ import trio.testing
 
 from sallyport.base.errors import Contradiction, NotFound, StoreError
 from sallyport.store import counters
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Store, Tx, Value
 from tests.store.conftest import Database, names, put
 
 
@@ -136,6 +136,18 @@ async def test_many_rows_are_inserted_in_order(store: Store, count: int) -> None
         return tx.all(lambda at: at, "select at from answers order by id")
 
     assert await store.write(work) == list(range(count))
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 130])
+async def test_what_is_the_same_in_all_rows_is_given_once(store: Store, count: int) -> None:
+    """insert puts the values that all rows have in common beside each row's own, in every statement that it takes."""
+
+    def work(tx: Tx) -> list[tuple[Value, ...]]:
+        rows = [(f"name {number:03}",) for number in range(count)]
+        tx.insert("counters", ("name",), rows, same={"value": 7, "domain_id": 0})
+        return tx.rows("select domain_id, name, value from counters order by name")
+
+    assert await store.write(work) == [(0, f"name {number:03}", 7) for number in range(count)]
 
 
 async def test_a_read_does_not_write(store: Store) -> None:

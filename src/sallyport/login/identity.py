@@ -49,10 +49,10 @@ def who(login: Login, domains: DomainTable) -> Reason:
         return Reason.NO_DOMAIN
     if not octets:
         return Reason.NO_USER_NAME
-    login.user = as_name(octets)
-    if b"@" not in octets and b"\\" not in octets:
+    login.user = name = as_name(octets)
+    if "@" not in name and "\\" not in name:
         return PASSED
-    user, realm = split_realm(login.user)
+    user, realm = split_realm(name)
     domain = domains.by_realm(login.client.tenant_id, realm)
     if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
         return Reason.UNKNOWN_REALM

@@ -5,8 +5,8 @@ synchronization and an idle one writes a single login at once. With each login g
 and station, and the answer's octets: after a restart a retransmit gets the same answer.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import compress
@@ -24,7 +24,7 @@ from sallyport.login.identity import kind
 from sallyport.login.model import AccountingRecord, Answered, Login, Method
 from sallyport.login.repo import COUNTER
 from sallyport.login.rules.model import Kind
-from sallyport.radius.attributes import ACCT_SESSION_ID
+from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx, Value
@@ -34,11 +34,7 @@ log = structlog.get_logger()
 MAX_ENTRIES = 1000
 PURGE_S = 5.0
 
-EVENT_COLUMNS = (
-    "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
-    "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
-    "service_type", "machine",
-)  # fmt: skip
+EVENT_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 ACCOUNTING_COLUMNS = (
     "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
 )  # fmt: skip
@@ -160,21 +156,23 @@ class _Batch:
     def write(self, tx: Tx) -> list[Registered]:
         """In the transaction: devices and stations first, since events name them."""
         registered: list[Registered] = []
-        events: list[tuple[Value, ...]] = []
+        alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
         for entry in self.entries:
             if entry.device.id is None or (entry.behind is not None and not entry.behind.stored):
                 registered += self._sighting(tx, entry)
             if isinstance(entry, Login):
-                events.append(_event(entry))
+                alike[_likeness(entry)].append(entry)
                 if entry.keep is not None:
                     entry.keep(tx)
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
-        if events:
-            tx.insert("events", EVENT_COLUMNS, events)
-            for domain_id, count in Counter(event[1] for event in events).items():
-                counters.add(tx, cast(int, domain_id), COUNTER, count)
+        events: Counter[int] = Counter()
+        for logins in alike.values():
+            tx.insert("events", EVENT_COLUMNS, map(_event, logins), same=_common(logins[0]))
+            events[_domain_id(logins[0])] += len(logins)
+        for domain_id, count in events.items():
+            counters.add(tx, domain_id, COUNTER, count)
         if records:
             self._account(tx, records)
         tx.insert("answers", ("at", "packed"), [(self.entries[-1].at, b"".join(map(pack, self.entries)))])
@@ -204,23 +202,50 @@ class _Batch:
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    device, domain = login.device, login.domain
+    """EVENT_COLUMNS."""
+    device = login.device
     return (
         login.at,
-        0 if domain is None else domain.id,
         login.user,
         device.ip_address,
         device.client_ip,
         device.id,
         device.device_name,
         login.station,
-        login.method,
-        login.factor,
-        *login.decision.row,
         login.latency_us,
-        login.service_type,
-        1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None,  # its name does not say so
     )
+
+
+def _likeness(login: Login) -> Hashable:
+    """What `_common` is made of: most logins of a transaction are alike, and to bind a value takes as long as much else
+    of a login."""
+    service_type = login.request.first.get(SERVICE_TYPE)
+    return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
+
+
+def _common(login: Login) -> dict[str, Value]:
+    """The other columns of an event."""
+    decision, applied, would_have_been, reason = login.decision.row
+    return {
+        "domain_id": _domain_id(login),
+        "method": login.method,
+        "factor": login.factor,
+        "decision": decision,
+        "applied_decision": applied,
+        "would_have_been": would_have_been,
+        "reason": reason,
+        "service_type": login.service_type,
+        "machine": _machine(login),
+    }
+
+
+def _domain_id(login: Login) -> int:
+    return 0 if login.domain is None else login.domain.id
+
+
+def _machine(login: Login) -> int | None:
+    """1 for a computer whose name does not say so."""
+    return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
 def _record(entry: AccountingRecord) -> tuple[Value, ...]:

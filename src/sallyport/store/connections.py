@@ -13,7 +13,7 @@ import trio
 
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold
-from sallyport.store.model import V, Value, Work
+from sallyport.store.model import NOTHING, V, Value, Work
 
 T = TypeVar("T")
 
@@ -68,17 +68,25 @@ class SqliteTx:
         return None if row is None or row[0] is None else kind(row[0])
 
     def insert(
-        self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, on_conflict: str = ""
+        self,
+        table: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Value]],
+        *,
+        same: Mapping[str, Value] = NOTHING,
+        on_conflict: str = "",
     ) -> None:
         """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
-        row, so that SQLite works beside the event loop and not in turns with it."""
-        head = f"insert into {table} ({', '.join(columns)}) values "  # noqa: S608
-        marks = f"({', '.join('?' * len(columns))})"
+        row, so that SQLite works beside the event loop and not in turns with it. What is the same in all rows is bound
+        once for each statement."""
+        head = f"insert into {table} ({', '.join((*same, *columns))}) values "  # noqa: S608
+        numbered = [f"?{number}" for number in range(1, len(same) + 1)]
+        marks = f"({', '.join((*numbered, *'?' * len(columns)))})"
         left = list(rows)
         while left:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
             sql = f"{head}{', '.join([marks] * len(part))} {on_conflict}"
-            self._connection.execute(sql, list(chain.from_iterable(part)))
+            self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
 
     def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
         cursor = self._connection.execute(sql, parameters)

@@ -2,12 +2,13 @@
 microseconds, JSON as text, `on conflict ... returning`. Beside the functions that both have there is `fold(text)`: text
 without case in every script, where `lower` knows the letters a to z alone and has the indexes."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from sallyport.base.text import fold
 
 Value = int | float | str | bytes | None
+NOTHING: Final[Mapping[str, Value]] = {}
 T = TypeVar("T")
 V = TypeVar("V", int, float, str, bytes)
 
@@ -31,10 +32,16 @@ class Tx(Protocol):
         """The first column of the first row; None without a row or for null."""
 
     def insert(
-        self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, on_conflict: str = ""
+        self,
+        table: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Value]],
+        *,
+        same: Mapping[str, Value] = NOTHING,
+        on_conflict: str = "",
     ) -> None:
-        """Insert many rows: the quick way, for the hot path and imports. on_conflict: such as `on conflict (id) do
-        update set ...`; no two of the rows may meet in it."""
+        """Insert many rows: the quick way, for the hot path and imports. same: further columns that all rows have the
+        same value in. on_conflict: such as `on conflict (id) do update set ...`; no two of the rows may meet in it."""
 
     def others_wait(self) -> bool:
         """Whether somebody's answer waits for this transaction: work in many steps ends with the one it is in."""
