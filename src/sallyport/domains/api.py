@@ -56,9 +56,9 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
         """Switch a domain between monitoring and enforcing. It holds for the next request.
 
         To `enforce` answers with what that does to the logins of the last 30 days (`preview`). With `requireClean` a
-        domain in which anybody would be denied, or that has no login to tell by, stays as it is: 409, with `users` and
-        `devices`. With `revertAfterMinutes` it goes back to what it was by itself, unless a further request without it,
-        or with `confirm`, keeps it.
+        domain in which anybody would be denied stays as it is: 409, with `users` and `devices`. With
+        `revertAfterMinutes` it goes back to what it was by itself, unless a further request without it, or with
+        `confirm`, keeps it.
         """
         switched = await enforcement.switch(
             body.domainId,

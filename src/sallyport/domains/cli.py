@@ -99,7 +99,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce|restore")
 @click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor or restore.")
 @click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
-@click.option("--require-clean", is_flag=True, help="Enforce only where logins show that nobody is denied.")
+@click.option("--require-clean", is_flag=True, help="Enforce only where nobody would be denied.")
 @click.option(
     "--revert-after",
     type=click.IntRange(1, 10_080),

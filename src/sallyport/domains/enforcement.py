@@ -41,7 +41,7 @@ class Enforcement:
         self._foresight = foresight
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
-        """Switch one domain; it holds for the next request. NotClean: nothing was switched.
+        """Switch one domain; it holds for the next request. NotClean: it would deny somebody; nothing was switched.
 
         Where nothing depends on it, the impact is found out afterwards, since an admin who enforces wants that first.
         """
@@ -49,7 +49,7 @@ class Enforcement:
         impact = None
         if enforces and switch.require_clean:
             impact = await self._foresight.impact(domain_id, fallback=switch.fallback)
-            if not impact.clean:
+            if impact.counts.denied:
                 raise NotClean(impact)
         await self._domains.set_mode(
             [domain_id], switch.mode, switch.fallback, revert_after_minutes=switch.revert_after_minutes

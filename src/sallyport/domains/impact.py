@@ -85,11 +85,6 @@ class Impact(Summary):
     devices: list[DeviceImpact]
     policyVersion: int  # noqa: N815
 
-    @property
-    def clean(self) -> bool:
-        """Whether it shows that enforcing denies nobody; without a login it shows nothing."""
-        return self.logins > 0 and self.counts.denied == 0
-
     def summary(self) -> Summary:
         """Without the names."""
         return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
@@ -104,16 +99,12 @@ class Foresight(Protocol):
 
 
 class NotClean(Conflict):
-    """Enforcing was to be done only where it denies nobody, and it would, or no login tells."""
+    """Enforcing would deny somebody, and was to be done only where it denies nobody."""
 
     def __init__(self, impact: Impact) -> None:
         users = [each for each in impact.users if each.outcome is Effect.REJECT and not each.gone]
         devices = [each for each in impact.devices if each.outcome is Effect.REJECT]
-        super().__init__(
-            f"enforcing would deny {impact.counts.denied} user(s) or device(s)"
-            if impact.logins
-            else f"no login of the last {DEFAULT_DAYS} days shows whom enforcing would deny"
-        )
+        super().__init__(f"enforcing would deny {impact.counts.denied} user(s) or device(s)")
         self.details = {
             "users": [each.model_dump(mode="json") for each in users],
             "devices": [each.model_dump(mode="json") for each in devices],

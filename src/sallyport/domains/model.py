@@ -180,8 +180,8 @@ class DomainAdded(Model):
 class UpdateDomainEnforcement(Scoped):
     """Body of updateDomainEnforcement; the domain may be called adId.
 
-    requireClean: enforce only where logins show that nobody would be denied. revertAfterMinutes: go back to what was
-    unless confirmed. confirm: keep what waits for it; then the mode may be left out.
+    requireClean: enforce only where nobody would be denied. revertAfterMinutes: go back to what was unless confirmed.
+    confirm: keep what waits for it; then the mode may be left out.
     """
 
     domainId: Whole = Field(validation_alias=AliasChoices("domainId", "adId"))
