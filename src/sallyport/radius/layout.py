@@ -6,6 +6,8 @@ tells at once whether it is laid out the same, and where each value is. That nee
 which is the dearest part of a login.
 """
 
+from collections.abc import Callable
+from operator import itemgetter
 from struct import Struct
 from typing import Final
 
@@ -19,6 +21,9 @@ SAME_LENGTH: Final = 16
 """Layouts of packets of one length."""
 MOST: Final = 16_384
 """Attributes of all layouts: some megabytes, whatever anybody sends."""
+NO_PARTS: Final = (slice(0), slice(0))
+"""Of less than two parts `itemgetter` makes no tuple."""
+Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
 class Layout:
@@ -54,9 +59,9 @@ class Layout:
         self._attributes = found
         self._kinds = tuple(kinds)
         self._pull = Struct("".join(values)).unpack
-        self._parts: dict[frozenset[int], list[slice]] = {}
+        self._parts: dict[frozenset[int], Callable[[bytes], tuple[bytes, ...]]] = {}
         self._places: dict[int, list[slice]] = {}
-        self._integers: tuple[tuple[int, ...], Struct] | None = None
+        self._integers: dict[tuple[int, ...], tuple[Struct, Picked]] = {}
         self.signature = _signature(found) if MESSAGE_AUTHENTICATOR in kinds else 0
         self.mask = int.from_bytes(mask)
         self.heads = int.from_bytes(packet) & self.mask
@@ -69,14 +74,16 @@ class Layout:
         """The first value of each type."""
         return dict(zip(self._kinds, self._pull(packet)))  # noqa: B905  to ask for strictness takes as long as two values
 
-    def integers(self, packet: bytes) -> dict[int, int]:
-        """The first value of each type whose first value has four octets, as a number."""
-        if self._integers is None:
-            self._integers = self._integer_places()
-        kinds, places = self._integers
-        return dict(zip(kinds, places.unpack(packet)))  # noqa: B905
+    def integers(self, packet: bytes, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
+        """The first value of each of some types as a number; None where there is none, or it has not four octets.
+        kinds: two or more, one of few such tuples."""
+        found = self._integers.get(kinds)
+        if found is None:
+            found = self._integers[kinds] = self._integer_places(kinds)
+        places, pick = found
+        return pick((*places.unpack(packet), None))
 
-    def _integer_places(self) -> tuple[tuple[int, ...], Struct]:
+    def _integer_places(self, wanted: tuple[int, ...]) -> tuple[Struct, Picked]:
         seen, kinds, places = set[int](), list[int](), [f"!{HEADER}x"]
         for kind, at, end in self._attributes:
             is_integer = kind not in seen and end - at == INTEGER
@@ -84,7 +91,7 @@ class Layout:
             places.append("2xI" if is_integer else f"{end - at}x")
             if is_integer:
                 kinds.append(kind)
-        return tuple(kinds), Struct("".join(places))
+        return Struct("".join(places)), itemgetter(*(kinds.index(kind) if kind in kinds else -1 for kind in wanted))
 
     def values(self, packet: bytes, kind: int) -> list[bytes]:
         """All values of a type, in order. kind: one of few."""
@@ -98,8 +105,8 @@ class Layout:
         """The attributes in octets and in order, but for those of some types. kinds: one of few sets."""
         parts = self._parts.get(kinds)
         if parts is None:
-            parts = self._parts[kinds] = self._stretches(kinds)
-        return b"".join([packet[part] for part in parts])
+            parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)
+        return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
         """As few parts of a packet as can be, with all but some types."""

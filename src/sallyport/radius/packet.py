@@ -72,9 +72,10 @@ class Request:
         self._layout = layout
         self._vendors: dict[tuple[int, int], list[bytes]] | None = None
 
-    def integers(self) -> Mapping[int, int]:
-        """The first value of each attribute type as a number; of those alone whose first value has four octets."""
-        return self._layout.integers(self.data)
+    def integers(self, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
+        """The first value of each of some attribute types as a number; None where it is absent, or has not four octets.
+        kinds: a constant, two or more."""
+        return self._layout.integers(self.data, kinds)
 
     def values(self, kind: int) -> list[bytes]:
         """All values of an attribute type, in order."""

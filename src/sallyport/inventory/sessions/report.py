@@ -64,6 +64,11 @@ LATEST_US: Final = 300 * SECOND  # and how far after it: clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
 """What differs when the same record is sent again, or by another way."""
+INTEGERS: Final = (
+    ACCT_STATUS_TYPE, ACCT_DELAY_TIME, EVENT_TIMESTAMP, ACCT_SESSION_TIME, ACCT_TERMINATE_CAUSE,
+    ACCT_INPUT_OCTETS, ACCT_INPUT_GIGAWORDS, ACCT_OUTPUT_OCTETS, ACCT_OUTPUT_GIGAWORDS,
+    ACCT_INPUT_PACKETS, ACCT_OUTPUT_PACKETS, NAS_PORT, NAS_PORT_TYPE,
+)  # fmt: skip
 
 FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
@@ -90,49 +95,48 @@ class Report:
     def __init__(self, request: Request, received: int) -> None:
         """received: microseconds."""
         first = request.first
-        integers = request.integers()
-        integer = integers.get
-        self.status = integer(ACCT_STATUS_TYPE, 0)
-        self.session_id = first.get(ACCT_SESSION_ID, b"") if self.status in OF_SESSION else b""
-        self.at = _happened(integers, received)
-        time_s = integer(ACCT_SESSION_TIME)
+        (
+            status, delay_s, stamp_s, time_s, self.cause, octets_in, rounds_in, octets_out, rounds_out, packets_in,
+            packets_out, port, port_type,
+        ) = request.integers(INTEGERS)  # fmt: skip
+        self.status = status or 0
+        self.session_id = first.get(ACCT_SESSION_ID, b"") if status in OF_SESSION else b""
+        self.at = _happened(delay_s or 0, stamp_s, received)
         self.tells_time = time_s is not None
-        self.begun = max(0, self.at - (time_s or 0) * SECOND)
-        self.cause = integer(ACCT_TERMINATE_CAUSE)
+        begun = self.at - (time_s or 0) * SECOND
+        self.begun = begun if begun > 0 else 0
         self.user = as_text(first.get(USER_NAME, b""))
         self.station = as_text(first.get(CALLING_STATION_ID, b""))
-        self.facts = (self.user or None, self.station or None, *_facts(first, integers))
+        self.facts = (self.user or None, self.station or None, *_facts(first, port, port_type))
         self.counts = (
             time_s or 0,
-            _octets(integer(ACCT_INPUT_OCTETS, 0), integer(ACCT_INPUT_GIGAWORDS, 0)),
-            _octets(integer(ACCT_OUTPUT_OCTETS, 0), integer(ACCT_OUTPUT_GIGAWORDS, 0)),
-            integer(ACCT_INPUT_PACKETS, 0),
-            integer(ACCT_OUTPUT_PACKETS, 0),
+            _octets(octets_in or 0, rounds_in or 0),
+            _octets(octets_out or 0, rounds_out or 0),
+            packets_in or 0,
+            packets_out or 0,
         )
         self.digest = blake2b(request.without(PASSING), digest_size=8).digest() if self.session_id else b""
 
 
-def _happened(integers: Mapping[int, int], received: int) -> int:
+def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """When a record's event was, in microseconds: Event-Timestamp (RFC 2869 section 5.3) where it can be true, else
     the time of its receipt less Acct-Delay-Time (RFC 2866 section 5.2)."""
-    delay = integers.get(ACCT_DELAY_TIME, 0)
-    sent = received - (delay * SECOND if delay <= LONGEST_DELAY_S else 0)
-    stamp = integers.get(EVENT_TIMESTAMP)
-    if stamp is not None and sent - EARLIEST_US <= stamp * SECOND <= sent + LATEST_US:
-        return min(stamp * SECOND, received)
+    sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
+    if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:
+        return min(stamp_s * SECOND, received)
     return sent
 
 
-def _facts(first: Mapping[int, bytes], integers: Mapping[int, int]) -> tuple[Value, ...]:
+def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> tuple[Value, ...]:
     """All but user and station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),
         get(CLASS),
         get(ACCT_MULTI_SESSION_ID),
-        integers.get(NAS_PORT),
+        port,
         _text(get(NAS_PORT_ID)),
-        integers.get(NAS_PORT_TYPE),
+        port_type,
         _address(get(FRAMED_IP_ADDRESS)),
         _address_v6(get(FRAMED_IPV6_ADDRESS)),
         _prefix(get(FRAMED_IPV6_PREFIX)),
@@ -146,7 +150,8 @@ def _text(value: bytes | None) -> str | None:
 
 def _octets(count: int, rounds: int) -> int:
     """A counter of octets with how often it went round 2^32 (RFC 2869 sections 5.1 and 5.2)."""
-    return min(rounds << 32 | count, MOST)
+    octets = rounds << 32 | count
+    return octets if octets < MOST else MOST
 
 
 def _address(value: bytes | None) -> str | None:

@@ -103,10 +103,12 @@ class Session:
         newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
         if newer != older:
             self.facts = tuple([b if a is None else a for a, b in zip(newer, older, strict=True)])
-        self.counts = tuple(map(max, self.counts, report.counts))
-        self.started = min(self.started, report.begun)
-        self.first_seen = min(self.first_seen, report.at)
-        self.updated = max(self.updated, report.at)
+        if report.counts != self.counts:
+            self.counts = tuple([a if a > b else b for a, b in zip(report.counts, self.counts, strict=True)])
+        at, begun = report.at, report.begun  # before Python 3.12, a call of min or max takes half a microsecond
+        self.started = begun if begun < self.started else self.started
+        self.first_seen = at if at < self.first_seen else self.first_seen
+        self.updated = at if at > self.updated else self.updated
         if report.status == STOP:
             self._stop(report)
         elif self.state is LOST and self.stopped is not None and report.at > self.stopped:
