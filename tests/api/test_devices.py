@@ -94,7 +94,7 @@ def test_what_is_not_there(world: World, tenant: Tenant) -> None:
         ({"deviceId": "hunter2"}, "invalid deviceId"),
         ({"deviceId": True}, "invalid deviceId"),
         ({"deviceId": [1, "hunter2"]}, "invalid deviceId"),
-        ({"deviceId": None}, "invalid deviceId"),
+        ({"deviceId": None}, NOTHING),
         ({"deviceId": 2**63}, "invalid deviceId"),
         ({"deviceId": 1, "ip_address": ["192.0.2.1"]}, "invalid ip_address"),
     ],

@@ -53,6 +53,23 @@ def test_every_body_of_an_array_is_checked() -> None:
         gate().admit(caller(), [own, foreign], ADMINS)
 
 
+class Lenient(Body):
+    """A body whose fields may be left out; one of them takes null."""
+
+    text: Text = "x"
+    many: Many[Whole] = Field(default_factory=list, validation_alias=AliasChoices("many", "all"))
+    none: Whole | None = None
+
+
+def test_null_is_as_good_as_nothing() -> None:
+    """Where a field has a default of its own, by any spelling; a field that must be given is not by null."""
+    assert Lenient.model_validate({"text": None, "all": None, "none": None}) == Lenient()
+    assert Lenient.model_validate({"many": None, "all": [1]}).many == [1]
+    assert Lenient.model_validate({"none": None}).model_fields_set == {"none"}
+    with pytest.raises(ValidationError, match="domainId"):
+        Spelled.model_validate({"domainId": None})
+
+
 class Spelled(Body):
     """A body whose one field has two spellings."""
 

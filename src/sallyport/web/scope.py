@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, Unauthenticated
@@ -113,6 +115,12 @@ def _many(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
+def _spellings(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    others = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [name, *(each for each in others if isinstance(each, str))]
+
+
 ItemT = TypeVar("ItemT")
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -136,7 +144,8 @@ Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
 
 
 class Body(Model):
-    """The root of all request bodies: unknown fields are ignored, numbers may be strings and the other way round."""
+    """The root of all request bodies: unknown fields are ignored, numbers may be strings and the other way round, and
+    null is as good as nothing where a field has a default."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -154,6 +163,7 @@ class Body(Model):
         """A field that has several spellings may come in all of them with one value; where one is an array, the first
         spelling counts."""
         if isinstance(values, dict):
+            values = cls._without_nulls(values)
             for field in cls.model_fields.values():
                 if isinstance(field.validation_alias, AliasChoices):
                     given = {name: values[name] for name in field.validation_alias.choices if name in values}
@@ -161,6 +171,19 @@ class Body(Model):
                     if several and not any(isinstance(value, list) for value in given.values()):
                         raise unfit(f"{' and '.join(map(str, given))} differ")
         return values
+
+    @classmethod
+    def _without_nulls(cls, values: dict[str, object]) -> dict[str, object]:
+        """Without null where a field has a value of its own for what is not given; elsewhere null may say something."""
+        if not any(value is None for value in values.values()):
+            return values
+        own = {
+            spelling
+            for name, field in cls.model_fields.items()
+            if field.get_default(call_default_factory=True) not in (None, PydanticUndefined)
+            for spelling in _spellings(name, field)
+        }
+        return {name: value for name, value in values.items() if value is not None or name not in own}
 
     def claimed_scope(self) -> tuple[int, int] | None:
         """The orgId and tenantId that the body carries, to be compared with the token's."""
