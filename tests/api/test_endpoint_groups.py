@@ -200,6 +200,9 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     kept = row(tenant, "g")["credential_policy"]
     assert answer == {"code": 200, "message": f"credential policy {kept['credPolicyId']} is set"}
     assert kept == {"credPolicyId": kept["credPolicyId"], **said, "policyId": policy}
+    for path in ("/home/staff/", "C:\\Users\\A B"):
+        tenant.ask(SET_POLICY, method="PUT", homeDir=path, **fields)
+        assert row(tenant, "g")["credential_policy"]["homeDir"] == path.rstrip("/")
     tenant.ask(SET_POLICY, method="PUT", ttlUser=3600, homeDir="", policyId="", **fields)
     after = row(tenant, "g")["credential_policy"]
     assert after == {**kept, "ttlUser": "3600", "homeDir": "", "policyId": None}
@@ -221,7 +224,8 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     ("name", "values"),
     [
         ("ttlUser", ["hunter2", "0", "-5", 1.5, True]), ("priviligedUser", ["hunter2", [], 2]),
-        ("policyId", ["hunter2", "-1", True, {}]), ("homeDir", ["hunter2", "home/x", "/a/../b", "/a\nb"]),
+        ("policyId", ["hunter2", "-1", True, {}]), ("homeDir", ["hunter2", "home/x", "/a/../b", "/a\nb", "C:\\..\\b"]),
+        ("homeDir", ["/home/a:b", "/home/a b", "/home/ö", "/", "/a//b", "/" + 600 * "a"]),
     ],
 )  # fmt: skip
 def test_what_is_no_credential_policy(tenant: Tenant, name: str, values: list[Any]) -> None:

@@ -24,6 +24,7 @@ NAME: Final = r"[a-z_][a-z0-9_-]{0,31}"
 """Names of users and groups that an agent makes; useradd(8) takes more, such as ../x."""
 PATH: Final = r"(?!.*/\.\.?(?:/|$))(?:/[A-Za-z0-9._-]+)+"
 """An absolute path without `.`, `..`, blanks and colons."""
+MAX_PATH: Final = 512
 HASH: Final = r"\$(?:y|gy|7|6|5|2[aby])\$[./A-Za-z0-9$=,+-]{8,500}"
 """crypt(5): yescrypt, gost-yescrypt, scrypt, SHA-512, SHA-256, bcrypt."""
 NO_PASSWORD: Final = "*"  # noqa: S105  what shadow(5) has where no password opens the account
@@ -32,7 +33,7 @@ LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
 Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
 HostName = Annotated[str, Text(64)]
 """A name as a host has it, which nobody checked."""
-Path = Annotated[str, Text(512, f"(?:{PATH})?", "an absolute path")]
+Path = Annotated[str, Text(MAX_PATH, f"(?:{PATH})?", "an absolute path")]
 StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in base64")]
 """By which an agent knows the service's states, or empty."""
 Moment = Annotated[int, Whole(0, LATEST)]

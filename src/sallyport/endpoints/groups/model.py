@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
+from sallyport.base.agentwire.fields import MAX_PATH, PATH
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
@@ -57,8 +58,12 @@ def _directory(value: object) -> object:
     text = str(value).strip()
     if not text:
         return ""
-    posix, windows = PurePosixPath(text), PureWindowsPath(text)
-    if not (posix.is_absolute() or windows.is_absolute()) or ".." in {*posix.parts, *windows.parts}:
+    windows = PureWindowsPath(text)
+    if text.startswith("/"):
+        text = text.rstrip("/")
+        if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
+            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")  # what an agent takes
+    elif not windows.is_absolute() or ".." in windows.parts:
         raise unfit("an absolute path")
     return text
 
