@@ -2,14 +2,17 @@
 
 import time
 from functools import partial
+from itertools import pairwise
 
 import pytest
 import trio
 
 from sallyport.base.errors import Conflict
+from sallyport.directory.entries import edges
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.imports import applier
 from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.lines import key_of
 from sallyport.directory.imports.service import MOST_WAITING
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.store.model import Tx
@@ -197,6 +200,31 @@ async def test_changes_of_a_group(areas: Areas) -> None:
     job = await imported(areas, change)
     assert counts(job) == (2, 0, 1, 0, 0, 1) and job.errors == '[["cn=none,dc=x", "there is no such entry"]]'
     assert (await groups_of(areas, "ann"), await groups_of(areas, "ben")) == (frozenset(), {"ops"})
+
+
+async def test_a_change_of_many_members_goes_on_after_a_stop(areas: Areas) -> None:
+    """No transaction takes more of them than a turn, and it ends as if there had been no stop."""
+    everybody = [DN.format(f"u{n}") for n in range(1500)]
+    await imported(areas, group("all", *everybody[:1000]))
+    steps = (("delete", everybody[:300]), ("add", everybody[900:]), ("delete", everybody[1400:1450]))
+    change = "dn: cn=all,dc=x\nchangetype: modify\n"
+    for step, people in steps:
+        change += f"{step}: member\n" + "".join(f"member: {dn}\n" for dn in people) + "-\n"
+    told = "select count(*) from directory_members where told = 0"
+    job_id, seen = await queue(areas, change), [1000]
+    while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
+        async with at_work(areas):
+            with trio.fail_after(60):
+                while (count := await areas.store.read(lambda tx: tx.value(int, told) or 0)) == seen[-1]:
+                    await trio.sleep(0.001)
+                    if (await areas.directory.jobs.get(job_id)).state == "DONE":
+                        break
+        seen.append(count)
+        assert job.state != "FAILED", job.message
+    assert counts(job) == (1, 0, 1, 0, 0, 0)
+    assert len(seen) > 2 and all(abs(after - before) < 1000 for before, after in pairwise(seen))
+    left = await areas.store.read(lambda tx: edges.members_told(tx, 1, key_of("cn=all,dc=x")))
+    assert left == {key_of(dn) for dn in (*everybody[300:1400], *everybody[1450:])}
 
 
 async def test_changes_of_one_kind_of_members(areas: Areas) -> None:

@@ -11,7 +11,7 @@ from typing import Final, cast
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import lies_below, moved
 from sallyport.directory.entries import edges, groups, people
-from sallyport.directory.entries.groups import Named, NewNamed
+from sallyport.directory.entries.groups import MOST, Named, NewNamed
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.entries.people import Known, NewPerson
 from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
@@ -38,9 +38,19 @@ class Change:
     steps: Steps
 
 
+@dataclass(frozen=True, slots=True)
+class GroupAfter:
+    """A group after a change, without the digest of a whole one. joined, left: members, by their keys."""
+
+    group: NewNamed
+    joined: Sequence[bytes]
+    left: Sequence[bytes]
+
+
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry. None: it is a unit that gets another name, and everything below it with it (`rename_unit`).
-    Invalid: there is none of that name, or it is none after the change, or its new name is another's."""
+    """Change an entry. None: it takes several transactions: a unit gets another name, and everything below it with it
+    (`rename_unit`), or many members of a group are to be looked at or changed (`group_after`). Invalid: there is none
+    of that name, or it is none after the change, or its new name is another's."""
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("an entry of that name is there")
     person = people.find(tx, run, "", wanted.dn_key)
@@ -52,8 +62,7 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
         return Counts(updated=1)
     group = groups.find_group(tx, run, "", wanted.dn_key)
     if group is not None:
-        _group(tx, run, group, wanted, at)
-        return Counts(updated=1)
+        return None if _is_long(tx, run, group, wanted) else _change_group(tx, run, group, wanted, at)
     unit = groups.find_unit(tx, run, "", wanted.dn_key)
     if unit is None:
         raise Invalid("there is no such entry")
@@ -122,7 +131,24 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
 
 
-def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
+def _is_long(tx: Tx, run: Run, known: Named, wanted: Change) -> bool:
+    """Whether one transaction is too short to look at all members, as a change of any takes, or to write them."""
+    named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
+    if not named:
+        return False
+    return sum(map(len, named)) > MOST or edges.are_many(tx, run.directory_id, known.dn_key, MOST)
+
+
+def _change_group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> Counts:
+    after = group_after(tx, run, known, wanted)
+    groups.put_group(tx, run, after.group, known, at)
+    edges.take_members(tx, run.directory_id, after.group.dn_key, after.left)
+    edges.add_members(tx, run.directory_id, after.group.dn_key, after.joined)
+    return Counts(updated=1)
+
+
+def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
+    """What a change makes of a group. The same of a group that has it in part is the rest."""
     before = edges.members_told(tx, run.directory_id, known.dn_key)
     by_login = edges.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
@@ -140,10 +166,8 @@ def _group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> None:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
-    groups.put_group(tx, run, new, known, at)
     members = by_name | by_login
-    edges.take_members(tx, run.directory_id, new.dn_key, sorted(before - members))
-    edges.add_members(tx, run.directory_id, new.dn_key, sorted(members - before))
+    return GroupAfter(new, joined=sorted(members - before), left=sorted(before - members))
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:

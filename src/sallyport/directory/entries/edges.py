@@ -50,6 +50,15 @@ def members_told(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
     return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
+def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
+    """Whether a group names more members than that."""
+    sql = (
+        "select count(*) from (select 1 from directory_members where directory_id = :dir and group_key = :g "
+        "and told = 0 limit :some) as found"
+    )
+    return (tx.value(int, sql, dir=directory_id, g=group_key, some=most + 1) or 0) > most
+
+
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
     """A group names these members too."""
     rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]

@@ -2,9 +2,9 @@
 
 A transaction takes as many entries as are written in TURN_S, and no more once somebody waits for it; it also keeps how
 far it has come, so that an import that was interrupted goes on exactly there. A group with more members than one
-transaction takes is written in several; only the last of them makes it known as it is. So does a unit that gets another
-name, which everything below it gets too, the unit itself at last: until then it is found by its old name, and with it
-the rest.
+transaction takes is written in several, and so is a change of them; only the last makes it known as it is. So does a
+unit that gets another name, which everything below it gets too, the unit itself at last: until then it is found by its
+old name, and with it the rest.
 """
 
 import json
@@ -28,11 +28,12 @@ from sallyport.directory.entries.changes import (
     Steps,
     change,
     follow,
+    group_after,
     names_below,
     new_person,
     rename_unit,
 )
-from sallyport.directory.entries.groups import MOST, NO_DIGEST, NewNamed
+from sallyport.directory.entries.groups import MOST, NO_DIGEST, Named, NewNamed
 from sallyport.directory.entries.model import Counts, Moved, Run
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.lines import Line
@@ -92,7 +93,7 @@ class Applier:
                         turn = await self._turn(run, _light(waiting[:AT_ONCE]))
                         del waiting[: turn.done]
                         if not turn.done and waiting[0].line[0] == "~":
-                            await self._subtree(run, waiting.pop(0))
+                            await self._long_change(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
         """Remove what a complete import has not told of. StoreError."""
@@ -196,20 +197,37 @@ class Applier:
             return
         before = await self._store.search(lambda tx: edges.members_told(tx, run.directory_id, new.dn_key))
         after = set(item.members)
-        for part in _parts(sorted(after - before)):
-            await self._store.write(
-                partial(edges.add_members, directory_id=run.directory_id, group_key=new.dn_key, member_keys=part)
-            )
-        for part in _parts(sorted(before - after)):
-            await self._store.write(
-                partial(edges.take_members, directory_id=run.directory_id, group_key=new.dn_key, member_keys=part)
-            )
+        await self._members(run, new.dn_key, joined=sorted(after - before), left=sorted(before - after))
 
         def finish(tx: Tx) -> None:
             groups.finish_group(tx, run, new, new.digest)
             repo.progress(tx, run.job_id, item.end, counts)
 
         await self._store.write(finish)
+        self._changed(run.domain_id)
+
+    async def _members(self, run: Run, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]) -> None:
+        for write, keys in ((edges.add_members, joined), (edges.take_members, left)):
+            for part in _parts(keys):
+                await self._store.write(
+                    partial(write, directory_id=run.directory_id, group_key=group_key, member_keys=part)
+                )
+
+    async def _long_change(self, run: Run, item: Item) -> None:
+        """A change that takes several transactions."""
+        wanted = _change_of(item.line)
+        group = await self._store.search(lambda tx: groups.find_group(tx, run, "", wanted.dn_key))
+        if group is None:
+            await self._subtree(run, item, wanted)
+        else:
+            await self._long_group(run, item, wanted, group)
+
+    async def _long_group(self, run: Run, item: Item, wanted: Change, group: Named) -> None:
+        """A group whose members change in several transactions; what was written before a stop stays written."""
+        after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
+        await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
+        await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
+        await self._store.write(lambda tx: repo.progress(tx, run.job_id, item.end, Counts(updated=1)))
         self._changed(run.domain_id)
 
     def _gone(self, tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Counts | None:
@@ -227,9 +245,8 @@ class Applier:
         external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
-    async def _subtree(self, run: Run, item: Item) -> None:
+    async def _subtree(self, run: Run, item: Item, wanted: Change) -> None:
         """A unit that gets another name, after everything below it."""
-        wanted = _change_of(item.line)
         above = normalized(wanted.dn)
         for table in _TABLES:
             after = -1
