@@ -67,7 +67,6 @@ class Reason(StrEnum):
     SERVER_UNTRUSTED = "the client does not trust the server certificate"
     CERTIFICATE_REFUSED = "client certificate refused"
     TLS_FAILED = "TLS with the client failed"
-    SESSION_STALE = "the password has changed since the session that is resumed began"
     EAP_BROKEN = "the client does not keep to EAP"
     PROXY_LOOP = "the upstream server sends the login back: a proxy loop"
     # the rules

@@ -172,13 +172,13 @@ async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
     Listed.disabled = {"ann"}
     try:
         assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=certificate))).code == ACCESS_REJECT
-        again = TlsSide(eap.TTLS, silent, before=before)
+        again = TlsSide(eap.TTLS, in_ttls_pap(ANN, b"s3cret"), begins=True, before=before)
         assert (await nas.log_in(again)).code == ACCESS_REJECT
     finally:
         Listed.disabled = set()
     assert [(reason, method) for reason, _, method in await nas.told()] == [
         (NO_PROVIDER, "eap-tls"), (NO_PROVIDER, "eap-ttls-pap"),
-        (Reason.ACCOUNT_DISABLED, "eap-tls"), (Reason.ACCOUNT_DISABLED, "eap-ttls-resumed"),
+        (Reason.ACCOUNT_DISABLED, "eap-tls"), (Reason.ACCOUNT_DISABLED, "eap-ttls-pap"),
     ]  # fmt: skip
 
 

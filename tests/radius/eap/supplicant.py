@@ -149,7 +149,8 @@ Inside = Callable[["TlsSide", bytes], bytes | None]
 
 
 class TlsSide:
-    """TLS, TTLS or PEAP. begins: it speaks first inside. before: whose session is gone on with."""
+    """TLS, TTLS or PEAP. begins: it speaks first inside, unless it goes on with a session. before: whose session it
+    would go on with. is_new: the server has shown its certificate, so that the session is a new one."""
 
     def __init__(
         self,
@@ -168,6 +169,8 @@ class TlsSide:
         self._framing = Framing(0, fragment_size)
         self._context = _context(version, shows) if before is None else before._context
         self.connection = SSL.Connection(self._context, None)
+        self.connection.set_app_data(self)
+        self.is_new = False
         if before is not None:
             self.connection.set_session(before.leave())
         self.connection.set_connect_state()
@@ -176,20 +179,21 @@ class TlsSide:
     def respond(self, request: Packet) -> bytes:
         """A fragment, an acknowledgement, or what TLS and the inside say."""
         if request.data == bytes((0x20,)):
-            return self._framing.send(self._turn(b""))
+            return self._framing.send(self.turn(b""))
         message = self._framing.receive(request.data)
         if message is None:
             return self._framing.acknowledgement()
         if self._framing.is_sending:
             return self._framing.next()
-        return self._framing.send(self._turn(message))
+        return self._framing.send(self.turn(message))
 
-    def _turn(self, message: bytes) -> bytes:
+    def turn(self, message: bytes) -> bytes:
+        """What TLS and the inside say to a message, empty in the beginning."""
         if message:
             self.connection.bio_write(message)
         heard = self._hear()
         if self._stands:
-            said = self._inside(self, heard) if heard or self._begins else None
+            said = self._inside(self, heard) if heard or (self._begins and self.is_new) else None
             self._begins = False
             if said:
                 self.connection.send(said)
@@ -218,10 +222,18 @@ class TlsSide:
 def _context(version: int, shows: Issued | None) -> SSL.Context:
     context = SSL.Context(SSL.TLS_CLIENT_METHOD)
     context.set_max_proto_version(version)
+    context.set_info_callback(_watch)
     if shows is not None:
         context.use_certificate_file(str(shows.file))
         context.use_privatekey_file(str(shows.file))
     return context
+
+
+def _watch(connection: SSL.Connection, _where: int, _value: int) -> None:
+    if connection.get_state_string() == b"SSLv3/TLS read server certificate":
+        side = connection.get_app_data()
+        assert isinstance(side, TlsSide)
+        side.is_new = True
 
 
 def silent(_side: TlsSide, _heard: bytes) -> bytes | None:

@@ -3,14 +3,18 @@
 import gc
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Certificate, Done, Failure, Resumed
+from sallyport.radius.eap.offers import Offer, Offers
 from sallyport.radius.eap.resumption import Holder, Resumptions
-from sallyport.radius.eap.tunnel import Tunnel
+from sallyport.radius.eap.ttls import TtlsPhase
+from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_state
+from sallyport.radius.eap.tunnelled import Tunnelled
 from tests.radius.eap.conftest import PASSWORD, USER, Site
 from tests.radius.eap.supplicant import Inside, MsChapSide, Supplicant, TlsSide, in_peap, in_ttls_pap, log_in, silent
 from tests.radius.eap.users import EVERYTHING
@@ -40,7 +44,7 @@ def tried(
     side = TlsSide(
         kind,
         inside(kind, password),
-        begins=kind == eap.TTLS and before is None,
+        begins=kind == eap.TTLS,
         shows=site.issued if kind == eap.TLS else None,
         version=version,
         before=before,
@@ -86,19 +90,104 @@ def test_a_session_does_not_stay_young(site: Site, kind: int, version: int) -> N
     """An hour after the password nothing is resumed, however often it was meanwhile."""
     _, side = tried(site, kind, version)
     done, side = tried(site, kind, version, side, now=3599)
-    assert done.success
-    done, _ = tried(site, kind, version, side, password=b"wrong", now=3601)
-    assert not done.success
+    assert (done.success, side.is_new) == (True, False)
+    done, side = tried(site, kind, version, side, password=b"wrong", now=3601)
+    assert (done.success, side.is_new) == (kind == eap.TLS, True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_says_nothing_in_a_session_of_nobody(site: Site, version: int) -> None:
-    """A client of TTLS that resumes takes it for granted and waits: it is refused, and begins anew."""
-    _, side = tried(site, eap.TTLS, version)
-    again = TlsSide(eap.TTLS, silent, version=version, before=side)
-    terms = Terms(site.server, EVERYTHING, scope="corp")
-    done = log_in(Conversation(offers(terms), now=3601), site.users, Supplicant(b"anonymous", again))
-    assert (done.success, done.failure) == (False, Failure.STALE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_of_nobody(site: Site, kind: int, version: int) -> None:
+    """A client whose session is too old logs in anew in the same conversation. That begins no session that could be
+    resumed; the next login does."""
+    _, side = tried(site, kind, version)
+    for now, is_new in ((3601, True), (3602, True), (3603, False)):
+        done, side = tried(site, kind, version, side, now=now)
+        assert (done.success, side.is_new) == (True, is_new)
+
+
+def server_contexts(site: Site) -> Contexts:
+    """Those of a server that agrees to one group only, which a client does not guess."""
+
+    def context() -> SSL.Context:
+        made = SSL.Context(SSL.TLS_SERVER_METHOD)
+        made.use_certificate_chain_file(str(site.configuration.certificate_file))
+        made.use_privatekey_file(str(site.configuration.key_file))
+        made.set_session_id(b"test")
+        made.set_session_cache_mode(SSL.SESS_CACHE_SERVER)
+        made.set_tmp_ecdh(ec.SECP521R1())
+        made.set_info_callback(watch_state)
+        return made
+
+    watched = context()
+    return Contexts(watched, watched, context())
+
+
+def test_a_hello_that_is_asked_for_again(site: Site) -> None:
+    """A client of TLS 1.3 that has guessed another group than the server's says hello twice, and its session is known
+    by the first: so it can be declined before anything was said."""
+
+    contexts = server_contexts(site)
+    before: TlsSide | None = None
+    for is_new, declined in ((True, False), (False, False), (True, True)):
+        server, client = Tunnel(contexts, "corp"), TlsSide(eap.TLS, silent, before=before)
+        server.receive(client.turn(b""))
+        assert (server.resumed is None) is (before is None)
+        if declined:
+            server.begin_anew()
+            assert server.resumed is None
+        flights = 0
+        while flight := server.take():
+            flights += 1
+            server.receive(client.turn(flight))
+        assert (server.established, client.is_new, flights) == (True, is_new, 3)
+        server.keep()
+        before = client
+
+
+class Fickle(Tunnel):
+    """Of a client whose first hello goes on with a session, and whose second begins a new one."""
+
+    @property
+    def resumed(self) -> bytes | None:
+        """Known until the handshake is over."""
+        return None if self.established else super().resumed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_that_is_let_go(site: Site, version: int) -> None:
+    """Whoever repeats another's hello and finishes the handshake without its session is not who began it."""
+    contexts = server_contexts(site)
+    table = Resumptions(3600)
+
+    def tried_with(tunnel: Tunnel, before: TlsSide | None = None) -> tuple[Done, TlsSide]:
+        inside = in_ttls_pap(USER, PASSWORD)
+        side = TlsSide(eap.TTLS, inside, begins=True, version=version, before=before)
+        phase = TtlsPhase(tunnel, Offers([]), EVERYTHING, now=0)
+        offer = Offer(eap.TTLS, lambda _user, _now: Tunnelled(eap.TTLS, tunnel, phase, table, 1000, now=0))
+        return log_in(Conversation(Offers([offer]), now=0), site.users, Supplicant(b"anonymous", side)), side
+
+    _, side = tried_with(Tunnel(contexts, "corp"))
+    done, side = tried_with(Tunnel(contexts, "corp"), side)
+    assert (done.success, done.method) == (True, "eap-ttls-resumed")
+    done, side = tried_with(Fickle(contexts, "corp"), side)
+    assert (done.success, done.failure) == (False, Failure.TLS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", [eap.TTLS, eap.PEAP])
+def test_who_may_not_go_on_logs_in_anew(site: Site, kind: int, version: int) -> None:
+    """Whoever was disabled is refused for the password that is asked for, and the session is worth nothing even when
+    they are let in again."""
+    _, side = tried(site, kind, version)
+    site.users.disabled.add(USER)
+    done, _ = tried(site, kind, version, side)
+    assert (done.success, done.failure, done.user) == (False, Failure.REFUSED, USER)
+    site.users.disabled.clear()
+    assert site.users.asked.count(Resumed(USER)) == 1
+    done, _ = tried(site, kind, version, side, password=b"wrong")
+    assert not done.success
+    assert site.users.asked.count(Resumed(USER)) == 1
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -109,8 +198,8 @@ def test_a_failed_login_is_not_resumed(site: Site, kind: int, version: int) -> N
     done, side = tried(site, kind, version)
     assert not done.success
     site.users.disabled.clear()
-    done, _ = tried(site, kind, version, side, password=b"wrong")
-    assert not done.success
+    done, side = tried(site, kind, version, side, password=b"wrong")
+    assert (done.success, side.is_new) == (kind == eap.TLS, True)
     assert not any(isinstance(each, Resumed) for each in site.users.asked)
 
 
@@ -131,8 +220,8 @@ def test_a_session_of_another_method(site: Site, kind: int, version: int) -> Non
 def test_a_session_of_another_scope(site: Site, kind: int, version: int) -> None:
     """Where the name would be somebody else's, the session is nobody's."""
     _, side = tried(site, kind, version)
-    done, _ = tried(site, kind, version, side, password=b"wrong", scope="branch")
-    assert not done.success
+    done, side = tried(site, kind, version, side, password=b"wrong", scope="branch")
+    assert (done.success, side.is_new) == (kind == eap.TLS, True)
     assert not any(isinstance(each, Resumed) for each in site.users.asked)
 
 
@@ -142,8 +231,8 @@ def test_the_table_is_bounded() -> None:
     for number in range(5):
         table.keep([bytes((number,))], table.holder(b"%d" % number, now=0))
     assert len(table) == 3
-    assert table.find([b"\x01"], now=0) is None
-    assert table.find([b"?", b"\x04"], now=59) == Holder(b"4", 60)
-    assert table.find([b"\x04"], now=60) is None
+    assert table.find(b"\x01", now=0) is None
+    assert table.find(b"\x04", now=59) == Holder(b"4", 60)
+    assert table.find(b"\x04", now=60) is None
     table.forget([b"\x03"])
-    assert table.find([b"\x03"], now=0) is None
+    assert table.find(b"\x03", now=0) is None

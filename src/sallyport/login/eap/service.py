@@ -56,7 +56,6 @@ do, as most tunnels leave. A chain of two certificates with keys of 2048 bits th
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
-    Failure.STALE: Reason.SESSION_STALE,
 }
 
 log = structlog.get_logger()
@@ -229,11 +228,12 @@ class Eap:
         return None
 
     def _judge(self, login: Login, talk: Talk, question: Question, finding: Finding) -> Verdict:
+        if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
+            talk.user = ""  # who has the session logs in anew, as whoever it is
+            return Verdict(False)
         if finding.reason is not Reason.NONE:
             talk.refused = Result(finding.reason)
             return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
-        if isinstance(question, Resumed) and finding.stamp != question.stamp:
-            return Verdict(False, stale=True, reason=Reason.SESSION_STALE.value)
         talk.found, talk.code, talk.stamp = finding.found, finding.code, finding.stamp
         login.found, login.code = finding.found, finding.code
         return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=talk.stamp)

@@ -80,15 +80,13 @@ def _tunnelled(kind: int, terms: Terms) -> Offer:
 
     def make(_identity: bytes, now: float) -> Method:
         tunnel = server.tunnel(kind, terms.scope)
-        return Tunnelled(kind, tunnel, _phase(kind, tunnel, server, terms, inside, now), size)
+        phase = _phase(kind, tunnel, server, terms, inside, now)
+        return Tunnelled(kind, tunnel, phase, server.resumptions[kind], size, now=now)
 
     return Offer(kind, make)
 
 
 def _phase(kind: int, tunnel: Tunnel, server: TlsServer, terms: Terms, inside: Offers, now: float) -> Phase:
-    resumptions = server.resumptions[kind]
     if kind == TLS:
-        return TlsPhase(tunnel, server.configuration.user_names, resumptions, now=now)
-    if kind == PEAP:
-        return PeapPhase(tunnel, inside, resumptions, now=now)
-    return TtlsPhase(tunnel, inside, terms.checkable, resumptions, now=now)
+        return TlsPhase(tunnel, server.configuration.user_names)
+    return PeapPhase(inside, now=now) if kind == PEAP else TtlsPhase(tunnel, inside, terms.checkable, now=now)

@@ -58,8 +58,9 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Whether a user may go on who logged in within the last hours, in the session that is resumed. stamp: of the
-    verdict then."""
+    """Whether a user may go on who logged in within the last hours, in the session that is resumed; who may not logs in
+    anew. The client has only said hello: it has not shown yet that the session is its own. stamp: of the verdict
+    then."""
 
     user: bytes
     stamp: str = ""
@@ -75,8 +76,7 @@ class Verdict:
     right: whether it is so. prompt: asks the user for more, where the question can; right is not looked at then.
     hash_hash, hashed: for MS-CHAPv2 that is right: the hash of the password's NT hash, 16 octets, and the name that the
     response holds with. error: for MS-CHAPv2 that is wrong: why. reason: for people, where it is wrong. stamp: kept
-    with the session, for the question that resumes it. stale: the session that is resumed is worth nothing any more:
-    its user logs in anew, inside of it where a client does that.
+    with the session, for the question that resumes it.
     """
 
     right: bool
@@ -86,7 +86,6 @@ class Verdict:
     error: ErrorCode = ErrorCode.AUTHENTICATION_FAILURE
     reason: str = ""
     stamp: str = ""
-    stale: bool = False
 
 
 # --- what a method comes to -----------------------------------------------------------------------------------
@@ -122,7 +121,6 @@ class Failure(Enum):
     """What kind of end a failed conversation has come to."""
 
     REFUSED = "refused"  # the verdict was so
-    STALE = "stale"  # the session that the client resumes is worth nothing any more
     NOT_OFFERED = "not offered"  # the client wants a method that cannot be had
     CERTIFICATE = "certificate"  # the client's certificate is not good
     TLS = "tls"  # TLS has failed otherwise

@@ -8,11 +8,10 @@ from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.eap.conversation import Conversation, failed
-from sallyport.radius.eap.model import Check, Done, Failed, Failure, Next, Outcome, Passed, Resumed, Send, Step, Verdict
+from sallyport.radius.eap.model import Check, Done, Failed, Next, Outcome, Passed, Send, Step, Verdict
 from sallyport.radius.eap.offers import Offers
 from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
-from sallyport.radius.eap.resumption import Resumptions
-from sallyport.radius.eap.tunnel import Tunnel
+from sallyport.radius.eap.resumption import Holder
 
 _HEADERLESS: Final = 4  # octets that are left off
 _MANDATORY_RESULT: Final = b"\x80\x03\x00\x02"  # MS-PEAP section 2.2.8.1.2: mandatory, type 3, 2 octets
@@ -25,14 +24,10 @@ _FAILURE: Final = 2
 class PeapPhase:
     """The inside of PEAP. offers: the inner methods. now: seconds, when the conversation began."""
 
-    def __init__(self, tunnel: Tunnel, offers: Offers, resumptions: Resumptions, *, now: float) -> None:
-        self._tunnel = tunnel
-        self._resumptions = resumptions
-        self._now = now
+    def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
         self._begun = False
-        self._resumed = b""
-        self._stamp = ""
+        self._resumed = False
         self._end: Passed | Failed | None = None  # when the client has told its own result
 
     @property
@@ -40,13 +35,12 @@ class PeapPhase:
         """The method inside."""
         return "resumed" if self._resumed else self._eap.method
 
-    def established(self) -> Step:
+    def established(self, holder: Holder | None) -> Step:
         """Go on with a login of before, or with the acknowledgement of the handshake."""
-        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
         if holder is None:
             return Next(b"")
-        self._resumed = holder.user
-        return Check(Resumed(holder.user, holder.stamp))
+        self._resumed = True
+        return self._tell(Passed(holder.user))
 
     def respond(self, clear: bytes) -> Step:
         """An EAP response, with or without its header; in the end the client's result."""
@@ -65,16 +59,7 @@ class PeapPhase:
 
     def answer(self, verdict: Verdict) -> Step:
         """Go on with the answer to the question."""
-        if not self._resumed:
-            self._stamp = verdict.stamp
-            return self._told(self._eap.answer(verdict))
-        if verdict.right:
-            return self._tell(Passed(self._resumed))
-        self._resumptions.forget(self._tunnel.resumed)
-        if verdict.stale:
-            self._resumed = b""
-            return Next(b"")
-        return self._tell(Failed(verdict.reason, Failure.REFUSED))
+        return self._told(self._eap.answer(verdict))
 
     def _told(self, outcome: Outcome) -> Step:
         if isinstance(outcome, Check):
@@ -94,12 +79,8 @@ class PeapPhase:
 
     def _conclude(self, clear: bytes) -> Step:
         end = self._end
-        if isinstance(end, Passed):
-            if _result(clear) != _SUCCESS:
-                return Failed("the client does not agree to the result inside PEAP")
-            holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-            new = self._resumptions.holder(end.user, self._stamp, now=self._now)
-            self._resumptions.keep(self._tunnel.sessions, holder or new)
+        if isinstance(end, Passed) and _result(clear) != _SUCCESS:
+            return Failed("the client does not agree to the result inside PEAP")
         assert end is not None  # noqa: S101  it was told
         return end
 

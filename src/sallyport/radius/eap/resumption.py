@@ -1,8 +1,8 @@
 """Whose a TLS session is: what lets a user go on without a password (RFC 9190 section 2.1.2, RFC 9427 section 4).
 
 TLS itself only tells that a session is known. The name of who logged in with it is kept here, under a digest of the
-session's secret, until it is too old. A session that is not here is no proof of anybody: its user logs in anew inside
-of it. Going on in a session does not make it younger.
+session's secret, until it is too old. A session that is not here is no proof of anybody: its client gets a new one, and
+its user logs in anew. Going on in a session does not make it younger.
 """
 
 from collections import OrderedDict
@@ -55,10 +55,10 @@ class Resumptions:
         while len(self._holders) > self._most:
             self._holders.popitem(last=False)
 
-    def find(self, sessions: Iterable[bytes], *, now: float) -> Holder | None:
-        """Who logged in with one of these sessions; None: they are unknown or too old."""
-        found = (self._holders[each] for each in sessions if each in self._holders)
-        return next((holder for holder in found if holder.until > now), None)
+    def find(self, session: bytes, *, now: float) -> Holder | None:
+        """Who logged in with a session; None: it is unknown or too old."""
+        holder = self._holders.get(session)
+        return holder if holder is not None and holder.until > now else None
 
     def forget(self, sessions: Iterable[bytes]) -> None:
         """These must not be resumed."""

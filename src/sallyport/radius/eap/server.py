@@ -11,7 +11,7 @@ from sallyport.base.errors import ConfigError
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.packet import PEAP, TLS, TTLS
 from sallyport.radius.eap.resumption import Resumptions
-from sallyport.radius.eap.tunnel import Tunnel, watch_certificate, watch_state
+from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
 """Of a NAS that does not say what it carries."""
@@ -45,13 +45,13 @@ class TlsServer:
     """Makes tunnels. The files are read once: after a change of one, make another. ConfigError names the one that
     cannot be used.
 
-    Each method has its own context, so that a session is resumed only by the method that it was begun with.
+    Each method has its own contexts, so that a session is resumed only by the method that it was begun with.
     """
 
     def __init__(self, configuration: TlsConfiguration) -> None:
         self.configuration = configuration
         kinds = (TTLS, PEAP) if configuration.ca_file is None else (TTLS, PEAP, TLS)
-        self._contexts: Mapping[int, SSL.Context] = {kind: _context(configuration, kind) for kind in kinds}
+        self._contexts: Mapping[int, Contexts] = {kind: _contexts(configuration, kind) for kind in kinds}
         self.resumptions: Mapping[int, Resumptions] = {kind: Resumptions(configuration.resume_s) for kind in kinds}
 
     @property
@@ -64,17 +64,26 @@ class TlsServer:
         return Tunnel(self._contexts[kind], scope)
 
 
-def _context(configuration: TlsConfiguration, kind: int) -> SSL.Context:
+def _contexts(configuration: TlsConfiguration, kind: int) -> Contexts:
+    watched = _context(configuration, kind, configuration.resume_s)
+    watched.set_info_callback(watch_state)
+    plain = watched
+    if configuration.minimum < SSL.TLS1_3_VERSION:
+        plain = _context(configuration, kind, configuration.resume_s)
+        plain.set_max_proto_version(min(configuration.maximum, SSL.TLS1_2_VERSION))
+    return Contexts(plain, watched, _context(configuration, kind, 0))
+
+
+def _context(configuration: TlsConfiguration, kind: int, resume_s: int) -> SSL.Context:
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(configuration.minimum)
     context.set_max_proto_version(configuration.maximum)
     context.set_cipher_list(_CIPHERS)
     context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_CIPHER_SERVER_PREFERENCE)
     context.set_session_id(b"sallyport-%d" % kind)
-    context.set_info_callback(watch_state)
-    if configuration.resume_s > 0:
+    if resume_s > 0:
         context.set_session_cache_mode(SSL.SESS_CACHE_SERVER)
-        context.set_timeout(configuration.resume_s)
+        context.set_timeout(resume_s)
     else:
         context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
         context.set_options(SSL.OP_NO_TICKET)

@@ -6,7 +6,7 @@ from cryptography import x509
 
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
-from sallyport.radius.eap.resumption import Holder, Resumptions
+from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
@@ -18,18 +18,16 @@ _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGener
 
 
 class TlsPhase:
-    """EAP-TLS once the handshake is over. now: seconds, when the conversation began."""
+    """EAP-TLS once the handshake is over. names: where a certificate has its user's."""
 
     inner = ""
 
-    def __init__(self, tunnel: Tunnel, names: UserNames, resumptions: Resumptions, *, now: float) -> None:
+    def __init__(self, tunnel: Tunnel, names: UserNames) -> None:
         self._tunnel = tunnel
         self._names = names
-        self._resumptions = resumptions
-        self._now = now
         self._name = b""
 
-    def established(self) -> Step:
+    def established(self, holder: Holder | None) -> Step:
         """Ask about the certificate's user. In a resumed session that is the certificate of its first handshake."""
         try:
             certificate = self._tunnel.certificate
@@ -38,8 +36,8 @@ class TlsPhase:
             name, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
         except _UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
-        if not self._tunnel.has_verified and self._holder() is None:
-            return Failed("the session is too old to be resumed, or of another domain", Failure.TLS)
+        if not self._tunnel.has_verified and holder is None:
+            return Failed("the client's certificate was not verified", Failure.TLS)
         if not name:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
         self._name = name.encode()
@@ -49,16 +47,10 @@ class TlsPhase:
         """The client has acknowledged the end."""
         if clear or not self._name:
             return Failed("data inside EAP-TLS")
-        holder = self._holder() or self._resumptions.holder(self._name, now=self._now)
-        self._resumptions.keep(self._tunnel.sessions, holder)
         return Passed(self._name)
 
     def answer(self, verdict: Verdict) -> Step:
         """Let the client know that it is over."""
         if not verdict.right:
-            self._resumptions.forget(self._tunnel.sessions)
             return Failed(verdict.reason, Failure.REFUSED)
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")
-
-    def _holder(self) -> Holder | None:
-        return self._resumptions.find(self._tunnel.resumed, now=self._now)

@@ -20,13 +20,12 @@ from sallyport.radius.eap.model import (
     Passed,
     Password,
     Question,
-    Resumed,
     Send,
     Step,
     Verdict,
 )
 from sallyport.radius.eap.offers import UNCHECKED, Offers
-from sallyport.radius.eap.resumption import Resumptions
+from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tls import PROTECTED_SUCCESS
 from sallyport.radius.eap.tunnel import Tunnel
 from sallyport.radius.mschap import (
@@ -54,42 +53,38 @@ class TtlsPhase:
     """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that somebody answers.
     now: seconds, when the conversation began."""
 
-    def __init__(
-        self,
-        tunnel: Tunnel,
-        offers: Offers,
-        checkable: Collection[type[Question]],
-        resumptions: Resumptions,
-        *,
-        now: float,
-    ) -> None:
+    def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
         self._offers = offers
         self._checkable = checkable
-        self._resumptions = resumptions
         self._now = now
         self._question: Question | None = None
         self._eap: Conversation | None = None
         self._end: Passed | None = None  # when the client has acknowledged it
         self._inner = ""
-        self._stamp = ""
 
     @property
     def inner(self) -> str:
         """The method inside."""
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
-    def established(self) -> Step:
+    def established(self, holder: Holder | None) -> Step:
         """Go on with a login of before, or wait for the client."""
-        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-        return Next(b"") if holder is None else self._ask("resumed", Resumed(holder.user, holder.stamp))
+        if holder is None:
+            return Next(b"")
+        self._inner = "resumed"
+        passed = Passed(holder.user)
+        if self._tunnel.is_tls13:
+            self._end = passed
+            return Next(PROTECTED_SUCCESS)
+        return passed
 
     def respond(self, clear: bytes) -> Step:
         """What the client sends by way of a login."""
         if self._end is not None:
             return Failed("data after the end inside TTLS") if clear else self._end
         if not clear:
-            return Failed("the session is too old to be resumed", Failure.STALE) if self._is_old() else Next(b"")
+            return Next(b"")
         values = _values(clear)
         if (0, EAP_MESSAGE) in values:
             return self._converse(values[0, EAP_MESSAGE])
@@ -97,28 +92,19 @@ class TtlsPhase:
             return Failed("a second login inside TTLS")
         return self._login(values)
 
-    def _is_old(self) -> bool:
-        """Whether the client goes on in a session that is nobody's any more: it says nothing, and would for ever."""
-        return bool(self._tunnel.resumed) and self._question is None and self._eap is None
-
     def answer(self, verdict: Verdict) -> Step:
         """How the login was."""
-        self._stamp = verdict.stamp
         if self._eap is not None:
             return self._told(self._eap.answer(verdict))
         question = self._question
         assert question is not None  # noqa: S101  it was put
         if not verdict.right:
-            self._resumptions.forget(self._tunnel.resumed)
-            return Failed(verdict.reason, Failure.STALE if verdict.stale else Failure.REFUSED)
-        passed = self._pass(question.user)
+            return Failed(verdict.reason, Failure.REFUSED)
+        passed = Passed(question.user)
         if isinstance(question, MsChap):
             self._end = passed
             proof = authenticator_response(question.attempt, verdict.hash_hash, verdict.hashed)
             return Next(push_avp(MS_CHAP2_SUCCESS, bytes((question.attempt.identifier,)) + proof, MICROSOFT))
-        if isinstance(question, Resumed) and self._tunnel.is_tls13:
-            self._end = passed
-            return Next(PROTECTED_SUCCESS)
         return passed
 
     def _login(self, values: _Values) -> Step:
@@ -154,7 +140,7 @@ class TtlsPhase:
 
     def _ask(self, inner: str, question: Question) -> Step:
         self._inner, self._question = inner, question
-        if not isinstance(question, Resumed) and type(question) not in self._checkable:
+        if type(question) not in self._checkable:
             return Failed(f"the client wants what is not offered: {inner} ({UNCHECKED})", Failure.NOT_OFFERED)
         return Check(question)
 
@@ -171,14 +157,8 @@ class TtlsPhase:
         if isinstance(outcome, Send):
             return Next(push_avp(EAP_MESSAGE, outcome.octets))
         if isinstance(outcome, Done) and outcome.success:
-            return self._pass(outcome.user)
+            return Passed(outcome.user)
         return failed(outcome)
-
-    def _pass(self, user: bytes) -> Passed:
-        holder = self._resumptions.find(self._tunnel.resumed, now=self._now)
-        new = self._resumptions.holder(user, self._stamp, now=self._now)
-        self._resumptions.keep(self._tunnel.sessions, holder or new)
-        return Passed(user)
 
 
 def _values(clear: bytes) -> _Values:

@@ -1,6 +1,7 @@
 """TLS on the server's side, in memory: octets of the client in, octets for it out (pyOpenSSL)."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from cryptography import x509
@@ -12,7 +13,11 @@ from sallyport.radius.eap.resumption import digest
 _READ: Final = 16_384
 _MOST_CLEAR: Final = 65_536
 _HELLO_READ: Final = b"SSLv3/TLS read client hello"
+_FINISHED_WRITTEN: Final = b"SSLv3/TLS write finished"
 _TICKET_WRITTEN: Final = b"SSLv3/TLS write session ticket"
+_SUPPORTED_VERSIONS: Final = b"\x00\x2b"  # RFC 8446 section 4.2.1
+_SESSION_ID: Final = 43
+"""Where it stands in a hello: behind the record's header, the message's, version and random."""
 
 # X509_verify_cert_error_string has no public call; these are the ones that an admin meets.
 _WHY_UNVERIFIED: Final = {
@@ -31,9 +36,23 @@ _WHY_UNVERIFIED: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """What the connections of one method are made from; all but `plain` speak all versions of TLS.
+
+    plain: speaks no TLS 1.3, and calls nobody in a handshake, which takes a quarter of one that resumes. watched: calls
+    `watch_state`. forgetful: knows no session. Where clients are verified, each calls `watch_certificate`. The calls
+    are set here once, since each connection that has calls of its own makes them anew.
+    """
+
+    plain: SSL.Context
+    watched: SSL.Context
+    forgetful: SSL.Context
+
+
 class _Watch:
-    """What happens in a handshake. sessions: digests of the secrets of its sessions, in order. resumed: those that
-    were there when the client had only said hello. scope: of the digests. verified: a certificate of the client was
+    """What happens in a handshake. sessions: digests of the secrets of its sessions, in order. resumed: the one that
+    was there when the client had only said hello. scope: of the digests. verified: a certificate of the client was
     looked at. refused: why it was not good."""
 
     __slots__ = ("refused", "resumed", "scope", "sessions", "verified")
@@ -41,7 +60,7 @@ class _Watch:
     def __init__(self, scope: str) -> None:
         self.scope = scope
         self.sessions: list[bytes] = []
-        self.resumed: list[bytes] = []
+        self.resumed: bytes | None = None
         self.verified = False
         self.refused = ""
 
@@ -69,9 +88,7 @@ def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
         _watch_of(connection).note(connection)
     elif state == _HELLO_READ:
         watch = _watch_of(connection)
-        session = watch.note(connection)
-        if session is not None:
-            watch.resumed.append(session)
+        watch.resumed = watch.note(connection)
 
 
 def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
@@ -90,15 +107,15 @@ def _watch_of(connection: SSL.Connection) -> _Watch:
 
 
 class Tunnel:
-    """One TLS connection. context: calls `watch_state`, and `watch_certificate` where it verifies clients; set there
-    once, since each connection that has calls of its own makes them anew. scope: within which sessions are resumed: see
+    """One TLS connection, from the client's hello on. scope: within which sessions are resumed: see
     `resumption.digest`."""
 
-    def __init__(self, context: SSL.Context, scope: str) -> None:
-        self._watch = _Watch(scope)
-        self._connection = SSL.Connection(context, None)
-        self._connection.set_app_data(self._watch)
-        self._connection.set_accept_state()
+    def __init__(self, contexts: Contexts, scope: str) -> None:
+        self._contexts = contexts
+        self._scope = scope
+        self._hello = b""
+        self._watch: _Watch
+        self._connection: SSL.Connection
         self._clear = b""
         self.established = False
         self.trouble = ""
@@ -106,6 +123,28 @@ class Tunnel:
 
     def receive(self, octets: bytes) -> None:
         """Take a message of the client. Never raises: see `trouble`; an alert may be there to `take`."""
+        if self._hello:
+            self._hear(octets)
+        else:
+            self._hello = octets
+            self._begin(self._contexts.watched if _may_speak_tls13(octets) else self._contexts.plain)
+
+    def begin_anew(self) -> None:
+        """Hear the hello once more, as if its session were not known: the handshake becomes a full one. Nothing of the
+        first try must have been sent."""
+        self._begin(self._contexts.forgetful)
+
+    def _begin(self, context: SSL.Context) -> None:
+        self.trouble = ""
+        self._watch = _Watch(self._scope)
+        self._connection = SSL.Connection(context, None)
+        self._connection.set_app_data(self._watch)
+        self._connection.set_accept_state()
+        self._hear(self._hello)
+        if context is self._contexts.plain and self._connection.get_state_string() == _FINISHED_WRITTEN:
+            self._watch.resumed = self._watch.note(self._connection)
+
+    def _hear(self, octets: bytes) -> None:
         if octets:
             self._connection.bio_write(octets)
         try:
@@ -161,9 +200,9 @@ class Tunnel:
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
-    def resumed(self) -> tuple[bytes, ...]:
-        """The session that the client goes on with, by its digest; empty: a new one."""
-        return tuple(self._watch.resumed)
+    def resumed(self) -> bytes | None:
+        """The session that the client goes on with, by its digest, as far as it is known by now; None: a new one."""
+        return self._watch.resumed
 
     @property
     def sessions(self) -> tuple[bytes, ...]:
@@ -188,3 +227,18 @@ class Tunnel:
     def keep(self) -> None:
         """The session may be resumed: OpenSSL takes it from its cache when a connection ends without a good-bye."""
         self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
+
+
+def _may_speak_tls13(hello: bytes) -> bool:
+    """Whether a client lists the versions that it speaks: only by that it can offer TLS 1.3 (RFC 8446 sections 4.1.2,
+    4.2.1). Octets that are no whole hello list none."""
+    at = _SESSION_ID
+    at += 1 + int.from_bytes(hello[at : at + 1])
+    at += 2 + int.from_bytes(hello[at : at + 2])  # cipher suites
+    at += 1 + int.from_bytes(hello[at : at + 1])  # methods of compression
+    at += 2
+    while at < len(hello):
+        if hello[at : at + 2] == _SUPPORTED_VERSIONS:
+            return True
+        at += 4 + int.from_bytes(hello[at + 2 : at + 4])
+    return False

@@ -1,10 +1,17 @@
-"""What TLS, TTLS and PEAP share: the handshake in fragments, then what the phase inside says, then keys and the end."""
+"""What TLS, TTLS and PEAP share: the handshake in fragments, then what the phase inside says, then keys and the end.
+
+A client that goes on with a session is asked about before the handshake answers its hello. Where its user may not go
+on, or nobody knows whose the session is, the handshake becomes a full one, as if the session were not there: its client
+notices nothing but that its user logs in anew. Most clients take a handshake that resumes as the end of the login, and
+could be refused only.
+"""
 
 from typing import Final, Protocol
 
 from sallyport.radius.eap.framing import Framing
-from sallyport.radius.eap.model import Check, Failed, Failure, Next, Passed, Step, Verdict
-from sallyport.radius.eap.packet import TTLS, TYPE_NAMES, Packet
+from sallyport.radius.eap.model import Check, Failed, Failure, Next, Passed, Resumed, Step, Verdict
+from sallyport.radius.eap.packet import TLS, TTLS, TYPE_NAMES, Packet
+from sallyport.radius.eap.resumption import Holder, Resumptions
 from sallyport.radius.eap.tunnel import Tunnel
 
 _KEY: Final = b"EXPORTER_EAP_TLS_Key_Material"  # RFC 9190 section 2.3, RFC 9427 section 2.1
@@ -22,8 +29,8 @@ class Phase(Protocol):
     def inner(self) -> str:
         """The method inside, such as `mschapv2`; empty where there is none, or none yet."""
 
-    def established(self) -> Step:
-        """The tunnel stands; nothing was said in it."""
+    def established(self, holder: Holder | None) -> Step:
+        """The tunnel stands; nothing was said in it. holder: who logged in before, in the session that is resumed."""
 
     def respond(self, clear: bytes) -> Step:
         """What the client says inside; empty: it has acknowledged what was said."""
@@ -33,13 +40,21 @@ class Phase(Protocol):
 
 
 class Tunnelled:
-    """One method in TLS. kind: TLS, TTLS or PEAP."""
+    """One method in TLS. kind: TLS, TTLS or PEAP. resumptions: of the method. now: seconds, when the conversation
+    began."""
 
-    def __init__(self, kind: int, tunnel: Tunnel, phase: Phase, fragment_size: int) -> None:
+    def __init__(
+        self, kind: int, tunnel: Tunnel, phase: Phase, resumptions: Resumptions, fragment_size: int, *, now: float
+    ) -> None:
         self.kind = kind
         self._tunnel = tunnel
         self._phase = phase
+        self._resumptions = resumptions
+        self._now = now
         self._framing = Framing(0, fragment_size)
+        self._session: bytes | None = None  # that is resumed
+        self._holder: Holder | None = None
+        self._stamp = ""
         self._end: Step | None = None  # when the last words have been acknowledged
 
     @property
@@ -64,26 +79,52 @@ class Tunnelled:
         return self._receive(message)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Go on with the answer to a question from inside."""
-        return self._say(self._phase.answer(verdict))
+        """Go on with the answer to a question from inside, or about the session that is resumed."""
+        if not verdict.right:
+            self._resumptions.forget(self._tunnel.sessions)
+        if self._tunnel.established:
+            self._stamp = verdict.stamp
+            return self._say(self._phase.answer(verdict))
+        if not verdict.right:
+            self._session = self._holder = None
+            self._tunnel.begin_anew()
+        return self._shake()
 
     def _receive(self, message: bytes) -> Step:
         tunnel, stood = self._tunnel, self._tunnel.established
         tunnel.receive(message)
-        if tunnel.trouble:
-            self._end = Failed(tunnel.trouble, Failure.CERTIFICATE if tunnel.has_refused else Failure.TLS)
-            alert = tunnel.take()
-            return Next(self._framing.send(alert)) if alert else self._end
-        if not tunnel.established:
-            flight = tunnel.take()
-            return Next(self._framing.send(flight)) if flight else Failed("an empty message in the handshake")
+        if tunnel.resumed is not None and self._holder is None:
+            return self._recognize(tunnel.resumed)
+        if tunnel.trouble or not tunnel.established:
+            return self._shake()
+        if tunnel.resumed != self._session:  # whoever repeats another's hello cannot finish it
+            return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
             return self._say(self._phase.respond(clear))
-        step = self._phase.established()
+        step = self._phase.established(self._holder)
         if clear and step == Next(b""):
             step = self._phase.respond(clear)
         return self._say(step)
+
+    def _shake(self) -> Step:
+        """What TLS itself has to say: a flight of the handshake, or an alert."""
+        tunnel = self._tunnel
+        octets = tunnel.take()
+        if tunnel.trouble:
+            self._end = Failed(tunnel.trouble, Failure.CERTIFICATE if tunnel.has_refused else Failure.TLS)
+            return Next(self._framing.send(octets)) if octets else self._end
+        return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
+
+    def _recognize(self, session: bytes) -> Step:
+        """The client has said hello, and goes on with a session."""
+        self._holder = holder = self._resumptions.find(session, now=self._now)
+        self._session = None if holder is None else session
+        if holder is None:
+            self._tunnel.begin_anew()
+        elif self.kind != TLS:  # which asks about the user of the certificate each time
+            return Check(Resumed(holder.user, holder.stamp))
+        return self._shake()
 
     def _say(self, step: Step) -> Step:
         """Send what the phase says, and what TLS itself has to say before."""
@@ -110,6 +151,8 @@ class Tunnelled:
     def _finish(self, step: Step) -> Step:
         if not isinstance(step, Passed):
             return step
+        holder = self._holder or self._resumptions.holder(step.user, self._stamp, now=self._now)
+        self._resumptions.keep(self._tunnel.sessions, holder)
         self._tunnel.keep()
         return Passed(step.user, self._msk())
 
