@@ -14,6 +14,7 @@ import trio
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, V, Value, Work
+from sallyport.store.totals import Totals
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ for _kind in (NoneType, bytes):
 class SqliteTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, waiting: Sized = ()) -> None:
+    def __init__(self, connection: sqlite3.Connection, waiting: Sized = (), totals: Totals | None = None) -> None:
+        self.totals = totals
         self._connection = connection
         self._waiting = waiting
 
@@ -126,13 +128,14 @@ class Readers:
     def __init__(self, path: Path, count: int) -> None:
         self._idle = [open_connection(path, read_only=True) for _ in range(count)]
         self._limit = trio.CapacityLimiter(count)
+        self._totals = Totals()
 
     async def run(self, work: Work[T], *, timeout_s: float) -> T:
         """Run `work` in a read transaction. StoreError, also when it takes longer than `timeout_s`."""
         async with self._limit:
             connection = self._idle.pop()
             try:
-                return await trio.to_thread.run_sync(_read, connection, work, timeout_s)
+                return await trio.to_thread.run_sync(_read, connection, work, timeout_s, self._totals)
             finally:
                 self._idle.append(connection)
 
@@ -142,12 +145,12 @@ class Readers:
             connection.close()
 
 
-def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
+def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float, totals: Totals) -> T:
     deadline = time.monotonic() + timeout_s
     try:
         connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
         connection.execute("begin")
-        return work(SqliteTx(connection))
+        return work(SqliteTx(connection, totals=totals))
     except sqlite3.Error as error:
         if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
             raise StoreError(f"the search took longer than {timeout_s:g} s: narrow it") from error

@@ -108,8 +108,10 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
 
 def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
     """One page of a tenant's DIDs, ordered by id, and how many match. text: a part of a name, or a whole DID."""
+    stretch, is_whole = Stretch(tenant_id, offset, limit), text.startswith("did:")
+    if text and kind is None and not is_whole:
+        return _SEARCH.page(tx, Record, _SELECT, stretch, text)
     parameters: dict[str, Value] = {"t": tenant_id}
-    is_whole = text.startswith("did:")
     # `+`: the planner is to go by the DID, and not through all of the tenant's
     ids = f"select id from dids where {'+' * is_whole}tenant_id = :t and {_LIVE}"
     if kind is not None:
@@ -123,7 +125,7 @@ def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, li
         kinds = [kind] if kind else list(Kind)
         total = sum(_total(tx, tenant_id, each) for each in kinds)
         return _stretch(tx, ids, offset, limit, parameters), total
-    return page_of(tx, Record, _SELECT, ids, Stretch(tenant_id, offset, limit), counter=None, **parameters)
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, **parameters)
 
 
 def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Value]) -> list[Record]:

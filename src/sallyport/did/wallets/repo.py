@@ -7,7 +7,6 @@ from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, Stretch, whole_page
-from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"
 TAKEN = "the domain has a wallet of that e-mail address"
@@ -66,10 +65,9 @@ def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
     """One page of a domain's wallets, ordered by id, and how many match. search: a part of a name or an address."""
-    if not search:
-        return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
-    ids, match = _SEARCH.find(stretch.domain_id, search)
-    return page_of(tx, ListedWallet, _LISTED, ids, stretch, counter=None, **match)
+    if search:
+        return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
+    return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:

@@ -52,25 +52,25 @@ class Principal:
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
     """One page of a domain's people, ordered by id, and how many match. cloud: those of cloud directories alone."""
-    if not search and not cloud:
+    if not cloud:
+        if search:
+            return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
         return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USERS)
-    ids, parameters = "select id from directory_users where domain_id = :d", dict[str, Value](d=stretch.domain_id)
-    if cloud:
-        ids += " and cloud = 1"
+    ids = "select id from directory_users where domain_id = :d and cloud = 1"
+    parameters: dict[str, Value] = {"d": stretch.domain_id}
     if search:
         found, match = _USERS_SEARCH.find(stretch.domain_id, search)
-        ids, parameters = (f"{ids} and id in ({found})", parameters | match) if cloud else (found, match)
+        ids, parameters = f"{ids} and id in ({found})", parameters | match
     counter = None if search else CLOUD_USERS
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, **parameters)
 
 
 def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
     """One page of a domain's groups, ordered by id, and how many match."""
-    ids, parameters = "select id from directory_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
     if search:
-        ids, parameters = _GROUPS_SEARCH.find(stretch.domain_id, search)
-    counter = None if search else GROUPS
-    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=counter, **parameters)
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
+    ids = "select id from directory_groups where domain_id = :d"
+    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=GROUPS, d=stretch.domain_id)
 
 
 def group(tx: Tx, group_id: int) -> Group | None:

@@ -20,11 +20,10 @@ _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
     """One page of a domain's groups, ordered by id, and how many match in all. search: a part of the name."""
-    ids, parameters = "select id from endpoint_groups where domain_id = :d", dict[str, Value](d=stretch.domain_id)
     if search:
-        ids, parameters = _SEARCH.find(stretch.domain_id, search)
-    counter = None if search else COUNTER
-    return page_of(tx, Group, _SELECT, ids, stretch, counter=counter, **parameters)
+        return _SEARCH.page(tx, Group, _SELECT, stretch, search)
+    ids = "select id from endpoint_groups where domain_id = :d"
+    return page_of(tx, Group, _SELECT, ids, stretch, counter=COUNTER, d=stretch.domain_id)
 
 
 def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:

@@ -19,17 +19,17 @@ _SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_inst
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
     """One page of a domain's instances, ordered by id, and how many match in all."""
-    parts, parameters = [], dict[str, Value]()
-    if query.group_id:
-        parts.append("select instance_id as id from endpoint_instance_groups where group_id = :g")
-        parameters["g"] = query.group_id
-    if query.search:
-        ids, match = _SEARCH.find(query.domain_id, query.search)
-        parts, parameters = [*parts, ids], parameters | match
     stretch = Stretch(query.domain_id, query.offset, query.limit)
-    if not parts:
+    if not query.group_id:
+        if query.search:
+            return _SEARCH.page(tx, Instance, _SELECT, stretch, query.search)
         return whole_page(tx, Instance, _SELECT, "endpoint_instances", stretch, counter=COUNTER)
-    return page_of(tx, Instance, _SELECT, " intersect ".join(parts), stretch, counter=None, **parameters)
+    ids = "select instance_id as id from endpoint_instance_groups where group_id = :g"
+    parameters: dict[str, Value] = {"g": query.group_id}
+    if query.search:
+        found, match = _SEARCH.find(query.domain_id, query.search)
+        ids, parameters = f"{ids} intersect {found}", parameters | match
+    return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, **parameters)
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:

@@ -36,13 +36,15 @@ _EVERY = "select id from endpoint_users where domain_id = :d"
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
     """One page of a domain's users, ordered by id, and how many match in all."""
+    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    if query.column == "name" and query.instance_ids is None:
+        return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
     parts, parameters = _filter(query)
     if query.instance_ids is not None:
         names = [f"i{number}" for number in range(len(query.instance_ids))]
         marks = ", ".join(f":{name}" for name in names)
         parts.append(f"select distinct user_id as id from endpoint_instance_users where instance_id in ({marks})")
         parameters |= dict(zip(names, query.instance_ids, strict=True))
-    stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not parts:
         return whole_page(tx, Account, _SELECT, "endpoint_users", stretch, counter=COUNTER)
     counter = _counter(query)

@@ -81,7 +81,6 @@ class HistoryRow:
 
 _COLUMNS = ", ".join(DeviceRow.__dataclass_fields__)
 _COMPARED = {
-    "": (),
     "device_name": ("nas_identifier_key", "device_type_key"),
     "device_type": ("device_type_key",),
     "ip_address": ("ip_address",),
@@ -271,13 +270,15 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
     select = f"select {_COLUMNS} from devices"
     stretch = Stretch(query.domain_id, query.offset, query.limit)
-    if not query.column and not query.search:
+    if not query.column:
+        if query.search:
+            return _SEARCH.page(tx, DeviceRow, select, stretch, query.search)
         return whole_page(tx, DeviceRow, select, "devices", stretch, counter=COUNTER)
     parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
-    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)} if parts else {}
+    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if query.search:
         found, match = _SEARCH.find(query.domain_id, query.search)
-        parts, parameters = [f"{part} intersect {found}" for part in parts] or [found], parameters | match
+        parts, parameters = [f"{part} intersect {found}" for part in parts], parameters | match
     return page_of(tx, DeviceRow, select, " union ".join(parts), stretch, counter=None, **parameters)
 
 

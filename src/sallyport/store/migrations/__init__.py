@@ -36,7 +36,9 @@ from sallyport.store.migrations import (
     m0036_device_parts,
     m0037_short_search,
     m0038_directory_search,
+    m0039_search_totals,
     m0042_composed_names,
+    m0043_search_parts,
 )
 
 ALL = Migrations("sallyport")
@@ -73,4 +75,6 @@ ALL(name="m0034_list_parts")(m0034_list_parts.apply)
 ALL(name="m0036_device_parts")(m0036_device_parts.apply)
 ALL(name="m0037_short_search")(m0037_short_search.apply)
 ALL(name="m0038_directory_search")(m0038_directory_search.apply)
+ALL(name="m0039_search_totals")(m0039_search_totals.apply)
 ALL(name="m0042_composed_names")(m0042_composed_names.apply)
+ALL(name="m0043_search_parts")(m0043_search_parts.apply)

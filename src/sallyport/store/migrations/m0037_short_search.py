@@ -1,8 +1,7 @@
-"""Texts of up to three letters are searched in tables of their own (`store.search`)."""
+"""Texts that are shorter than a piece are searched in tables of their own (`store.search`), which `m0043_search_parts`
+fills."""
 
 from sqlite_utils import Database
-
-from sallyport.store.search import short_parts
 
 OPTIONS = "content = '', tokenize = 'ascii', columnsize = 0, detail = none"
 SEARCHED = {
@@ -19,16 +18,8 @@ SEARCHED = {
 
 
 def apply(db: Database) -> None:
-    """Make them, and let the rows that are there be found."""
-    for name, select in SEARCHED.items():
-        table = f"{name}_search_short"
-        db.execute(f"create virtual table {table} using fts5 (pieces, {OPTIONS})")
-        db.conn.executemany(
-            f"insert into {table} (rowid, pieces) values (?, ?)",  # noqa: S608
-            (
-                (row_id, short_parts(number, [*map(str.casefold, texts)]))
-                for row_id, number, *texts in db.execute(f"{select} order by id")
-            ),
-        )
+    """Make them."""
+    for name in SEARCHED:
+        db.execute(f"create virtual table {name}_search_short using fts5 (pieces, {OPTIONS})")
     merged = "directory_users_search_short"  # in small parts, as in `m0038_directory_search`
     db.execute(f"insert into {merged} ({merged}, rank) values ('automerge', 0)")  # noqa: S608
