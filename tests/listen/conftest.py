@@ -77,8 +77,7 @@ class Wire:
         """Datagrams that arrive in one wake-up."""
         exchange = exchange or (self.acct if acct else self.auth)
         at = self.areas.clock()
-        for datagram in datagrams:
-            exchange.receive(datagram, source, at, self._begun + at / SECOND)
+        exchange.receive([(datagram, source, at, self._begun + at / SECOND) for datagram in datagrams])
         self.areas.journal.flush()
 
     async def take(self) -> tuple[bytes, Source]:

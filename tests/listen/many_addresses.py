@@ -13,14 +13,16 @@ import trio
 
 from sallyport.base.config import Address
 from sallyport.listen import udp
+from sallyport.listen.udp import Datagram
 from sallyport.radius.duplicates import Source
 
 ASKED = (("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "192.0.2.7"), ("::", "::1"), ("::", "2001:db8::7"))
 
 
-def echo(send: Callable[[bytes, Source], None], datagram: bytes, source: Source, _at: int, _now: float) -> None:
-    """Send a datagram back, and how much is known of where it came from."""
-    send(datagram + str(len(source)).encode(), source)
+def echo(send: Callable[[bytes, Source], None], datagrams: list[Datagram]) -> None:
+    """Send datagrams back, and how much is known of where they came from."""
+    for octets, source, _, _ in datagrams:
+        send(octets + str(len(source)).encode(), source)
 
 
 async def main() -> None:

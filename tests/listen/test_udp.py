@@ -11,8 +11,7 @@ import pytest
 import trio
 
 from sallyport.base.config import Address
-from sallyport.listen.udp import DRAIN, bind, own_address, receive
-from sallyport.radius.duplicates import Source
+from sallyport.listen.udp import DRAIN, Datagram, bind, own_address, receive
 
 NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
 
@@ -53,10 +52,10 @@ class Taken:
         self.datagrams: list[bytes] = []
         self.turns = [0]
 
-    def take(self, datagram: bytes, source: Source, at: int, now: float) -> None:
-        """One datagram."""
-        self.datagrams.append(datagram)
-        self.turns[-1] += 1
+    def take(self, datagrams: list[Datagram]) -> None:
+        """Those of a turn."""
+        self.datagrams += [octets for octets, *_ in datagrams]
+        self.turns[-1] += len(datagrams)
 
     def turn(self) -> None:
         """The end of a turn."""

@@ -6,7 +6,7 @@ a limit that all exchanges share.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,20 +17,23 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
-from sallyport.inventory.devices.sightings import Sightings, new_device
+from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.counts import Counts
 from sallyport.listen.delayed import Delayed
 from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
+from sallyport.listen.udp import Datagram
 from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
 from sallyport.login.decision import ROUND
+from sallyport.login.first.password import given_password
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.refusal import refusal
+from sallyport.login.steps import show_unproven
 from sallyport.metrics import LoginMetrics, RadiusMetrics
-from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, PROXY_STATE, USER_PASSWORD
+from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
@@ -41,15 +44,15 @@ from sallyport.radius.packet import (
     ACCOUNTING_RESPONSE,
     STATUS_SERVER,
     Request,
-    as_text,
     decode,
     encode_reply,
 )
-from sallyport.radius.password import is_garbled, reveal_password
+from sallyport.radius.password import is_garbled
 
 log = structlog.get_logger()
 
 Send = Callable[[bytes, Source], None]
+_Opened = tuple[Request, Client, Source, int, float]
 
 
 class Kind(Enum):
@@ -59,11 +62,7 @@ class Kind(Enum):
     ACCOUNTING = "acct"
 
 
-_REPLIES = {
-    Verdict.ACCEPT: ACCESS_ACCEPT,
-    Verdict.REJECT: ACCESS_REJECT,
-    Verdict.CHALLENGE: ACCESS_CHALLENGE,
-}
+_REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdict.CHALLENGE: ACCESS_CHALLENGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +115,7 @@ class Exchange:
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
         self._at_once = AtOnce()
+        self._just_decided: list[Login] = []
         self._counts = Counts(
             label or kind.value, services.radius_metrics, services.login_metrics, is_auth=self._is_auth
         )
@@ -130,20 +130,42 @@ class Exchange:
 
     # --- in ---------------------------------------------------------------------------------------------------
 
-    def receive(self, datagram: bytes, source: Source, at: int, now: float) -> None:
-        """Take one datagram. at: microseconds of the wall clock; now: seconds of the monotonic one. Never raises."""
+    def receive(self, datagrams: Iterable[Datagram]) -> None:
+        """Take the datagrams of one wake-up. Never raises.
+
+        All are opened, then all are decided, then all are answered: what one of these steps needs fits into the
+        processor's caches, and what a login needs from end to end does not. That is a tenth of its time.
+        """
+        opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
+        for request, client, source, at, now in opened:
+            try:
+                self._admit(request, client, source, at, now)
+            except Exception as error:
+                self._refuse(error, client, source, at, request.data)
+        decided, self._just_decided = self._just_decided, []
+        for login in decided:
+            try:
+                self._answer(login)
+            except Exception as error:
+                self._counts.requests[ACCESS_REQUEST].count -= 1  # it counts as a discard
+                self._fail(login, error)
+
+    def _open(self, datagram: bytes, source: Source, at: int, now: float) -> _Opened | None:
         client = self._find_client(source)
         if client is None:
-            return self._discard(UNKNOWN, source, at, datagram=datagram)
+            self._discard(UNKNOWN, source, at, datagram=datagram)
+            return None
         try:
-            request = self._decode(datagram, client.secret)
-            self._admit(request, client, source, at, now)
-        except PacketError as error:
-            self._discard(error.reason, source, at, client, datagram)
-        except Exception:
-            self._discard("internal_error", source, at, client, datagram)
-            log.exception("a datagram was dropped by an error of ours", client=client.name)
-        return None
+            return self._decode(datagram, client.secret), client, source, at, now
+        except Exception as error:
+            self._refuse(error, client, source, at, datagram)
+            return None
+
+    def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes = b"") -> None:
+        reason = error.reason if isinstance(error, PacketError) else "internal_error"
+        self._discard(reason, source, at, client, datagram)
+        if not isinstance(error, PacketError):
+            log.error("a request gets no answer", client=client.name, exc_info=error)
 
     def _discard(
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
@@ -188,10 +210,6 @@ class Exchange:
             self._duplicates.forget(known)
             raise
 
-    def _drop(self, entry: Answered) -> None:
-        self._done(entry.request, entry.client)
-        self._duplicates.forget(entry.known)
-
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
         """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it. While the
         store fails, no login is answered: a proxy that heard of a life here would not turn to another server."""
@@ -210,7 +228,8 @@ class Exchange:
         if decision is ROUND:
             return self._go_on(login)
         if decision is not None:
-            return self._decided(login, decision)
+            self._decided(login, decision)
+            return self._just_decided.append(login)
         self._duplicates.park(login.known)
         if self._pipeline.hand_over(login, self._handed_back):
             self.handed_over += 1
@@ -236,7 +255,7 @@ class Exchange:
                 if login.request.signed or login.proven:
                     self._pipeline.note(login)  # now: a device that is deleted meanwhile does not come back by this
                 else:
-                    self._show_unproven(login)
+                    show_unproven(login)
                 began = self._clock()
                 decision = await self._pipeline.ask(login)
                 login.asked_us = self._clock() - began
@@ -256,14 +275,12 @@ class Exchange:
         if decision is ROUND:
             return self._go_on(login)
         self._decided(login, decision)
+        self._answer(login)
         return self._journal.flush_soon()
 
     def _fail(self, login: Login, error: Exception) -> None:
         self._drop(login)
-        reason = error.reason if isinstance(error, PacketError) else "internal_error"
-        self._discard(reason, login.source, login.at, login.client)
-        if not isinstance(error, PacketError):
-            log.error("a login gets no answer", client=login.client.name, exc_info=error)
+        self._refuse(error, login.client, login.source, login.at)
 
     def _go_on(self, login: Login) -> None:
         """A round of the first factor's conversation: answered at once, since nothing is decided by it; where its
@@ -286,22 +303,26 @@ class Exchange:
         return self.committed(round_, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        request, client = login.request, login.client
-        login.decision = decision
+        """Keep what was decided, and what it shows about the client: the next request is taken by that."""
+        login.decision, request, client = decision, login.request, login.client
+        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
+        authentic = request.signed or (login.proven and login.method == Method.PAP)
+        if authentic and (client.learns_signature or client.learns_limit):
+            self._learn(request, client)
+
+    def _answer(self, login: Login) -> None:
+        """Make the answer to what was decided, and give it to the journal. PacketError: it has no room for it."""
+        decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
         if code == ACCESS_REJECT and login.found.challenge is not None:  # EAP tells it in its own way before it ends
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
-        login.reply = encode_reply(code, request, client.secret, attributes)
+        login.reply = encode_reply(code, login.request, login.client.secret, attributes)
         if not login.noted:
             self._note(login)
         login.latency_us = self._clock() - login.at
         if decision.outcome:
             self._counts.decided(0 if login.domain is None else login.domain.id, decision)
-        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
-        authentic = request.signed or (login.proven and login.method == Method.PAP)
-        if authentic and (client.learns_signature or client.learns_limit):
-            self._learn(request, client)
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
@@ -310,18 +331,13 @@ class Exchange:
         if request.signed or login.proven:
             self._pipeline.note(login)
         if not login.noted:
-            self._show_unproven(login)
+            show_unproven(login)
             if not request.signed:
-                reason = GARBLED if _is_garbled(login) else "unverified"
+                garbled = login.method == Method.PAP and is_garbled(given_password(login))  # under another secret
+                reason = GARBLED if garbled else "unverified"
                 self._services.senders.note(
                     login.source[0], reason, login.at, client=login.client.name, datagram=request.data
                 )
-
-    def _show_unproven(self, login: Login) -> None:
-        """An event shows the device of any login; the inventory keeps those whose sender is proven."""
-        login.device = new_device(login.request, login.source[0], 0, login.at)
-        login.device.id = 0
-        login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
 
     def _learn(self, request: Request, client: Client) -> None:
         """What an authentic request of a single address shows about its client (decisions.md, Signatures)."""
@@ -361,6 +377,10 @@ class Exchange:
         self._drop(entry)
         self._discard("internal_error", entry.source, entry.at, entry.client)
 
+    def _drop(self, entry: Answered) -> None:
+        self._done(entry.request, entry.client)
+        self._duplicates.forget(entry.known)
+
     def _done(self, request: Request, client: Client) -> None:
         self.in_flight -= 1
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id)
@@ -378,9 +398,3 @@ class Exchange:
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._counts.responses[reply[0]].count += 1
         self._send(reply, source)
-
-
-def _is_garbled(login: Login) -> bool:
-    """Whether the password of a login, which was taken before, was hidden under another secret, as it seems."""
-    hidden = login.request.first.get(USER_PASSWORD)
-    return hidden is not None and is_garbled(reveal_password(hidden, login.client.secret, login.request.authenticator))

@@ -275,7 +275,7 @@ class RadSec:
             pending += received
             taken, at, now = 0, self._clock(), time.monotonic()
             while (packet := self._pull(connection)) is not None:
-                (acct if packet[0] == ACCOUNTING_REQUEST else auth).receive(packet, connection.source, at, now)
+                (acct if packet[0] == ACCOUNTING_REQUEST else auth).receive([(packet, connection.source, at, now)])
                 taken += 1
                 if taken % AT_ONCE == 0:
                     self._flush()

@@ -1,6 +1,7 @@
 """RADIUS over UDP. A readable socket is drained by non-blocking calls, up to 64 datagrams a wake-up, since a task or
-an awaited call for each datagram costs more than the whole decision. Where more have come, those behind are read into a
-queue, and their sources served in turn: a thousand logins of one NAS do not hold up the one of another.
+an awaited call for each datagram costs more than the whole decision. All are read before the first is looked at: the
+kernel's part and ours would push each other out of the processor's caches. Where more have come, those behind are read
+into a queue, and their sources served in turn: a thousand logins of one NAS do not hold up the one of another.
 
 A socket on all of a machine's addresses asks the kernel which of them a datagram was sent to (RFC 3542 section 6, and
 Linux ip(7) for IPv4), and answers from that one: a NAS drops an answer from another address.
@@ -34,7 +35,8 @@ IPV6_RECVPKTINFO: Final = 49
 IPV6_PKTINFO: Final = 50
 ANCILLARY: Final = socket.CMSG_SPACE(20)
 
-Receive = Callable[[bytes, Source, int, float], None]
+Datagram = tuple[bytes, Source, int, float]
+"""Octets, where they came from, and when: in microseconds of the wall clock, and in seconds of the monotonic one."""
 
 
 def bind(address: Address) -> socket.socket:
@@ -90,31 +92,38 @@ def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
 
 
 async def receive(
-    sock: socket.socket, take: Receive, taken: Callable[[], None], clock: Clock = now_us, *, ahead: int = AHEAD
+    sock: socket.socket,
+    take: Callable[[list[Datagram]], None],
+    taken: Callable[[], None],
+    clock: Clock = now_us,
+    *,
+    ahead: int = AHEAD,
 ) -> None:
-    """Hand every datagram to `take`, and tell `taken` after each wake-up, until cancelled. ahead: how many datagrams
-    are read before their turn; more stay in the kernel, which drops and counts what its buffer does not hold."""
+    """Hand the datagrams of each wake-up to `take`, and tell `taken` after it, until cancelled. ahead: how many
+    datagrams are read before their turn; more stay in the kernel, which drops and counts what its buffer does not
+    hold."""
     pull = _puller(sock)
-    behind: FairQueue[tuple[bytes, Source, int, float]] = FairQueue()
+    behind: FairQueue[Datagram] = FairQueue()
 
     def read_ahead(at: int, now: float) -> None:
         while len(behind) < ahead:
-            datagram, source = pull()
-            behind.put(source, (datagram, source, at, now))
+            octets, source = pull()
+            behind.put(source, (octets, source, at, now))
 
     while True:
         was_ahead = bool(behind)
         await (trio.lowlevel.checkpoint() if was_ahead else trio.lowlevel.wait_readable(sock))
         at, now = clock(), time.monotonic()
+        came: list[Datagram] = []
         with suppress(OSError):  # the last: nothing more to read, or an ICMP error of an earlier reply
             if not was_ahead:
                 for _ in range(DRAIN):
-                    datagram, source = pull()
-                    take(datagram, source, at, now)
+                    octets, source = pull()
+                    came.append((octets, source, at, now))
             read_ahead(at, now)
         if was_ahead:
-            for _ in range(min(DRAIN, len(behind))):
-                take(*behind.take())
+            came = [behind.take() for _ in range(min(DRAIN, len(behind)))]
+        take(came)
         taken()
 
 

@@ -9,7 +9,7 @@ from sallyport.domains.model import LOCAL, MONITOR, Domain
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, EndpointUsers
-from sallyport.inventory.devices.sightings import Sightings
+from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.login.decision import decide, refuse
 from sallyport.login.facts import facts_of
 from sallyport.login.first.password import check_password, known_as, still
@@ -197,3 +197,10 @@ class Steps:
             return UNMATCHED
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
         return rule.action
+
+
+def show_unproven(login: Login) -> None:
+    """An event shows the device of any login; the inventory keeps those whose sender is proven."""
+    login.device = new_device(login.request, login.source[0], 0, login.at)
+    login.device.id = 0
+    login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
