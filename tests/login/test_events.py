@@ -6,7 +6,6 @@ import pytest
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
-from sallyport.login.journal import EVENT_COLUMNS
 from sallyport.login.repo import COUNTER, EventQuery
 from sallyport.login.service import Events, cursor_after, parse_cursor
 from sallyport.store import counters
@@ -16,24 +15,23 @@ from tests.areas import Areas
 START = 1_767_225_600 * SECOND
 
 
-def row(domain_id: int, at: int, **fields: Value) -> tuple[Value, ...]:
+def row(domain_id: int, at: int, **fields: Value) -> dict[str, Value]:
     """An event as the journal writes it."""
-    values: dict[str, Value] = {
+    return {
         "at": at, "domain_id": domain_id, "user_name": "ann", "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
         "device_id": 1, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
         "decision": "accept", "applied_decision": "accept", "would_have_been": "", "reason": "", "latency_us": 0,
-        "service_type": None, "machine": None,
+        "service_type": None, "machine": None, **fields,
     }  # fmt: skip
-    return tuple({**values, **fields}[column] for column in EVENT_COLUMNS)
 
 
-async def keep(areas: Areas, *rows: tuple[Value, ...]) -> None:
+async def keep(areas: Areas, *rows: dict[str, Value]) -> None:
     """Write events."""
 
     def work(tx: Tx) -> None:
-        tx.insert("events", EVENT_COLUMNS, rows)
         for each in rows:
-            counters.add(tx, int(str(each[1])), COUNTER, 1)
+            tx.insert("events", tuple(each), [tuple(each.values())])
+            counters.add(tx, int(str(each["domain_id"])), COUNTER, 1)
 
     await areas.store.write(work)
 

@@ -15,7 +15,6 @@ from sallyport.login import commands as login_commands
 from sallyport.login import repo
 from sallyport.login.cli import ALL_COLUMNS, COLUMNS
 from sallyport.login.commands import PAGE
-from sallyport.login.journal import EVENT_COLUMNS
 from sallyport.login.model import EventEntry
 from sallyport.login.repo import FOREVER, EventQuery, Stretch
 from sallyport.login.service import Events
@@ -53,19 +52,16 @@ class Log:
 
     async def write(self, *moments: int, domain: int = DOMAIN, **fields: Value) -> None:
         """Write events at so many microseconds after the start, named u0, u1 ... by them."""
-        values: dict[str, Value] = {
-            "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1, "device_name": "switch",
-            "station": "02-00", "method": "pap", "factor": "local", "decision": "accept", "applied_decision": "accept",
-            "would_have_been": "accept", "reason": "", "latency_us": 1234, "service_type": None,
-            "machine": None, **fields,
+        same: dict[str, Value] = {
+            "domain_id": domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1,
+            "device_name": "switch", "station": "02-00", "method": "pap", "factor": "local", "decision": "accept",
+            "applied_decision": "accept", "would_have_been": "accept", "reason": "", "latency_us": 1234,
+            "service_type": None, "machine": None, **fields,
         }  # fmt: skip
-        rows = [
-            tuple({"at": START + at, "domain_id": domain, "user_name": f"u{at}", **values}[c] for c in EVENT_COLUMNS)
-            for at in moments
-        ]
+        rows = [(START + at, f"u{at}") for at in moments]
 
         def work(tx: Tx) -> None:
-            tx.insert("events", EVENT_COLUMNS, rows)
+            tx.insert("events", ("at", "user_name"), rows, same=same)
 
         await self.store.write(work)
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.login import repo
-from sallyport.login.journal import ACCOUNTING_COLUMNS, EVENT_COLUMNS
+from sallyport.login.journal import ACCOUNTING_COLUMNS
 from sallyport.login.repo import ACCOUNTING, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
 from sallyport.login.retention import CHUNK, DAY, PAUSE_S, Retention
 from sallyport.login.service import Events
@@ -73,11 +73,15 @@ class Log:
 
     async def events(self, ages: list[int], domain: int = DOMAIN, user: str = "ann") -> None:
         """Write events, each so many microseconds old."""
-        fixed = ("192.0.2.1", "10.0.0.1", 1, "switch", "", "pap", "local", "accept", "accept", "", "", 0, None, None)
-        rows: list[tuple[Value, ...]] = [(self.clock() - age, domain, user, *fixed) for age in ages]
+        same: dict[str, Value] = {
+            "domain_id": domain, "user_name": user, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1,
+            "device_name": "switch", "station": "", "method": "pap", "factor": "local", "decision": "accept",
+            "applied_decision": "accept", "would_have_been": "", "reason": "", "latency_us": 0,
+        }  # fmt: skip
+        rows = [(self.clock() - age,) for age in ages]
 
         def work(tx: Tx) -> None:
-            tx.insert("events", EVENT_COLUMNS, rows)
+            tx.insert("events", ("at",), rows, same=same)
             counters.add(tx, domain, COUNTER, len(rows))
 
         await self.store.inner.write(work)

@@ -34,7 +34,7 @@ log = structlog.get_logger()
 MAX_ENTRIES = 1000
 PURGE_S = 5.0
 
-EVENT_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
+OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 ACCOUNTING_COLUMNS = (
     "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
 )  # fmt: skip
@@ -169,7 +169,7 @@ class _Batch:
                 records.append(entry)
         events: Counter[int] = Counter()
         for logins in alike.values():
-            tx.insert("events", EVENT_COLUMNS, map(_event, logins), same=_common(logins[0]))
+            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=_common(logins[0]))
             events[_domain_id(logins[0])] += len(logins)
         for domain_id, count in events.items():
             counters.add(tx, domain_id, COUNTER, count)
@@ -202,7 +202,7 @@ class _Batch:
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    """EVENT_COLUMNS."""
+    """OWN_COLUMNS."""
     device = login.device
     return (
         login.at,

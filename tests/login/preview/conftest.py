@@ -11,7 +11,6 @@ from sallyport.base.clock import SECOND
 from sallyport.domains.impact import Impact
 from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.posture import Posture
-from sallyport.login.journal import EVENT_COLUMNS
 from sallyport.login.repo import COUNTER
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
@@ -127,17 +126,17 @@ class Book:
     async def events(self, names: Sequence[str], **fields: Value) -> None:
         """An event of each name, an hour ago unless `at` says otherwise."""
         areas = self.areas
-        values: dict[str, Value] = {
+        same: dict[str, Value] = {
             "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
             "device_id": 0, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
             "decision": "accept", "applied_decision": "accept", "would_have_been": "accept", "reason": "",
             "latency_us": 0, "service_type": None, "machine": None, **fields,
         }  # fmt: skip
-        rows = [tuple({**values, "user_name": name}[column] for column in EVENT_COLUMNS) for name in names]
+        rows = [(name,) for name in names]
 
         def work(tx: Tx) -> None:
-            tx.insert("events", EVENT_COLUMNS, rows)
-            counters.add(tx, int(str(values["domain_id"])), COUNTER, len(rows))
+            tx.insert("events", ("user_name",), rows, same=same)
+            counters.add(tx, int(str(same["domain_id"])), COUNTER, len(rows))
 
         await areas.store.write(work)
 
