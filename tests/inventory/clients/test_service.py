@@ -102,7 +102,7 @@ async def test_a_tenant_leaves_the_others_something(areas: Areas) -> None:
             await areas.clients.add(areas.tenant, NewClient("n", network), by_tenant=True)
         with pytest.raises(Conflict, match="too little"):
             await areas.clients.update(areas.tenant, mine.id, {"network": network}, by_tenant=True)
-    await areas.clients.update(areas.tenant, wide[0], {"product": "x"}, by_tenant=True)
+    await areas.clients.update(areas.tenant, wide[0], {"network": "::/0", "product": "x"}, by_tenant=True)
     for number, network in enumerate(("10.0.0.0/8", "2001:db8::/32")):
         await areas.clients.add(areas.tenant, NewClient(f"n{number}", network), by_tenant=True)
     await areas.clients.add(areas.tenant, NewClient("every", "0.0.0.0/0"))

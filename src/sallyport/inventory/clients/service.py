@@ -165,8 +165,9 @@ class Clients:
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
-            moved = [ip_network(str(changes["network"]))] if "network" in changes else []
-            _check_ranges(tx, tenant_id, moved, by_tenant=by_tenant)
+            former = repo.told(tx, tenant_id, client_id)["address"]
+            if changes.get("network", former) != former:
+                _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by_tenant=by_tenant)
             self._update(tx, tenant_id, client_id, changes, secret, domain_ids)
 
         await self._configuration.change(work)
