@@ -81,13 +81,14 @@ class SqliteTx:
         """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
         row, so that SQLite works beside the event loop and not in turns with it. What is the same in all rows is bound
         once for each statement."""
-        head = f"insert into {table} ({', '.join((*same, *columns))}) values "  # noqa: S608
-        numbered = [f"?{number}" for number in range(1, len(same) + 1)]
-        marks = f"({', '.join((*numbered, *'?' * len(columns)))})"
+        # Numbered parameters (`?1`) would do it too, and are taken with a sequence no more from Python 3.14 on.
+        before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
+        head = f"insert into {table} ({', '.join((*same, *columns))}) {before}values "
+        marks = f"({', '.join('?' * len(columns))})"
         left = list(rows)
         while left:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
-            sql = f"{head}{', '.join([marks] * len(part))} {on_conflict}"
+            sql = f"{head}{', '.join([marks] * len(part))}{after} {on_conflict}"
             self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
 
     def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
