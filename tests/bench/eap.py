@@ -4,7 +4,8 @@ Both have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what
 otherwise and eapol_test asks for. The clients work harder than the servers, so that logins a second tell little: what
 counts is the processor time that a server needs for a login. Sallyport records each login, FreeRADIUS nothing. A server
 has a core of its own, and the clients the others, as they have machines of their own elsewhere. They are so many that a
-server has work: with four of them most of what is measured is how it wakes up. Both send fragments of the same size.
+server has work: each pauses for a tenth of a second before a login, and with few of them most of what is measured is
+how a server wakes up. Both send fragments of the same size and agree to the same cipher suite and group.
 
 In turns of their own a trickle of plain logins runs beside the handshakes: their slowest hundredth tells what a
 handshake does to others, and their processor time is in nobody's figure. How many answers a login takes is told too: it
@@ -34,7 +35,7 @@ from .radius import OURS, PLAIN, Server
 from .radiusd import listen, running_radiusd, version, write_users
 from .settings import BenchmarkError, Settings
 
-CLIENTS = 16
+CLIENTS = 48
 BESIDE = 4
 """Clients beside plain logins: more would hold those up on their own core."""
 LOGINS = 50
@@ -76,6 +77,7 @@ modules {{
             ca_file = {certificates}/ca.pem
             fragment_size = {fragment_size}
             cipher_list = "DEFAULT"
+            ecdh_curve = ""
             cache {{
                 enable = {resumes}
                 lifetime = 24
