@@ -68,6 +68,16 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
     assert shown(tenant) == {"provider": name, "timeoutSeconds": 45, **public}
 
 
+@pytest.mark.parametrize(("name", "nulls"), [("privacyidea", ["realm", "adminToken"]), ("radius", ["port"])])
+def test_what_may_be_left_out(tenant: Tenant, name: str, nulls: list[str]) -> None:
+    """Null is as good, and what is kept can be read."""
+    fields = {key: value for key, value in PROVIDERS[name][0].items() if key not in nulls}
+    put(tenant, name, **fields)
+    without = shown(tenant)
+    put(tenant, name, **fields, **dict.fromkeys(nulls))
+    assert shown(tenant) == without
+
+
 @EACH
 def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
     """Each field that a provider needs, and nothing is kept; realm, adminToken, port and schemaId may be absent."""

@@ -1,6 +1,10 @@
 """The root of all pydantic models: bodies and answers of the API, arguments of commands, settings of providers."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+
+from pydantic import AliasChoices, BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 
 class Model(BaseModel):
@@ -8,3 +12,25 @@ class Model(BaseModel):
     which a day needs some."""
 
     model_config = ConfigDict(defer_build=True)
+
+
+def as_given(
+    model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
+) -> Mapping[str, object]:
+    """What was sent, without null where the model has a value of its own for what is not given: programs that write
+    every field of a record send it. Elsewhere null says something, or is refused. nothing: what else is as null is."""
+    if not any(value in nothing for value in values.values()):
+        return values
+    own = {
+        spelling
+        for name, field in model.model_fields.items()
+        if field.get_default(call_default_factory=True) not in (None, PydanticUndefined)
+        for spelling in _spellings(name, field)
+    }
+    return {name: value for name, value in values.items() if value not in nothing or name not in own}
+
+
+def _spellings(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    others = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [name, *(each for each in others if isinstance(each, str))]

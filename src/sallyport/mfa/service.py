@@ -13,6 +13,7 @@ from pydantic import SecretStr, ValidationError
 from sallyport.base.clock import Clock
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError
+from sallyport.base.model import as_given
 from sallyport.base.validation import refusal
 from sallyport.mfa import repo
 from sallyport.mfa.circuit import Guarded, Meter
@@ -120,7 +121,8 @@ class Providers:
     def _open(self, row: ProviderRow) -> tuple[type[Provider], Fields]:
         kind = self._kinds[row.provider]
         clear = self._vault.open(row.fields, row.identity)
-        return kind, kind.fields.model_validate(json.loads(clear))
+        # A field that was left out is kept as its default, which need not be a value that it takes.
+        return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
     def _retire(self, provider: Guarded) -> None:
         """Close it once nobody is left who began with it: at the latest when the longest wait is over."""
@@ -149,7 +151,7 @@ class Providers:
         if kind is None:
             raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
         try:
-            fields = kind.fields.model_validate(values)
+            fields = kind.fields.model_validate(as_given(kind.fields, values))
         except ValidationError as error:
             raise refusal(error) from None
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))

@@ -11,12 +11,10 @@ from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, Unauthenticated
-from sallyport.base.model import Model
+from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
 
 
@@ -115,12 +113,6 @@ def _many(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
-def _spellings(name: str, field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    others = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    return [name, *(each for each in others if isinstance(each, str))]
-
-
 ItemT = TypeVar("ItemT")
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -163,27 +155,15 @@ class Body(Model):
         """A field that has several spellings may come in all of them with one value; where one is an array, the first
         spelling counts."""
         if isinstance(values, dict):
-            values = cls._without_nulls(values)
+            values = as_given(cls, values)
             for field in cls.model_fields.values():
                 if isinstance(field.validation_alias, AliasChoices):
-                    given = {name: values[name] for name in field.validation_alias.choices if name in values}
+                    choices = [name for name in field.validation_alias.choices if isinstance(name, str)]
+                    given = {name: values[name] for name in choices if name in values}
                     several = len({str(value) for value in given.values()}) > 1
                     if several and not any(isinstance(value, list) for value in given.values()):
                         raise unfit(f"{' and '.join(map(str, given))} differ")
         return values
-
-    @classmethod
-    def _without_nulls(cls, values: dict[str, object]) -> dict[str, object]:
-        """Without null where a field has a value of its own for what is not given; elsewhere null may say something."""
-        if not any(value is None for value in values.values()):
-            return values
-        own = {
-            spelling
-            for name, field in cls.model_fields.items()
-            if field.get_default(call_default_factory=True) not in (None, PydanticUndefined)
-            for spelling in _spellings(name, field)
-        }
-        return {name: value for name, value in values.items() if value is not None or name not in own}
 
     def claimed_scope(self) -> tuple[int, int] | None:
         """The orgId and tenantId that the body carries, to be compared with the token's."""
