@@ -71,11 +71,10 @@ class Pipeline:
         login.imported = self._principals.cached(domain.id, login.user)
         if reason is not PASSED:
             return refuse(reason, domain)
-        by_station = login.method == Method.EAP and self._rounds.station(login, domain) is not None
         watched = self._lockouts.some
-        if watched and not by_station and self._lockouts.refuses(login, domain):
+        if watched and not self._is_by_station(login, domain) and self._lockouts.refuses(login, domain):
             return refuse(Reason.LOCKED_OUT, domain)
-        first = None if by_station else self._check_at_once(login, domain)
+        first = self._check_at_once(login, domain)
         if first is None:
             return None
         decision = self._steps.judge(login, domain, first)
@@ -84,14 +83,21 @@ class Pipeline:
         return decision
 
     def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
-        """The first factor's word, where it is known without waiting."""
+        """The first factor's word, where it is known without waiting; of EAP if another server has checked it."""
+        vouched = domain.first_factor is FirstFactor.NONE
+        if login.method == Method.EAP and (not vouched or self._is_by_station(login, domain)):
+            return None
         answers = STATE in login.request.first and self._steps.names_challenge(login) is not None
         if answers or login.imported is None:
             return None
         if domain.first_factor is LOCAL:
-            user = MISSING if login.method == Method.EAP else self._users.cached(domain.id, login.user)
+            user = self._users.cached(domain.id, login.user)
             return None if user is MISSING else self._steps.check_password(login, domain, user)
-        return check_vouched(login) if domain.first_factor is FirstFactor.NONE else None
+        return check_vouched(login) if vouched else None
+
+    def _is_by_station(self, login: Login, domain: Domain) -> bool:
+        """Whether it is a conversation with a station that may be let in by its address."""
+        return login.method == Method.EAP and self._rounds.station(login, domain) is not None
 
     async def check(self, login: Login) -> Decision | None:
         """Decide a login that `begin` could not. None: the second factor must be asked. ROUND: the first factor goes

@@ -21,6 +21,7 @@ from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked, Session
 from sallyport.login.steps import Steps
 from sallyport.mfa.model import Code
+from sallyport.radius.attributes import STATE
 
 
 class Rounds:
@@ -43,7 +44,8 @@ class Rounds:
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
         lend = partial(self._lend, login, domain)
-        result = self._eap.receive(login, domain, lend, self.station(login, domain))
+        station = None if STATE in login.request.first else self.station(login, domain)  # how it began is known
+        result = self._eap.receive(login, domain, lend, station)
         if isinstance(result, Open):
             login.go_on = partial(self._answer, login, domain, result)
             return None
