@@ -1,4 +1,5 @@
-"""Every field of every operation with a value of a type that it never has: refused, and never an error of the service.
+"""Every field of every operation with a value of a type that it never has, and with null: refused or taken for nothing,
+and never an error of the service.
 
 The fuzz test draws its bodies; here no field is left out, and each body is right but for one value.
 """
@@ -11,7 +12,7 @@ import pytest
 from tests.api.operations import OPERATIONS, Operation
 from tests.api.world import Tenant, World
 
-ODD: tuple[Any, ...] = ([[]], {"a": 1})
+ODD: tuple[Any, ...] = ([[]], {"a": 1}, None)
 
 
 @pytest.fixture(scope="module")
