@@ -28,7 +28,7 @@ class Counts:
         self.rounds = radius.rounds.cell(label)
         radius.listen(label)
         self.duplicates = radius.discards.cell(label, "duplicate")
-        self._answers: dict[tuple[str, int], tuple[Cell, Buckets]] = {}
+        self._answers: dict[tuple[str, int], tuple[Cell, Cell, Buckets]] = {}
         self._decisions: dict[tuple[int, Decision], Cell] = {}
 
     def discarded(self, reason: str, client: str) -> None:
@@ -49,8 +49,10 @@ class Counts:
         """A request got its first answer, after so long."""
         of_answer = self._answers.get((client, code))
         if of_answer is None:
-            of_answer = self._radius.clients.cell(client, CODE_NAMES[code]), self._radius.seconds.of(CODE_NAMES[code])
+            name = CODE_NAMES[code]
+            of_answer = self.responses[code], self._radius.clients.cell(client, name), self._radius.seconds.of(name)
             self._answers[client, code] = of_answer
-        cell, durations = of_answer
-        cell.count += 1
+        of_type, of_client, durations = of_answer
+        of_type.count += 1
+        of_client.count += 1
         durations.observe(seconds)

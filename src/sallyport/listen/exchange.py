@@ -392,7 +392,7 @@ class Exchange:
         if known.replaced:
             return
         known.answer = reply
-        self._transmit(reply, entry.source)
+        self._send(reply, entry.source)
         self._counts.answered(client.name, reply[0], (now - entry.at - entry.asked_us) / SECOND)
 
     def _transmit(self, reply: bytes, source: Source) -> None:

@@ -1,7 +1,6 @@
 """What the steps of a login have in common, however it came: rules, second factor and mode once the first factor is
 passed, what the inventory and the lock-outs hear of it, and what is known of its user."""
 
-from functools import partial
 from typing import Final
 
 from sallyport.directory.principals.service import Principals
@@ -169,8 +168,8 @@ class Steps:
 
     def check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
         """Whether what came is the password of a user who is kept here. PacketError: it is malformed."""
-        takes_code = partial(self._second.takes_codes, domain, login.user)
-        return known_as(login, user, check_password(login, user, takes_code))
+        first = check_password(login, user, lambda: self._second.takes_codes(domain, login.user))
+        return known_as(login, user, first)
 
     async def _is_same(self, login: Login, domain: Domain, told: Told) -> Reason:
         """Whether the user of a challenge is who it was sent to, with the same password; and what is known now."""

@@ -264,7 +264,7 @@ def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     does not hold: a wrong secret, or not our answer.
     """
     length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
-    if not MIN_LENGTH <= length <= min(len(datagram), MAX_LENGTH):
+    if not MIN_LENGTH <= length <= len(datagram) or length > MAX_LENGTH:
         raise PacketError(f"{len(datagram)} octets")
     data = datagram[:length]
     if data[1] != request[1]:
