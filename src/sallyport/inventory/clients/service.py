@@ -320,7 +320,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 def _settings(new: NewClient) -> dict[str, str | int]:
     return {
         "name": new.name,
-        "network": new.network,
+        "network": str(ip_network(new.network)),
         "product": new.product,
         "require_message_authenticator": new.require_message_authenticator,
         "limit_proxy_state": new.limit_proxy_state,
