@@ -11,6 +11,7 @@ from tests.areas import Areas
 
 PATIENCE_S = 60.0
 OVER = {"DONE", "FAILED", "CANCELLED"}
+DN = "uid={},ou=People,dc=x"
 
 
 def person(name: str, *more: str, ou: str = "People") -> str:
@@ -28,6 +29,11 @@ def group(name: str, *members: str) -> str:
         *(f"member: {each}" for each in members),
     ]
     return "\n".join(lines) + "\n\n"
+
+
+def counts(job: Job) -> tuple[int, ...]:
+    """total, added, updated, removed, skipped, failed of a job."""
+    return job.total, job.added, job.updated, job.removed, job.skipped, job.failed
 
 
 @asynccontextmanager

@@ -91,6 +91,15 @@ async def test_ranges_of_tenants_do_not_touch(areas: Areas) -> None:
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
 
 
+async def test_an_address_without_its_prefix(areas: Areas) -> None:
+    """It is kept with it, as one that was given with it, and is the same client's."""
+    client = await areas.client("192.0.2.9")
+    assert areas.clients.find(("192.0.2.9", 1)) is client
+    assert await areas.store.read(lambda tx: tx.value(str, "select network from radius_clients")) == "192.0.2.9/32"
+    with pytest.raises(Conflict, match="address"):
+        await areas.client("192.0.2.9/32")
+
+
 async def test_a_tenant_leaves_the_others_something(areas: Areas) -> None:
     """Where there are others, a tenant takes no range wider than a company has, by adding or by changing; who runs the
     service may give it one."""

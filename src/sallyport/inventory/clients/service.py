@@ -309,18 +309,19 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
     long where they are thousands."""
     rows = []
     for new in clients:
-        settings = _settings(new)
+        network = ip_network(new.network)
+        settings = _settings(new, network)
         after: dict[str, JSON] = {**repo.spelled(settings, new.domain_ids), "secret": audit.HIDDEN}
         secret = new.secret or new_shared_secret().encode()
         changes = audit.as_kept(audit.changed({}, after))
-        rows.append(NewRow(ip_network(new.network), settings, secret, new.domain_ids, changes))
+        rows.append(NewRow(network, settings, secret, new.domain_ids, changes))
     return rows
 
 
-def _settings(new: NewClient) -> dict[str, str | int]:
+def _settings(new: NewClient, network: Network) -> dict[str, str | int]:
     return {
         "name": new.name,
-        "network": str(ip_network(new.network)),
+        "network": str(network),  # with its prefix, however it was given
         "product": new.product,
         "require_message_authenticator": new.require_message_authenticator,
         "limit_proxy_state": new.limit_proxy_state,
