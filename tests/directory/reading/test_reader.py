@@ -1,6 +1,10 @@
 """A reading of servers that are made for it: members in parts, servers that do not mean well."""
 
+import os
+import sys
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import pytest
 import trio
@@ -21,6 +25,16 @@ from tests.directory.reading.readings import needs_bonsai, read
 GROUP_DN = "CN=big,DC=example"
 # The server finds who has a name that is in the request: in its filter, or among the attributes asked for.
 ANYBODY = Person("inetUser", attributes={"objectClass": ["person"]})
+BINDS = """
+import sys, trio
+from sallyport.directory.reading.connection import bind
+
+async def main():
+    async with trio.open_nursery() as nursery:
+        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None)
+
+trio.run(main)
+"""
 
 
 def group(asked: str, given: str, *members: str) -> Person:
@@ -172,3 +186,32 @@ async def test_an_answer_without_an_end() -> None:
             await read(LdapSource((server,), "DC=example", None))
         nursery.cancel_scope.cancel()
     assert sent < 2 * MOST_OCTETS
+
+
+@needs_bonsai
+async def test_who_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    """SIGKILL, while a server takes its time for the bind."""
+    heard = trio.Event()
+
+    async def wait(stream: trio.SocketStream) -> None:
+        await stream.receive_some(4096)
+        heard.set()
+        await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, wait, listeners)
+        program = partial(
+            trio.run_process,
+            [sys.executable, "-c", BINDS, str(listeners[0].socket.getsockname()[1])],
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            check=False,
+        )
+        process: trio.Process = await nursery.start(program)
+        with trio.fail_after(60):
+            await heard.wait()
+        process.kill()
+        with trio.fail_after(60):
+            await process.wait()
+        nursery.cancel_scope.cancel()
+    assert not list(tmp_path.iterdir())

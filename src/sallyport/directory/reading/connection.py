@@ -1,8 +1,9 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
-libldap is given a Unix socket in a directory of mode 0700 that is gone again once it has connected; behind it two
-tasks hand the octets on. So nothing that libldap does takes time: it connects at once and does not wait for what is to
-be read. To hang up ends what is waited for. Referrals are neither followed nor shown.
+libldap is given a Unix socket in a directory of mode 0700 that is gone again once it has connected, before the server
+has heard anything: who is killed while a server takes its time leaves nothing behind. Behind the socket two tasks hand
+the octets on. So nothing that libldap does takes time: it connects at once and does not wait for what is to be read. To
+hang up ends what is waited for. Referrals are neither followed nor shown.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -218,7 +219,9 @@ async def _bind(
     # Names come from the directory, and go back to it: the bindings' own check of their form fails a whole search for
     # a legal one with a # inside (RFC 4514 section 2.4), and takes what is behind a ; for a name of its own.
     bonsai.LDAPDN._dnregex = _ANY
-    with TemporaryDirectory(prefix="sallyport-") as directory, trio.CancelScope() as until_connected:
+    with ExitStack() as until_connected, trio.CancelScope() as attempt:
+        directory = mkdtemp(prefix="sallyport-")
+        until_connected.callback(os.rmdir, directory)
         path = f"{directory}/ldap"
         client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
         client.set_async_connection_class(_conversation())
@@ -228,11 +231,13 @@ async def _bind(
             client.set_credentials("SIMPLE", account.dn, account.password)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(path)
+        until_connected.callback(os.unlink, path)
         listener.listen(1)
-        nursery.start_soon(_carry, listener, stream, until_connected, relay)
+        nursery.start_soon(_carry, listener, stream, relay, until_connected.close)
         # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once: to
         # give up before would close that socket under it.
-        until_connected.shield = True
+        attempt.shield = True
+        until_connected.callback(setattr, attempt, "shield", False)
         opened = await client.connect(is_async=True)
     ldap, control = opened if asks_policy else (opened, None)
     ldap.at_once = _AT_ONCE
@@ -267,25 +272,26 @@ def _conversation() -> type[TrioLDAPConnection]:
 async def _carry(
     listener: socket.socket,
     stream: trio.abc.Stream,
-    until_connected: trio.CancelScope,
     relay: trio.CancelScope,
+    connected: Callable[[], None],
 ) -> None:
     """Take libldap's connection, and hand on what comes from either side until one of them ends.
 
-    Where it cannot be taken, as without a free file descriptor, libldap is hung up on: that ends this attempt alone.
+    connected: is called once it is taken, and in the end. Where it cannot be taken, as without a free file descriptor,
+    libldap is hung up on: that ends this attempt alone.
     """
     try:
         with relay, suppress(OSError):
             with trio.socket.from_stdlib_socket(listener) as local:
                 near, _ = await local.accept()
-                until_connected.shield = False
             heard = _Heard()
             async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
+                connected()
                 nursery.start_soon(_ask, inner, stream, relay, heard)
                 nursery.start_soon(_hear, stream, inner, relay, heard)
     finally:
         relay.cancel()
-        until_connected.shield = False
+        connected()
         with suppress(*_FAILED):
             await trio.aclose_forcefully(stream)
 
