@@ -13,6 +13,7 @@ from sallyport.radius.attributes import (
     USER_PASSWORD,
     VENDOR_SPECIFIC,
 )
+from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_CPW,
@@ -96,8 +97,14 @@ def _microsoft(request: Request) -> str:
 
 
 def kind(login: Login) -> Kind:
-    """Who logs in. A certificate of a host has its bare name, where the computer calls itself `host/NAME`."""
+    """Who logs in. A certificate tells a host by where it has the name, whatever the client calls itself outside; one
+    that has a common name alone does not tell, and is a host's where the client calls itself `host/NAME`."""
     if login.method == Method.MAB:
         return Kind.STATION
-    named = login.method == Method.EAP_TLS and fold(as_name(login.request.first[USER_NAME]))
-    return Kind.MACHINE if named == f"host/{fold(login.user)}" else kind_of(login.user)
+    if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):
+        return Kind.MACHINE
+    return kind_of(login.user)
+
+
+def _calls_itself_host(login: Login) -> bool:
+    return fold(as_name(login.request.first[USER_NAME])) == f"host/{fold(login.user)}"

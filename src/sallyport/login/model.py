@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sallyport.inventory.devices.model import Device, Station
     from sallyport.mfa.model import Code
     from sallyport.radius.duplicates import Entry, Source
+    from sallyport.radius.eap.certificate import NamedBy
     from sallyport.radius.packet import Request
     from sallyport.store.model import Tx
 
@@ -217,12 +218,13 @@ class Login(Answered):
     code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
     checked. found: what the first factor found. imported: what the domain's
     directories say of the user; None: not yet known. keep: what is written in one transaction with its event. go_on:
-    what is left to do of it, where it was begun and has to wait for something.
+    what is left to do of it, where it was begun and has to wait for something. named_by: where the client certificate
+    has the user's name; None: none was shown.
     """
 
     __slots__ = (
         "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
-        "latency_us", "method", "noted", "proven", "station",
+        "latency_us", "method", "named_by", "noted", "proven", "station",
     )  # fmt: skip
 
     def __init__(
@@ -242,6 +244,7 @@ class Login(Answered):
         self.imported: Membership | None = None
         self.keep: Callable[[Tx], None] | None = None
         self.go_on: Callable[[], Awaitable[Decision | None]] | None = None
+        self.named_by: NamedBy | None = None
         self.decision: Decision
         self.latency_us = 0
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from sallyport.certs.model import Credentials
 from sallyport.domains.model import Mode
@@ -16,6 +17,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.listen.second import SESSION
 from tests.login.eap.conftest import Nas
 from tests.login.eap.sides import ANN, NO_PROVIDER, SIDES, new_password, peap, ttls
+from tests.radius.eap.certificates import upn
 from tests.radius.eap.supplicant import (
     GtcSide,
     Md5Side,
@@ -303,3 +305,29 @@ async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
     await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate("pc1")), b"host/pc1")
     impact = await areas.preview.impact(areas.domain)
     assert [(each.outcome.value, each.reason) for each in impact.users] == [("reject", "blocked by rule")]
+
+
+@pytest.mark.parametrize(
+    ("names", "user", "outer", "vlan"),
+    [
+        ([upn("ann")], "ann", b"host/ann", b"20"),
+        ([x509.RFC822Name("ann@corp")], "ann", b"host/ann", b"20"),
+        ([x509.DNSName("pc1.corp")], "pc1.corp", b"anonymous", b"30"),
+        ([], "pc1", b"host/pc1", b"30"),
+        ([], "pc1", b"pc1", b"20"),
+    ],
+)
+async def test_what_a_client_calls_itself_makes_no_computer(
+    nas: Nas, names: list[x509.GeneralName], user: str, outer: bytes, vlan: bytes
+) -> None:
+    """A certificate with a person's name stays a person's, who would else get the computers' VLAN by asking as
+    `host/NAME`; one with a host's name is a computer's, whatever it calls itself."""
+    areas = nas.wire.areas
+    if user != "ann":
+        await areas.users.add(areas.domain, user, b"hello")
+    for kind, number in (("user", "20"), ("machine", "30")):
+        rule = {"name": kind, "action": "allow", "kinds": [kind], "vlan": number}
+        await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
+    shown = nas.authority.certificate("" if names else user, names)
+    ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=shown), outer)
+    assert (ended.code, ended.vlan) == (ACCESS_ACCEPT, vlan)

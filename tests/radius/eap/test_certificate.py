@@ -25,25 +25,25 @@ ALL = [x509.DNSName("pc.example.com"), x509.RFC822Name("ann@mail.example.com"), 
 def test_the_order_of_names(site: Site) -> None:
     """The principal name first, then mail, host and common name; any order can be set."""
     certificate = site.authority.certificate("Ann", ALL).certificate
-    assert UserNames().of(certificate) == "ann@example.com"
-    assert [UserNames((each,)).of(certificate) for each in NamedBy] == [
+    assert UserNames().of(certificate).name == "ann@example.com"
+    assert [UserNames((each,)).of(certificate).name for each in NamedBy] == [
         "ann@example.com", "ann@mail.example.com", "pc.example.com", "Ann",
     ]  # fmt: skip
-    assert UserNames((NamedBy.UPN, NamedBy.DNS)).of(site.authority.certificate("Ann").certificate) == ""
-    assert UserNames().of(site.authority.certificate("Ann", ALL[:1]).certificate) == "pc.example.com"
+    assert UserNames((NamedBy.UPN, NamedBy.DNS)).of(site.authority.certificate("Ann").certificate).name == ""
+    assert UserNames().of(site.authority.certificate("Ann", ALL[:1]).certificate).name == "pc.example.com"
 
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 129, 250])
 def test_principal_names_of_any_length(site: Site, size: int) -> None:
     """Also those whose length takes two octets."""
-    assert UserNames().of(site.authority.certificate("Ann", [upn("a" * size)]).certificate) == "a" * size
+    assert UserNames().of(site.authority.certificate("Ann", [upn("a" * size)]).certificate).name == "a" * size
 
 
 @pytest.mark.parametrize("octets", ["0c00", "130161", "0500"])
 def test_principal_names_that_are_none(site: Site, octets: str) -> None:
     """What is no UTF8String of its length is passed over."""
     broken = x509.OtherName(UPN, bytes.fromhex(octets))
-    assert UserNames().of(site.authority.certificate("Ann", [broken]).certificate) == "Ann"
+    assert UserNames().of(site.authority.certificate("Ann", [broken]).certificate).name == "Ann"
 
 
 def tried(site: Site, issued: Issued) -> Done:

@@ -9,6 +9,7 @@ from sallyport.login.eap.examiners import Examiner
 from sallyport.login.model import NOTHING, Decision, Reason
 from sallyport.login.second.session import Session
 from sallyport.mfa.model import Code
+from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Check
 
@@ -56,11 +57,13 @@ class Caller:
 
 class Talk:
     """A conversation and what is known of its login. scope: whose users it is about. refused: why, once it is. told:
-    that was decided, and what follows until EAP-Failure is no news. found, code, stamp: what the first factor found.
+    that was decided, and what follows until EAP-Failure is no news. named_by: as `Login` has it. found, code, stamp:
+    what the first factor found.
     session: of the challenge that the user answers next; second: what became of it."""
 
     __slots__ = (
-        "code", "conversation", "examiner", "found", "refused", "scope", "second", "session", "stamp", "told", "user",
+        "code", "conversation", "examiner", "found", "named_by", "refused", "scope", "second", "session", "stamp",
+        "told", "user",
     )  # fmt: skip
 
     def __init__(self, conversation: Conversation, scope: str, examiner: Examiner) -> None:
@@ -68,6 +71,7 @@ class Talk:
         self.scope = scope
         self.examiner = examiner
         self.user = ""
+        self.named_by: NamedBy | None = None
         self.found = NOTHING
         self.code: Code | None = None
         self.stamp = ""

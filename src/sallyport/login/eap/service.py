@@ -215,7 +215,8 @@ class Eap:
     def _name(self, login: Login, talk: Talk, question: Question, caller: Caller) -> str:
         """Whom a question is about; empty: none of the domain's."""
         login.method = f"eap-{talk.conversation.method}"
-        name = caller.principal(question.user, isinstance(question, Certificate))
+        talk.named_by = question.by if isinstance(question, Certificate) else None
+        name = caller.principal(question.user, talk.named_by is not None)
         login.user = talk.user = name or login.user
         return name
 
@@ -253,7 +254,7 @@ class Eap:
         return Verdict(True, stamp=talk.stamp)
 
     def _come_to(self, login: Login, talk: Talk, state: bytes, outcome: Outcome) -> Result | None:
-        login.user = talk.user or login.user
+        login.user, login.named_by = talk.user or login.user, talk.named_by
         if isinstance(outcome, Waiting | Check):
             raise PacketError("an EAP response whose question is still open", "duplicate")
         if isinstance(outcome, Send):

@@ -23,19 +23,27 @@ class NamedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A name that a certificate has, and where."""
+
+    name: str
+    by: NamedBy
+
+
+@dataclass(frozen=True, slots=True)
 class UserNames:
     """Where a user's name is looked for, in this order; the first that is there counts."""
 
     order: tuple[NamedBy, ...] = (NamedBy.UPN, NamedBy.EMAIL, NamedBy.DNS, NamedBy.COMMON_NAME)
 
-    def of(self, certificate: x509.Certificate) -> str:
-        """The user's name; empty where the certificate has none."""
+    def of(self, certificate: x509.Certificate) -> Named:
+        """The user's name, and where it stands; empty where the certificate has none."""
         try:
             alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except (x509.ExtensionNotFound, ValueError):
             alternatives = x509.SubjectAlternativeName([])
-        found = (_FINDERS[each](certificate, alternatives) for each in self.order)
-        return next((name for name in found if name), "")
+        found = (Named(_FINDERS[each](certificate, alternatives), each) for each in self.order)
+        return next((each for each in found if each.name), Named("", NamedBy.COMMON_NAME))
 
 
 def _upn(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeName) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias
 
+from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.packet import Packet
 from sallyport.radius.mschap import MsChap2
 from sallyport.radius.mschap_reply import ErrorCode
@@ -50,10 +51,11 @@ class MsChap:
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """Whether the user of a client certificate may log in; the certificate itself was verified. user: as the
-    certificate has it."""
+    certificate has it; by: where."""
 
     user: bytes
     subject: str
+    by: NamedBy = NamedBy.COMMON_NAME
 
 
 @dataclass(frozen=True, slots=True)

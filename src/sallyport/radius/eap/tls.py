@@ -33,15 +33,15 @@ class TlsPhase:
             certificate = self._tunnel.certificate
             if certificate is None:
                 return Failed("the client shows no certificate", Failure.CERTIFICATE)
-            name, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
+            named, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
         except _UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
         if not self._tunnel.has_verified and holder is None:
             return Failed("the client's certificate was not verified", Failure.TLS)
-        if not name:
+        if not named.name:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
-        self._name = name.encode()
-        return Check(Certificate(self._name, subject))
+        self._name = named.name.encode()
+        return Check(Certificate(self._name, subject, named.by))
 
     def respond(self, clear: bytes) -> Step:
         """The client has acknowledged the end."""
