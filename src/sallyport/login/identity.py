@@ -75,6 +75,15 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
     return user if found is not None and found.id == domain.id else ""
 
 
+def in_full(login: Login, name: bytes) -> bytes:
+    """A name that came inside EAP as it is no other's at the login's device: a name without a realm is one of the
+    device's own domain there, so a user of another domain has the realm of the outer identity."""
+    if login.domain is login.home or b"@" in name or b"\\" in name:
+        return name
+    _, realm = split_realm(as_name(login.request.first[USER_NAME]))
+    return name + b"@" + realm.encode()
+
+
 def method_of(request: Request) -> str:
     """How the password came."""
     first = request.first

@@ -127,6 +127,25 @@ async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
     assert reasons == [ACCESS_REJECT, ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_ACCEPT]
 
 
+async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
+    """The device accounts for the session by it: branch's ann must not be taken for corp's, whose domain is the
+    device's own. A realm that was told inside stays as it is."""
+    areas = nas.wire.areas
+    branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
+    await areas.users.add(branch, "ann", b"hello")
+    told = []
+    for inner, outer in (
+        (ANN, b"anonymous@corp"),
+        (ANN, b"anonymous@branch.example"),
+        (ANN, b"BRANCH\\anonymous"),
+        (b"ann@branch", b"anonymous@branch.example"),
+        (b"branch\\ann", b"branch\\ann"),
+    ):
+        side = TlsSide(eap.PEAP, in_peap(inner, MsChapSide(inner, b"hello")))
+        told += (await nas.log_in(side, outer)).names
+    assert told == [ANN, b"ann@branch.example", b"ann@BRANCH", b"ann@branch", b"branch\\ann"]
+
+
 async def test_a_session_is_of_one_domain(nas: Nas) -> None:
     """A session of corp's ann is not resumed as branch's."""
     areas = nas.wire.areas

@@ -17,6 +17,7 @@ from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
 from sallyport.login.eap.model import Caller, Open, Result, Talk
 from sallyport.login.first.service import FirstFactors
+from sallyport.login.identity import in_full
 from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import Found, Login, Reason
 from sallyport.login.refusal import mschap_error
@@ -317,8 +318,9 @@ def _accept(login: Login, done: Done) -> bytes:
         half = len(done.msk) // 2
         hiding = Hiding(login.client.secret, login.request.authenticator)
         attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
-    if PROXY_STATE not in login.request.first and len(done.user) <= MAX_NAME:
-        attributes += push_attribute(USER_NAME, done.user)
+    name = in_full(login, done.user)
+    if PROXY_STATE not in login.request.first and len(name) <= MAX_NAME:
+        attributes += push_attribute(USER_NAME, name)
     return attributes
 
 
