@@ -1,11 +1,12 @@
-"""EAP handshakes: Sallyport and FreeRADIUS, driven in turn by the same eapol_test processes.
+"""EAP handshakes: Sallyport, and FreeRADIUS with and without recording, each driven by the same eapol_test processes.
 
-Both have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what FreeRADIUS 3.2 offers unless told
+All have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what FreeRADIUS 3.2 offers unless told
 otherwise and eapol_test asks for. The clients work harder than the servers, so that logins a second tell little: what
-counts is the processor time that a server needs for a login. Sallyport records each login, FreeRADIUS nothing. A server
-has a core of its own, and the clients the others, as they have machines of their own elsewhere. They are so many that a
-server has work: each pauses for a tenth of a second before a login, and with few of them most of what is measured is
-how a server wakes up. Both send fragments of the same size and agree to the same cipher suite and group.
+counts is the processor time that a server needs for a login. Sallyport records each login before it answers; so does
+FreeRADIUS in a variant (see `freeradius`), and nothing in the other, which the aim is about. A server has a core of its
+own, and the clients the others, as they have machines of their own elsewhere. They are so many that a server has work:
+each pauses for a tenth of a second before a login, and with few of them most of what is measured is how a server wakes
+up. All send fragments of the same size and agree to the same cipher suite and group.
 
 In turns of their own a trickle of plain logins runs beside the handshakes: their slowest hundredth tells what a
 handshake does to others, and their processor time is in nobody's figure. How many answers a login takes is told too: it
@@ -31,7 +32,8 @@ from tests.radius_client import RadiusClient
 from tests.service import running_service
 
 from .child import SECRET, Running, free_port, process_tree
-from .radius import OURS, PLAIN, Server
+from .freeradius import Extras, count_events, create_database, records
+from .radius import OURS, PLAIN, RECORDING
 from .radiusd import listen, running_radiusd, version, write_users
 from .settings import BenchmarkError, Settings
 
@@ -98,7 +100,7 @@ modules {{
             virtual_server = inner
         }}
     }}
-}}
+{modules}}}
 server bench {{
 {listen}    authorize {{
         eap {{
@@ -111,6 +113,8 @@ server bench {{
         eap
         pap
     }}
+    post-auth {{
+{accepted}    }}
 }}
 server inner {{
     authorize {{
@@ -158,15 +162,14 @@ def run(settings: Settings) -> str:
         ours = directory / OURS
         ours.mkdir()
         service = stack.enter_context(_sallyport(ours, certificates))
-        servers = (
-            Server(PLAIN, partial(_freeradius, certificates, False)),
-            Server(f"{PLAIN}-resuming", partial(_freeradius, certificates, True)),
-        )
         running = {(OURS, False): service, (OURS, True): service}
-        for server, resumes in zip(servers, (False, True), strict=True):
-            own = directory / server.key
-            own.mkdir()
-            running[PLAIN, resumes] = stack.enter_context(server.start(own))
+        for key in (PLAIN, RECORDING):
+            for resumes in (False, True):
+                own = directory / f"{key}-{resumes}"
+                own.mkdir()
+                running[key, resumes] = stack.enter_context(
+                    _freeradius(certificates, own, resumes=resumes, recording=key == RECORDING)
+                )
         for each in running.values():
             _move(each.process_id, core)
         chosen = {pair: each for pair, each in running.items() if not settings.servers or pair[0] in settings.servers}
@@ -197,8 +200,11 @@ def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
 
 
 @contextmanager
-def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[Running]:
-    port = free_port()
+def _freeradius(certificates: Path, directory: Path, *, resumes: bool, recording: bool) -> Iterator[Running]:
+    port, database = free_port(), directory / "events.db"
+    extras = records(database) if recording else Extras()
+    if recording:
+        create_database(database)
     write_users(directory, {USER: PASSWORD})
     sections = SECTIONS.format(
         directory=directory,
@@ -206,10 +212,13 @@ def _freeradius(certificates: Path, resumes: bool, directory: Path) -> Iterator[
         certificates=certificates,
         fragment_size=LARGEST,
         resumes="yes" if resumes else "no",
+        modules=extras.modules,
+        accepted=extras.accepted,
     )
     (directory / "sessions").mkdir()
+    counter = partial(count_events, database) if recording else None
     with running_radiusd(directory, sections) as process:
-        yield Running("FreeRADIUS", port, process, None)
+        yield Running("FreeRADIUS, recording" if recording else "FreeRADIUS", port, process, counter)
 
 
 @contextmanager
@@ -282,12 +291,15 @@ class _Clients:
 
 
 def _turn(clients: _Clients) -> Turn:
-    server = clients.server
+    server, count = clients.server, clients.count * LOGINS
+    events = server.count_events() if server.count_events else 0
     before, began = _cpu_s(server.process_id), time.monotonic()
     with clients.at_work():
         pass
-    took, cpu, count = time.monotonic() - began, _cpu_s(server.process_id) - before, clients.count * LOGINS
-    answers = clients.answers()
+    took, cpu = time.monotonic() - began, _cpu_s(server.process_id) - before
+    recorded, answers = server.count_events() - events if server.count_events else count, clients.answers()
+    if recorded < count:
+        raise BenchmarkError(f"{server.name}, {clients.method}: {recorded} of {count} logins recorded; it is void")
     if clients.resumes and answers > MOST_RESUMED:
         raise BenchmarkError(f"{server.name}, {clients.method}: sessions are not resumed; the comparison is void")
     return Turn(count / took, answers, 1000 * cpu / count)
@@ -320,20 +332,21 @@ def _cpu_s(process_id: int) -> float:
 def _introduction(settings: Settings) -> str:
     return (
         f"{CLIENTS} times {LOGINS} logins by eapol_test against {version()}, TLS 1.2, RSA of 2048 bits; best of "
-        f"{settings.rounds} round(s). Sallyport records each login before it answers; FreeRADIUS nothing. Plain "
-        f"logins: one every 10 ms, beside {BESIDE} clients, in turns of their own. The server has a core of its own."
+        f"{settings.rounds} round(s). Recording: one device upsert and one event a login, on disk before the answer, "
+        f"as Sallyport has it. Plain logins: one every 10 ms, beside {BESIDE} clients, in turns of their own. The "
+        "server has a core of its own."
     )
 
 
 def _table(results: Turns, delays: Delays) -> str:
-    headers = ["method", "session", "server", "logins/s", "answers each", "CPU ms each", "per CPU second (aim: 0.8)"]
-    headers.append("plain p99 ms")
+    headers = ["method", "session", "server", "logins/s", "answers each", "CPU ms each", "plain p99 ms"]
+    headers += ["per CPU second (aim: 0.8)", "of the recording one"]
     rows = []
     for (key, method, resumes), turn in sorted(results.items(), key=lambda item: item[0][1:] + item[0][:1]):
-        theirs = results.get((PLAIN, method, resumes))
-        ratio = f"{theirs.cpu_ms / turn.cpu_ms:.2f}" if theirs is not None and key == OURS else ""
-        session = "resumed" if resumes else "full"
-        delay = f"{delays[key, method, resumes]:.1f}"
-        figures = [f"{turn.logins:.0f}", f"{turn.answers:.1f}", f"{turn.cpu_ms:.2f}", ratio, delay]
-        rows.append([method, session, key, *figures])
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left"] * 3 + ["right"] * 5)
+        figures = [f"{turn.logins:.0f}", f"{turn.answers:.1f}", f"{turn.cpu_ms:.2f}"]
+        figures.append(f"{delays[key, method, resumes]:.1f}")
+        for other in (PLAIN, RECORDING):
+            theirs = results.get((other, method, resumes))
+            figures.append(f"{theirs.cpu_ms / turn.cpu_ms:.2f}" if theirs is not None and key == OURS else "")
+        rows.append([method, "resumed" if resumes else "full", key, *figures])
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left"] * 3 + ["right"] * 6)

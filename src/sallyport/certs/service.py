@@ -18,6 +18,9 @@ class Certificates:
         self._key = key or directory.server_key
         self._ca = ca or directory.ca
         self._crl = None if ca else directory.crl
+        files = (self._certificate, self._key, self._ca, self._crl)
+        self._files = [path for path in files if path is not None]
+        self._now: Credentials | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "Certificates":
@@ -26,13 +29,13 @@ class Certificates:
         return cls(settings.data_dir, **own)
 
     def server(self) -> Credentials | None:
-        """The files as they are now; None where one of them is missing. It costs a look at each, no reading."""
-        stamp: list[int] = []
-        for path in (self._certificate, self._key, self._ca, self._crl):
-            if path is not None:
-                try:
-                    status = path.stat()
-                except OSError:
-                    return None
-                stamp += (status.st_ino, status.st_mtime_ns, status.st_size)
-        return Credentials(self._certificate, self._key, self._ca, self._crl, tuple(stamp))
+        """The files as they are now, the same object while they are the same; None where one of them is missing. It
+        costs a look at each, no reading: each login by EAP begins with it."""
+        try:
+            looks = [path.stat() for path in self._files]
+        except OSError:
+            return None
+        stamp = tuple([part for each in looks for part in (each.st_ino, each.st_mtime_ns, each.st_size)])
+        if self._now is None or stamp != self._now.stamp:
+            self._now = Credentials(self._certificate, self._key, self._ca, self._crl, stamp)
+        return self._now

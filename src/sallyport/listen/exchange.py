@@ -285,22 +285,22 @@ class Exchange:
     def _go_on(self, login: Login) -> None:
         """A round of the first factor's conversation: answered at once, since nothing is decided by it; where its
         device or station is new, or it is the last one, that is written first."""
-        round_ = Answered(login.request, login.client, login.source, login.at, self, login.known)
-        found = login.found
+        found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
         )
-        round_.reply = encode_reply(code, login.request, login.client.secret, attributes)
+        login.reply = encode_reply(code, request, client.secret, attributes)
         self._counts.rounds.count += 1
-        if login.request.signed:
-            self._learn(login.request, login.client)
+        if request.signed:
+            if client.learns_signature or client.learns_limit:
+                self._learn(request, client)
             self._pipeline.note(login)
-            round_.device, round_.behind = login.device, login.behind
-            is_new = login.device.id is None or (login.behind is not None and not login.behind.stored)
+            behind = login.behind
+            is_new = login.device.id is None or (behind is not None and not behind.stored)
             if is_new or code == ACCESS_REJECT:
-                self._journal.add(round_)
+                self._journal.add(login.as_round())
                 return self._journal.flush_soon()
-        return self.committed(round_, self._clock())
+        return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
         """Keep what was decided, and what it shows about the client: the next request is taken by that."""

@@ -248,6 +248,12 @@ class Login(Answered):
         self.decision: Decision
         self.latency_us = 0
 
+    def as_round(self) -> Answered:
+        """The same as a round of a conversation, which is answered and is no event."""
+        round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
+        round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
+        return round_
+
     @property
     def principal(self) -> str:
         """The one name of whoever logs in, of all that they may be found by in a directory (`Membership.name`): what

@@ -177,7 +177,7 @@ class Eap:
     def _tls(self) -> TlsServer | None:
         """The server with the certificate as it is now. One that cannot be used leaves the one before at work."""
         credentials = self._credentials()
-        if credentials != self._loaded:
+        if credentials is not self._loaded:
             self._loaded = credentials
             self._offers.clear()
             try:
