@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Invalid
 from sallyport.certs.authority import UPN, checked_name
-from sallyport.certs.directory import Directory, read_certificates
+from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.certs.peer import peer
 from tests.certs.conftest import HOST
 
@@ -51,6 +51,12 @@ def test_a_user_has_the_names_that_logins_are_mapped_by(directory: Directory) ->
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
+@pytest.mark.parametrize("name", ["ann@mail.example@corp", "ann smith@corp", "a.@..b", "ann+x@-y", "a@.", "a@@b"])
+def test_a_user_may_have_any_name(directory: Directory, name: str) -> None:
+    """What is no mail address is a principal name all the same."""
+    assert names(directory.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
+
+
 def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
     """A host name is a DNS name; what its peer reads in it is that name and the fingerprint."""
     proxy = read_certificates(directory.client("proxy.example.org"))[0]
@@ -67,7 +73,7 @@ def test_the_common_name_counts_only_without_another(directory: Directory) -> No
     assert peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
 
 
-@pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b"])
+@pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b", "ann@", "ann "])
 def test_a_name_is_no_path(name: str) -> None:
     """Names become files: nothing gets out of the directory by one."""
     with pytest.raises(Invalid):

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, StartError
 from sallyport.certs.directory import Directory, host_names, present, read_certificates, read_list
@@ -90,10 +91,40 @@ def test_what_was_taken_back_is_made_anew_with_another_key(directory: Directory)
     assert path.with_suffix(".key").read_bytes() != key
 
 
+def test_the_server_gets_another_key_where_its_certificate_was_taken_back(directory: Directory) -> None:
+    """Its key may be known to somebody: a renewal makes another, for the same names; the next one keeps it."""
+    serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
+    hosts = host_names(read_certificates(directory.server)[0])
+    directory.revoke(serial, present())
+    after = directory.renew(None, (), present())
+    assert host_names(after) == hosts
+    ours = load_pem_private_key(directory.server_key.read_bytes(), None)
+    assert ours.public_key() == after.public_key()
+    assert directory.server_key.read_bytes() != key
+    assert directory.renew(None, (), present()).public_key() == after.public_key()
+
+
+def test_files_that_were_taken_away_can_be_renewed(directory: Directory) -> None:
+    """A key belongs on the client alone, and a command may be killed before it writes the last file."""
+    path = directory.client("ann@example.org")
+    before = read_certificates(path)[0]
+    path.unlink()
+    path.with_suffix(".key").unlink()
+    assert directory.renew("ann@example.org", (), present()).public_key() == before.public_key()
+    assert path.exists()
+
+
 def test_a_name_has_one_certificate(directory: Directory) -> None:
     """Issuing again while one is good is refused: it would take the key from under a client."""
-    with pytest.raises(Conflict):
-        directory.issue("ann@example.org", present())
+    for name in ("ann@example.org", "Ann@Example.org"):
+        with pytest.raises(Conflict, match=r"^ann@example\.org has"):
+            directory.issue(name, present())
+
+
+def test_a_name_is_taken_back_however_it_is_written(directory: Directory) -> None:
+    """Who logs in by it may write it in any case."""
+    directory.revoke("ANN@example.org", present())
+    assert [each.name for each in directory.issued() if each.revoked] == ["ann@example.org"]
 
 
 def test_nobody_is_nobody(directory: Directory, tmp_path: Path) -> None:

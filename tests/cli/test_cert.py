@@ -67,7 +67,8 @@ def test_renew_and_revoke(line: Service) -> None:
     serial = json.loads(line.ok("cert", "show", "--json"))[0]["serial"]
     line.ok("cert", "revoke", serial)
     line.ok("cert", "revoke", "proxy.example.org")
-    states = [(row["name"], row["state"]) for row in json.loads(line.ok("cert", "show", "--json"))]
+    shown = json.loads(line.ok("cert", "show", "--json"))
+    states = [(row["name"], row["state"]) for row in shown]
     assert states[:3] == [("ann@example.org", "revoked")] + [("proxy.example.org", "revoked")] * 2
     trail = [(each["action"], each["target"]) for each in json.loads(line.ok("audit", "list", "--json"))]
     revoked = [target.split() for action, target in trail if action == "certificate.revoke"]
@@ -75,6 +76,10 @@ def test_renew_and_revoke(line: Service) -> None:
     assert [each[2] for each in revoked].count("proxy.example.org") == 2
     assert [action for action, _ in trail].count("certificate.renew") == 2
     assert line.cli("cert", "revoke", "bob").returncode == 1
+    line.ok("cert", "revoke", shown[-1]["serial"])
+    assert any("server's certificate was revoked" in each for each in told(line, "problem", status=1))
+    line.ok("cert", "renew")
+    assert told(line, "problem") == []
     assert line.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
 
 

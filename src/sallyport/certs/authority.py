@@ -34,7 +34,8 @@ SKEW: Final = timedelta(hours=1)
 UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
 MAX_NAME: Final = 64  # ub-common-name (RFC 5280 appendix A.1)
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+ -]*")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._@+ -]*[A-Za-z0-9._+-])?")
+_MAIL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
 _HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]")
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
@@ -135,7 +136,8 @@ def fingerprint(certificate: x509.Certificate) -> str:
 def checked_name(name: str) -> str:
     """A name that a certificate and its file can bear. Invalid."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-        raise Invalid(f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+- and begins with a letter or digit")
+        wanted = f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+-"
+        raise Invalid(f"{wanted}, begins with a letter or digit and ends with neither a space nor @")
     return name
 
 
@@ -157,7 +159,7 @@ def _client_names(name: str) -> list[x509.GeneralName]:
     except ValueError:
         octets = name.encode()
         principal = x509.OtherName(UPN, bytes((0x0C, len(octets))) + octets)  # a UTF8String in DER
-        return [principal, x509.RFC822Name(name)] if "@" in name else [principal]
+        return [principal, x509.RFC822Name(name)] if _MAIL.fullmatch(name) else [principal]
 
 
 def _blank(

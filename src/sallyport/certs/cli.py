@@ -60,7 +60,10 @@ def issue(line: CommandLine, *, name: str) -> None:
 @click.option("--host", "hosts", multiple=True, help="Other names of the server.")
 @click.pass_obj
 def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str]) -> None:
-    """Make a new certificate for the key of the server, or of a client. It holds without a restart."""
+    """Make a new certificate for the key of the server, or of a client. It holds without a restart.
+
+    Where the server's was revoked, it gets a new key.
+    """
     if name is not None and hosts:
         raise click.UsageError("--host is for the certificate of the server")
     made = line.row("cert.renew", name=name, hosts=[*hosts])

@@ -6,8 +6,9 @@
     clients/NAME.pem  .key    each client's, as server.pem
     issued/SERIAL.pem         every certificate that was ever signed: taking a client's back means all that it has
 
-A file is replaced as a whole, and a key never is: a renewal changes one file, so that nobody reads a certificate
-beside the key of another one. A lock makes the commands wait for each other.
+A file is replaced as a whole, and a key is not: a renewal changes one file, so that nobody reads a certificate beside
+the key of another one. Only the server's that was taken back gets a new key. A lock makes the commands wait for each
+other.
 """
 
 import fcntl
@@ -29,10 +30,12 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Conflict, NotFound, StartError
+from sallyport.base.text import fold
 from sallyport.certs.authority import Authority, checked_name, common_name, new_key, taken_back
 
 FOLDER = "certs"
 SERVER = "server"
+CLIENT = "client"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,33 +89,51 @@ class Directory:
         """A client's first certificate, and its key. Conflict: it has one that is still good."""
         path = self.client(name)
         with self._locked():
-            if any(each.name == name and each.state(now) == "valid" for each in self._clients()):
-                raise Conflict(f"{name} has a certificate: cert renew {name}")
+            for each in self.issued():
+                if each.kind == CLIENT and fold(each.name) == fold(name) and each.state(now) == "valid":
+                    raise Conflict(f"{each.name} has a certificate: cert renew '{each.name}'")
             authority, key = self._authority(), new_key()
+            certificate = authority.client(name, key.public_key(), now)
             _write(path.with_suffix(".key"), _key_pem(key))
-            return self._keep(path, authority.client(name, key.public_key(), now), authority)
+            return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """A new certificate for the key of a client, or of the server. hosts: the server's names; none keeps them.
-        NotFound: there is none to renew. Conflict: the client's was revoked."""
+        """A new certificate for the key of a client, or of the server; for a new key where the server's was revoked.
+        hosts: the server's names; none keeps them. NotFound: there is none to renew. Conflict: the client's was
+        revoked."""
         path = self.server if name is None else self.client(name)
         with self._locked():
-            if not path.exists():
-                raise NotFound(f"{path} does not exist: there is nothing to renew")
-            old, authority = read_certificates(path)[0], self._authority()
-            revoked = self._revoked()
-            if old.serial_number in {each.serial_number for each in revoked}:
-                raise Conflict(f"the certificate of {common_name(old)} was revoked: cert issue makes a new key")
-            key = old.public_key()
-            if not isinstance(key, rsa.RSAPublicKey):
-                raise StartError(f"{path} was not made here")
-            self._sign_list(authority, revoked, now)
+            old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
+            is_gone = old.serial_number in {each.serial_number for each in revoked}
             if name is None:
-                return self._keep(path, authority.server(hosts or host_names(old), key, now), authority)
-            return self._keep(path, authority.client(name, key, now), authority)
+                key = self._new_server_key() if is_gone else _public_key(old, path)
+                certificate = authority.server(hosts or host_names(old), key, now)
+            elif is_gone:
+                raise Conflict(f"the certificate of {name} was revoked: cert revoke '{name}' for all, then cert issue")
+            else:
+                certificate = authority.client(name, _public_key(old, path), now)
+            self._sign_list(authority, revoked, now)
+            return self._keep(path, certificate, authority)
+
+    def _newest(self, path: Path, name: str | None) -> x509.Certificate:
+        """The certificate in use, or where its files were taken away, the last one that was signed for the name; None:
+        the server's. NotFound."""
+        if path.exists():
+            return read_certificates(path)[0]
+        kind = SERVER if name is None else CLIENT
+        found = [each.certificate for each in self.issued() if each.kind == kind and name in (None, each.name)]
+        if not found:
+            raise NotFound(f"{path} does not exist, nor was one made before: there is nothing to renew")
+        return found[-1]
+
+    def _new_server_key(self) -> rsa.RSAPublicKey:
+        key = new_key()
+        _write(self.server_key, _key_pem(key))
+        return key.public_key()
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
-        """Take back all certificates of a client, or the one of a serial number in hex. NotFound."""
+        """Take back all certificates of a client, whose name may be written in any case as a user's may, or the one of
+        a serial number in hex. NotFound."""
         with self._locked():
             authority, revoked = self._authority(), self._revoked()
             gone = {each.serial_number for each in revoked}
@@ -120,7 +141,8 @@ class Directory:
             found = [
                 each.certificate
                 for each in self._all(gone)
-                if (each.kind == "client" and each.name == wanted) or f"{each.certificate.serial_number:x}" == serial
+                if (each.kind == CLIENT and fold(each.name) == fold(wanted))
+                or f"{each.certificate.serial_number:x}" == serial
             ]
             if not found:
                 raise NotFound(f"no certificate of {wanted}, by name or serial number")
@@ -159,9 +181,6 @@ class Directory:
         _write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         _write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
-
-    def _clients(self) -> list[Issued]:
-        return [each for each in self._all({one.serial_number for one in self._revoked()}) if each.kind == "client"]
 
     def _all(self, revoked: set[int]) -> list[Issued]:
         files = (self.path / "issued").glob("*.pem")
@@ -227,7 +246,14 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 
 def _kind(certificate: x509.Certificate) -> str:
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    return "server" if ExtendedKeyUsageOID.SERVER_AUTH in usage else "client"
+    return SERVER if ExtendedKeyUsageOID.SERVER_AUTH in usage else CLIENT
+
+
+def _public_key(certificate: x509.Certificate, path: Path) -> rsa.RSAPublicKey:
+    key = certificate.public_key()
+    if not isinstance(key, rsa.RSAPublicKey):
+        raise StartError(f"{path} was not made here")
+    return key
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

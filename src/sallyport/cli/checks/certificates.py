@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import Directory, host_names, present, read_certificates, read_list
+from sallyport.certs.directory import CLIENT, Directory, host_names, present, read_certificates, read_list
 from sallyport.certs.service import Certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
@@ -36,7 +36,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
     for each in authorities:
         flaws += of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
     if used.crl_file is not None:
-        flaws += _of_list(used.crl_file, now)
+        flaws += _of_list(used.crl_file, now, chain[0])
     flaws += _of_clients(Directory(settings.data_dir), now)
     names = ", ".join(host_names(chain[0]))
     yield ok(f"{used.certificate_file}: {names}, until {chain[0].not_valid_after_utc:%Y-%m-%d}")
@@ -89,8 +89,11 @@ def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
         yield problem(f"{path} is not the key of the certificate")
 
 
-def _of_list(path: Path, now: datetime) -> Iterator[Finding]:
-    ends = read_list(path).next_update_utc
+def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Finding]:
+    found = read_list(path)
+    if found.issuer == own.issuer and found.get_revoked_certificate_by_serial_number(own.serial_number) is not None:
+        yield problem("the server's certificate was revoked: sallyport cert renew makes it another one, with a new key")
+    ends = found.next_update_utc
     if ends is not None and ends <= now:
         yield problem(f"{path} expired at {ends:%Y-%m-%d}: every peer is refused; sallyport cert renew")
     elif ends is not None and ends - now < SOON:
@@ -101,7 +104,7 @@ def _of_clients(directory: Directory, now: datetime) -> Iterator[Finding]:
     """Clients whose newest certificate ends soon, or has ended."""
     if not directory.ca.exists():
         return
-    newest = {each.name: each for each in directory.issued() if each.kind == "client" and not each.revoked}
+    newest = {each.name: each for each in directory.issued() if each.kind == CLIENT and not each.revoked}
     for name, each in newest.items():
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
