@@ -158,3 +158,21 @@ def test_own_files_take_the_place_of_ours(data_dir: Path) -> None:
     used = Certificates(data_dir, certificate=own, key=key, ca=own).server()
     assert used is not None
     assert (used.ca_file, used.crl_file) == (own, None)
+
+
+def test_an_own_certificate_needs_no_authority(data_dir: Path) -> None:
+    """It is shown to clients that have passwords; an authority that is made later is taken. One that is named must be
+    there."""
+    own, later = data_dir / "own.pem", data_dir / "later"
+    own.write_text("x")
+    certificates = Certificates(later, certificate=own, key=own)
+    used = certificates.server()
+    assert used is not None
+    assert (used.ca_file, used.crl_file) == (None, None)
+    assert certificates.server() is used
+    later.mkdir()
+    (data_dir / "certs").rename(later / "certs")
+    used = certificates.server()
+    assert used is not None
+    assert (used.ca_file, used.crl_file) == (later / "certs" / "ca.pem", later / "certs" / "crl.pem")
+    assert Certificates(data_dir, certificate=own, key=own, ca=data_dir / "none.pem").server() is None

@@ -100,6 +100,16 @@ def test_none_is_a_problem_only_where_one_is_needed(tmp_path: Path) -> None:
     assert told(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
 
 
+def test_an_own_certificate_without_an_authority(data_dir: Path, tmp_path: Path) -> None:
+    """It serves clients that have passwords; RadSec, whose peers have certificates, cannot start."""
+    own = {"SALLYPORT_EAP_CERTIFICATE": str(data_dir / "certs" / "server.pem")}
+    own["SALLYPORT_EAP_KEY"] = str(data_dir / "certs" / "server.key")
+    missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
+    assert missing in told(Service(tmp_path, own), "ok")
+    secure = Service(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert told(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
+
+
 def test_what_ends_soon_and_what_has_ended(line: Service, data_dir: Path) -> None:
     """The server's certificate, a client's and the revocation list, 30 days before."""
     directory = Directory(data_dir)

@@ -20,6 +20,8 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
     No session is resumed from a ticket: what was taken back meanwhile would come in by it.
     """
+    if files.ca_file is None:
+        raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET

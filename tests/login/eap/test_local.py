@@ -115,6 +115,17 @@ async def test_a_certificate(nas: Nas) -> None:
     assert await nas.told() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
 
 
+async def test_no_authority(nas: Nas) -> None:
+    """Passwords are taken in a tunnel without one; a certificate cannot be, and is not offered."""
+    areas = nas.wire.areas
+    assert areas.credentials is not None
+    areas.credentials = replace(areas.credentials, ca_file=None)
+    assert (await nas.log_in(peap(b"hello"))).code == ACCESS_ACCEPT
+    side = TlsSide(eap.TLS, silent, shows=nas.authority.certificate("ann"))
+    assert (await nas.log_in(side)).code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == [NO_PROVIDER, Reason.METHOD_NOT_OFFERED]
+
+
 async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
     """Where there are several domains, a certificate's name needs a realm: all of them trust the same authority."""
     areas = nas.wire.areas

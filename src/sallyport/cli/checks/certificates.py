@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name
 from sallyport.certs.directory import CLIENT, Directory, host_names, present, read_certificates, read_list
+from sallyport.certs.model import Credentials
 from sallyport.certs.service import Certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
@@ -31,16 +32,23 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
         missing = "no certificate for EAP and RadSec: sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)
         return
-    chain, authorities = read_certificates(used.certificate_file), read_certificates(used.ca_file)
+    chain, authorities = read_certificates(used.certificate_file), _authorities(used)
     flaws = [*_of_server(chain, authorities, used.certificate_file, now), *_of_key(chain[0], used.key_file)]
     for each in authorities:
         flaws += of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
     if used.crl_file is not None:
         flaws += _of_list(used.crl_file, now, chain[0])
     flaws += _of_clients(Directory(settings.data_dir), now)
+    if used.ca_file is None:
+        missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
+        flaws.append(problem(f"RadSec does not start: {missing}") if settings.radsec_bind else ok(missing))
     names = ", ".join(host_names(chain[0]))
     yield ok(f"{used.certificate_file}: {names}, until {chain[0].not_valid_after_utc:%Y-%m-%d}")
     yield from flaws
+
+
+def _authorities(used: Credentials) -> list[x509.Certificate]:
+    return [] if used.ca_file is None else read_certificates(used.ca_file)
 
 
 def _of_server(
