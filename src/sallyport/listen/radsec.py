@@ -248,7 +248,9 @@ class RadSec:
         client, who = self.find_client(connection.source), connection.who
         if client is None or who is None:
             names = "" if who is None else ", ".join(who.names)
-            return self._refuse(connection, "unknown_client", why=f"no client has the certificate of {names}")
+            return self._refuse(
+                connection, "unknown_client", why=f"no client, or not one tenant's, has the certificate of {names}"
+            )
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
         log.info("RadSec connected", client=client.name, peer=connection.source[0])
         try:

@@ -255,6 +255,22 @@ def test_a_certificate_is_of_one_client() -> None:
     ]  # fmt: skip
 
 
+def test_a_certificate_that_two_tenants_claim_is_nobodys() -> None:
+    """One has its name, and another, who has seen it, its fingerprint or a further name: neither may take the logins
+    of the other."""
+    table = ClientTable(
+        [
+            make(1, "10.0.0.1/32", tls_name="a", tls_fingerprint="e"),
+            make(2, "10.0.0.2/32", tls_fingerprint="f", tenant_id=2),
+            make(3, "10.0.0.3/32", tls_name="b", tenant_id=2),
+        ]
+    )
+    assert [table.certified("f", ["a"]), table.certified("g", ["b", "a"]), table.certified("e", ["b"])] == [None] * 3
+    own = table.certified("e", ["a"])
+    assert own is not None
+    assert own.id == 1
+
+
 def test_over_tls_the_certificate_is_the_proof() -> None:
     """The secret is `radsec` there and nowhere else, and what signatures show is learned from UDP alone."""
     table = ClientTable([make(1, "10.0.0.1/32", tls_name="a")])

@@ -161,9 +161,13 @@ class ClientTable:
             return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
-        """The client of a certificate, as it is over TLS: by its SHA-256 in hex, then by its names in lower case."""
-        found = self._by_fingerprint.get(fingerprint)
-        return found or next((self._by_tls_name[name] for name in names if name in self._by_tls_name), None)
+        """The client of a certificate, as it is over TLS: by its SHA-256 in hex, then by its names in lower case.
+
+        None where several tenants have one: whose it is cannot be known, and neither gets the other's logins.
+        """
+        every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))
+        found = [client for client in every if client is not None]
+        return found[0] if len({client.tenant_id for client in found}) == 1 else None
 
     def _look(self, host: str) -> Client | None:
         address = ipaddress.ip_address(host.partition("%")[0])
