@@ -8,6 +8,7 @@ import struct
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import trio
 
@@ -20,6 +21,7 @@ TOKEN = b"X-Authorization: sp_admin\r\n"
 JSON = b"Content-Type: application/json\r\n"
 POST = b"POST " + RENAME.encode() + b" HTTP/1.1\r\n" + HOST + TOKEN + JSON
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+ESTABLISHED = "01"  # in /proc/net/tcp
 UPGRADE = b"Connection: Upgrade, HTTP2-Settings\r\n"
 WEBSOCKET = (
     b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -183,9 +185,23 @@ async def never_reads(served: Served) -> None:
     body = b"{}"
     head = b"POST " + BIG.encode() + b" HTTP/1.1\r\n" + HOST + TOKEN + JSON
     await stream.send_all(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    await trio.sleep(0.5)
+    with trio.fail_after(30):
+        while _is_held(stream):
+            await trio.sleep(0.05)
     assert len(await read_all(stream)) < 1 << 24
     await trio.aclose_forcefully(stream)
+
+
+def _is_held(stream: Stream) -> bool:
+    """Whether the server's end is still open, as the kernel has it: who does not read is not told."""
+    (_, server), (_, client) = _plain(stream).socket.getpeername(), _plain(stream).socket.getsockname()
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
+    states = [state for _, near, far, state, *_ in rows if near[-4:] + far[-4:] == f"{server:04X}{client:04X}"]
+    return states == [ESTABLISHED]
+
+
+def _plain(stream: Stream) -> trio.SocketStream:
+    return stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
 
 
 async def pipelines_and_never_reads(served: Served) -> None:
@@ -210,8 +226,7 @@ async def half_close(served: Served) -> None:
 async def half_close_in_a_body(served: Served) -> None:
     stream = await served.connect()
     await stream.send_all(POST + b"Content-Length: 10\r\n\r\n{")
-    plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
-    await plain.send_eof()
+    await _plain(stream).send_eof()
     await read_all(stream)
     await trio.aclose_forcefully(stream)
 
@@ -221,9 +236,8 @@ async def reset(served: Served) -> None:
     for octets in (b"GET /heal", POST + b"Content-Length: 10\r\n\r\n{", GOOD, GOOD * 100):
         stream = await served.connect()
         await stream.send_all(octets)
-        plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        await trio.aclose_forcefully(plain)
+        _plain(stream).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await trio.aclose_forcefully(_plain(stream))
 
 
 async def opened_and_left(served: Served) -> None:
