@@ -134,6 +134,18 @@ async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:
     assert (await nas.told())[-1] == ("wrong password", "ann", "eap-peap-gtc")
 
 
+async def test_a_session_is_of_one_directory(nas: Nas) -> None:
+    """In another directory the same name is another person's: the password is asked for anew."""
+    await configure(nas)
+    before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"s3cret")))
+    assert (await nas.log_in(before)).code == ACCESS_ACCEPT
+    resumed = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"not asked for")), before=before)
+    assert (await nas.log_in(resumed)).code == ACCESS_ACCEPT
+    await configure(nas)
+    assert (await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"x")), before=before))).code == ACCESS_REJECT
+    assert [method for *_, method in await nas.told()] == ["eap-peap-gtc", "eap-peap-resumed", "eap-peap-gtc"]
+
+
 @pytest.mark.parametrize("method", BINDS)
 async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
     """The right password gets in, the wrong one does not, with the directory's word in the event."""

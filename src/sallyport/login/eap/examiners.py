@@ -23,7 +23,7 @@ from sallyport.radius.password import chap_holds
 class Finding:
     """The answer to a question. reason: NONE where it is so. found: beside it. code: what stood behind the password.
     hash_hash, hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: another after each change
-    of the password; empty where nobody tells us of one."""
+    of the password, or, where nobody tells us of one, of the directory that knows it; empty for a station."""
 
     reason: Reason
     found: Found = NOTHING
@@ -142,11 +142,13 @@ class Binds(Protocol):
 
 
 class Directory:
-    """A directory. has_codes: whether a user is known to have codes, which may stand behind the password."""
+    """A directory. has_codes: whether a user is known to have codes, which may stand behind the password. stamp: of its
+    configuration: in another directory the same name is somebody else's."""
 
-    def __init__(self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]]) -> None:
+    def __init__(self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str) -> None:
         self._directory = directory
         self._has_codes = has_codes
+        self._stamp = stamp
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
@@ -158,6 +160,9 @@ class Directory:
 
     async def examine(self, user: str, question: Question) -> Finding:
         """See `Examiner`. One question is one bind: see `Ldap.check`."""
+        return replace(await self._examined(user, question), stamp=self._stamp)
+
+    async def _examined(self, user: str, question: Question) -> Finding:
         if isinstance(question, Password):
             return await self._password(user, question.password)
         if isinstance(question, MsChap):

@@ -165,7 +165,7 @@ class Eap:
         if isinstance(checker, Reason):
             return checker
         return (
-            Directory(checker, partial(self._second.has_codes, domain))
+            Directory(checker, partial(self._second.has_codes, domain), self._first.stamp(domain))
             if isinstance(checker, Binds)
             else Reason.METHOD_UNFIT
         )

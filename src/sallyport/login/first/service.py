@@ -94,6 +94,11 @@ class FirstFactors:
             return Reason.FIRST_FACTOR_UNREADABLE
         return checker
 
+    def stamp(self, domain: Domain) -> str:
+        """Another after each change of how a domain's first factor is configured."""
+        row = self._rows.value.get((domain.id, domain.first_factor.value))
+        return "" if row is None else str(row.changed_at)
+
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
