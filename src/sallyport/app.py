@@ -1,10 +1,8 @@
 """The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together."""
 
-import os
 import time
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -12,11 +10,12 @@ from prometheus_client import CollectorRegistry
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
+from sallyport.base import disk
 from sallyport.base import log as logs
 from sallyport.base.clock import SECOND, now_us
 from sallyport.base.command import JSON
 from sallyport.base.config import Address, Settings
-from sallyport.base.errors import ConfigError, SecretError, StartError
+from sallyport.base.errors import ConfigError, SecretError
 from sallyport.certs.service import Certificates
 from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
@@ -368,7 +367,7 @@ class App:
             raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
         self.reloaded()
         path = self.settings.data_dir / TOKEN_FILE
-        if await self.tenancy.first_start(lambda token: _write_private(path, token + "\n")):
+        if await self.tenancy.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
             log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
         if not self.domains.table.by_id:
             await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
@@ -378,15 +377,3 @@ class App:
         await self.directory.principals.load()
         await self.logins.lockouts.load()
         await self.agents.prepare()
-
-
-def _write_private(path: Path, text: str) -> None:
-    """A file of mode 0600, on disk when this returns. StartError."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from error

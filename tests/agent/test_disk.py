@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""What an agent keeps on its host."""
 
 from pathlib import Path
 
@@ -6,28 +6,7 @@ import pytest
 
 from sallyport.agent import disk
 from sallyport.agent.disk import StateFile
-from sallyport.base.errors import ConfigError, Locked
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """With its mode, and nothing is left beside it; a link in its place is replaced, not followed."""
-    path, target = tmp_path / "file", tmp_path / "target"
-    target.write_text("untouched")
-    path.symlink_to(target)
-    disk.write(path, b"new")
-    assert path.read_bytes() == b"new" and not path.is_symlink()
-    assert target.read_text() == "untouched"
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "target"]
-
-
-def test_what_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
-    """The error names the file; nothing is left beside it."""
-    (tmp_path / "directory").mkdir()
-    for path in (tmp_path / "directory", tmp_path / "none" / "file"):
-        with pytest.raises(ConfigError, match=str(path)):
-            disk.write(path, b"new")
-    assert [each.name for each in tmp_path.iterdir()] == ["directory"]
+from sallyport.base.errors import Locked
 
 
 def test_a_state_is_found_again(tmp_path: Path) -> None:

@@ -1,48 +1,14 @@
-"""Files that are there as a whole or not at all, whatever crashes: written beside, synced, renamed."""
+"""What an agent keeps on its host: its state, and that it is alone with it."""
 
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sallyport.base.disk import write
 from sallyport.base.errors import ConfigError, Locked
-
-
-def write(path: Path, octets: bytes, *, mode: int = 0o600, like: Path | None = None) -> None:
-    """Put a file in the place of what is there. like: a file whose owner it gets. ConfigError: it is as it was."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, mode)
-                if like is not None:
-                    owner = like.stat()
-                    if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-                        os.fchown(descriptor, owner.st_uid, owner.st_gid)
-                file.write(octets)
-                file.flush()
-                os.fsync(descriptor)
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        sync(path.parent)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-
-
-def sync(directory: Path) -> None:
-    """Have on disk what was renamed in a directory. OSError."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

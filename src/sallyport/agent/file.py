@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sallyport.agent import disk
+from sallyport.base import disk
 from sallyport.base.errors import ConfigError
 from sallyport.base.secret import Secret
 

@@ -30,8 +30,8 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 
     A file that is there already is kept when standard input is empty or a terminal.
     """
-    from sallyport.agent import disk
     from sallyport.agent.units import AGENTS
+    from sallyport.base import disk
 
     agent = AGENTS[which]
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)
@@ -81,7 +81,8 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
     """Put the file there, once it has been read as the agent will. ConfigError: it is none, or another agent's."""
-    from sallyport.agent import disk, file
+    from sallyport.agent import file
+    from sallyport.base import disk
 
     new = config.with_name(f"{config.name}.new")
     try:

@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from sallyport.base import disk
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.certs.authority import Authority, checked_name, common_name, new_key, taken_back
@@ -79,11 +80,11 @@ class Directory:
                 raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
             authority, key = Authority.new(ca_name, now), new_key()
             certificate = authority.server(hosts, key.public_key(), now)
-            _write(self.path / "ca.key", _key_pem(authority.key))
+            disk.write(self.path / "ca.key", _key_pem(authority.key))
             self._sign_list(authority, (), now)
-            _write(self.server_key, _key_pem(key))
+            disk.write(self.server_key, _key_pem(key))
             self._keep(self.server, certificate, authority)
-            _write(self.ca, _pem(authority.certificate))  # last: it is there, so all of it is
+            disk.write(self.ca, _pem(authority.certificate))  # last: it is there, so all of it is
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
         """A client's first certificate, and its key. Conflict: it has one that is still good."""
@@ -94,7 +95,7 @@ class Directory:
                     raise Conflict(f"{each.name} has a certificate: cert renew '{each.name}'")
             authority, key = self._authority(), new_key()
             certificate = authority.client(name, key.public_key(), now)
-            _write(path.with_suffix(".key"), _key_pem(key))
+            disk.write(path.with_suffix(".key"), _key_pem(key))
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
@@ -128,7 +129,7 @@ class Directory:
 
     def _new_server_key(self) -> rsa.RSAPublicKey:
         key = new_key()
-        _write(self.server_key, _key_pem(key))
+        disk.write(self.server_key, _key_pem(key))
         return key.public_key()
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
@@ -178,8 +179,8 @@ class Directory:
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
         """Write a certificate. The authority's stands behind it: Android trusts on first use only what it is shown."""
-        _write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
-        _write(path, _pem(certificate) + _pem(authority.certificate))
+        disk.write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
+        disk.write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
 
     def _all(self, revoked: set[int]) -> list[Issued]:
@@ -194,7 +195,7 @@ class Directory:
         number = 1
         if self.crl.exists():
             number += read_list(self.crl).extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-        _write(self.crl, authority.revocations(revoked, number, now).public_bytes(Encoding.PEM))
+        disk.write(self.crl, authority.revocations(revoked, number, now).public_bytes(Encoding.PEM))
 
     @contextmanager
     def _locked(self, *, make: bool = False) -> Iterator[None]:
@@ -267,25 +268,5 @@ def _key_pem(key: rsa.RSAPrivateKey) -> bytes:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from error
-
-
-def _write(path: Path, octets: bytes) -> None:
-    """Replace a file as a whole, with mode 0600; it is on disk when this returns. StartError."""
-    scratch = path.with_name(path.name + ".new")
-    try:
-        scratch.unlink(missing_ok=True)  # of a process that was killed: its mode may be another
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(octets)
-            file.flush()
-            os.fsync(descriptor)
-        scratch.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from error

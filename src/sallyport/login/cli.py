@@ -1,15 +1,15 @@
 """`sallyport event`: the log of logins, newest first for people, and as a whole for programs."""
 
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
 import click
 
+from sallyport.base import disk
 from sallyport.base.command import JSON, CommandLine, Form, Row, entries
 from sallyport.base.errors import StartError
 
@@ -110,22 +110,9 @@ def _written(path: Path) -> Iterator[TextIO | None]:
             with path.open("w", encoding="utf-8", newline="") as file:
                 yield file
         else:
-            with _replacing(path.resolve()) as file:
+            with disk.replacing(path.resolve()) as octets:
+                file = TextIOWrapper(octets, encoding="utf-8", newline="")
                 yield file
+                file.detach()
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from error
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[TextIO]:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(descriptor)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base import disk
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import SecretError, StoreError
 from sallyport.store import audit
@@ -169,8 +170,9 @@ def _copy(source: Path, target: Path) -> int:
         ):
             original.backup(copy)
             copy.execute("pragma journal_mode = delete")  # one with a log cannot be read where nothing can be written
-        _synchronize(part)
+        disk.sync(part)
         part.replace(target)
+        disk.sync(target.parent)
         return target.stat().st_size
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
@@ -198,12 +200,3 @@ def _take(source: Path, checked: Path) -> None:
         if copy.execute("pragma quick_check").fetchone() != ("ok",):
             raise StoreError(f"{source} is damaged")
         migrate(copy, source)
-
-
-def _synchronize(path: Path) -> None:
-    for each, flags in ((path, os.O_RDWR), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
-        descriptor = os.open(each, flags | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -9,13 +9,13 @@ There may be several keys, each as `VERSION:HEX` (a bare one is version 1), one 
 highest version seals, and all of them open. That is so while a rotation goes on, and for who restores an old backup.
 """
 
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sallyport.base import disk
 from sallyport.base.config import MASTER_KEY
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.log import Pseudonyms
@@ -111,7 +111,8 @@ def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bo
 
 def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
     """Replace a file of keys at once: it holds either what it held before or all of these. ConfigError."""
-    _write(path, "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True)))
+    text = "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True))
+    disk.write(path, text.encode())
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
@@ -144,24 +145,5 @@ def _key_file(path: Path, *, may_make: bool) -> str:
 
 def _new_key_file(path: Path) -> str:
     text = secrets.token_hex(KEY_OCTETS)
-    _write(path, text + "\n")
+    disk.write(path, f"{text}\n".encode())
     return text
-
-
-def _write(path: Path, text: str) -> None:
-    """Under another name until it is on disk in full: half a key would keep every later start from beginning."""
-    part = path.with_name(path.name + ".part")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        part.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Accounts, read
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.hands import Hands
@@ -22,6 +21,7 @@ from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.trueclock import TrueClock
 from sallyport.agent.endpoint.version import own_version
+from sallyport.base import disk
 from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT, MAX_STATE
 from sallyport.base.agentwire.report import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from sallyport.agent import disk
+from sallyport.base import disk
 from sallyport.base.agentwire.fields import Number, StateKey
 from sallyport.base.errors import ConfigError, WireError
 from sallyport.base.wire import Text, decode, dumps, loads

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
-from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, Accounts
+from sallyport.base import disk
 from sallyport.base.agentwire.envelope import Position
 from sallyport.base.agentwire.fields import MAX_FOUND, AnyId, HostName, Moment, Name, Number
 from sallyport.base.agentwire.report import Outcome

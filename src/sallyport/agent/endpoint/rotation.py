@@ -19,11 +19,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
-from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.hands import Hands
 from sallyport.agent.endpoint.memory import ANYBODY, digest
 from sallyport.agent.endpoint.service import Service
+from sallyport.base import disk
 from sallyport.base.agentwire.fields import HASH, Name, Number
 from sallyport.base.agentwire.report import Action, Phase, Rotation
 from sallyport.base.agentwire.state import Policy

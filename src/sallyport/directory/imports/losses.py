@@ -7,7 +7,6 @@ still knows. In a domain without such a group nothing is looked at.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final
 
 import trio
 
+from sallyport.base import disk
 from sallyport.base.text import fold
 from sallyport.directory.entries import people, repo
 from sallyport.directory.entries.model import GONE
@@ -81,12 +81,8 @@ def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[in
 
 
 def _write(path: Path, found: Mapping[str, Mapping[int, list[str]]]) -> None:
-    part = path.with_name(path.name + ".part")
-    with part.open("w") as file:
-        json.dump(found, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    with disk.replacing(path) as file:
+        file.write(json.dumps(found).encode())
 
 
 def _read(path: Path) -> dict[str, Names]:

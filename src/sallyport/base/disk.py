@@ -1,0 +1,54 @@
+"""Files that are there as a whole or not at all, whatever crashes: written beside, synced, renamed."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from sallyport.base.errors import ConfigError
+
+PRIVATE = 0o600
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of what is at a path when the block has ended well, and is on disk then.
+    like: a file whose owner it gets. OSError, as whatever the block raises: what was there is as it was."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            if like is not None:
+                owner = like.stat()
+                if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync(path.parent)
+
+
+def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None = None) -> None:
+    """Put a file in the place of what is there; see `replacing`. ConfigError: it is as it was."""
+    try:
+        with replacing(path, mode=mode, like=like) as file:
+            file.write(octets)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def sync(path: Path) -> None:
+    """Have on disk what was written to a file, or renamed in a directory. OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,51 @@
+"""Files that are there as a whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.base import disk
+from sallyport.base.errors import ConfigError
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """With its mode, and nothing is left beside it; a link in its place is replaced, not followed."""
+    path, target = tmp_path / "file", tmp_path / "target"
+    target.write_text("untouched")
+    path.symlink_to(target)
+    disk.write(path, b"new")
+    assert path.read_bytes() == b"new" and not path.is_symlink()
+    assert target.read_text() == "untouched"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "target"]
+
+
+def test_what_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    """The error names the file; nothing is left beside it."""
+    (tmp_path / "directory").mkdir()
+    for path in (tmp_path / "directory", tmp_path / "none" / "file"):
+        with pytest.raises(ConfigError, match=str(path)):
+            disk.write(path, b"new")
+    assert [each.name for each in tmp_path.iterdir()] == ["directory"]
+
+
+def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> None:
+    """Whatever the block raises: what was there stays, and nothing is beside it."""
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    with pytest.raises(KeyboardInterrupt), disk.replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_there_when_it_is_whole(tmp_path: Path) -> None:
+    """Not before the block ends; then with the owner of another file, which here is the same."""
+    path = tmp_path / "file"
+    with disk.replacing(path, mode=0o640, like=tmp_path) as file:
+        file.write(b"first ")
+        assert not path.exists()
+        file.write(b"second")
+    assert path.read_bytes() == b"first second"
+    assert path.stat().st_mode & 0o777 == 0o640
