@@ -9,7 +9,6 @@ import hmac
 import io
 import logging
 import sys
-from contextlib import suppress
 from json import JSONEncoder
 from typing import Final, TextIO, cast
 
@@ -31,8 +30,10 @@ class _Lossy(io.TextIOBase):
         self._stream = stream
 
     def write(self, text: str, /) -> int:
-        with suppress(OSError, ValueError):  # a closed stream is the latter
+        try:  # noqa: SIM105  each line comes this way
             self._stream.write(text)
+        except (OSError, ValueError):  # a closed stream is the latter
+            pass
         return len(text)
 
     def flush(self) -> None:
@@ -104,7 +105,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
     structlog.configure(
         processors=_processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=True,
     )
 
