@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import trio
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from sallyport.login.outlets.model import Target, parse_target
-from sallyport.login.outlets.service import Outlets
+from sallyport.login.outlets.service import BATCH, Outlets
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.store import audit
@@ -31,8 +32,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield store
 
 
-async def decide(store: SqliteStore, *users: str) -> None:
-    """Events of these users."""
+async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> None:
+    """Events of these users, in one transaction. backwards: who is written first has come last."""
     columns = (
         "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
         "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
@@ -40,13 +41,13 @@ async def decide(store: SqliteStore, *users: str) -> None:
 
     def work(tx: Tx) -> None:
         rest = ("a", "b", 1, "d", "s", "pap", "local", "accept", "accept", "", "", 1)
-        tx.insert("events", columns, [(1, 1, user, *rest) for user in users])
+        tx.insert("events", columns, [(-at if backwards else at, 1, user, *rest) for at, user in enumerate(users)])
 
     await store.write(work)
 
 
 @asynccontextmanager
-async def carried(store: SqliteStore, *targets: Target) -> AsyncIterator[OutletMetrics]:
+async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
     """Outlets at work until the block is left; they know their place before it begins."""
     metrics = OutletMetrics(CollectorRegistry())
     outlets = Outlets(
@@ -54,13 +55,13 @@ async def carried(store: SqliteStore, *targets: Target) -> AsyncIterator[OutletM
         targets,
         Egress(None),
         metrics,
-        in_log=False,
+        in_log=in_log,
         changes=True,
         domain=lambda _id: "corp",
         pseudonyms=lambda: None,
     )
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(outlets.run)
+        await nursery.start(outlets.run)
         with trio.fail_after(WAIT_S):
             while len(metrics.waiting) < 2 * len(targets):
                 await trio.sleep(0.01)
@@ -87,6 +88,27 @@ async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -
         path.rename(tmp_path / "old")
         await decide(store, "carl")
         assert await lines_of(path, 1) == ["carl"]
+
+
+async def test_what_is_told_at_once_is_in_the_order_of_its_time(store: SqliteStore, tmp_path: Path) -> None:
+    """Whichever way it was written; and where it is read in parts, all of each part is told, once."""
+    path = tmp_path / "logins.jsonl"
+    users = [f"user{number}" for number in range(2 * BATCH)]
+    async with carried(store, parse_target(f"file://{path}")):
+        await decide(store, *users, backwards=True)
+        assert await lines_of(path, len(users)) == [*users[:BATCH][::-1], *users[BATCH:][::-1]]
+
+
+async def test_the_log_is_in_the_order_of_time_too(store: SqliteStore) -> None:
+    """Two decisions of one transaction; and each is told once."""
+    with capture_logs() as logged:
+        async with carried(store, in_log=True):
+            for count, users in ((2, ("late", "early")), (3, ("next",))):
+                await decide(store, *users, backwards=True)
+                with trio.fail_after(WAIT_S):
+                    while len(logged) < count:
+                        await trio.sleep(0.05)
+    assert [line["user"] for line in logged] == ["early", "late", "next"]
 
 
 async def change(store: SqliteStore, *targets: str) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from operator import attrgetter
+from typing import Final, TypeAlias, TypeVar
 
 import structlog
 import trio
@@ -44,6 +45,7 @@ MOST_IN_LOG: Final = 2000
 log = structlog.get_logger()
 
 Entry: TypeAlias = Decided | NumberedRow
+AnyEntry = TypeVar("AnyEntry", Entry, Decided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,14 @@ class Outlets:
         if newest - place > MOST_IN_LOG:
             log.warning("logins are left out of the log: there are too many", count=newest - place)
             return newest
-        for event in await self._store.read(partial(repo.after, event_id=place, limit=MOST_IN_LOG)):
+        events = await self._store.read(partial(repo.after, event_id=place, limit=MOST_IN_LOG))
+        for number, event in enumerate(_by_time(events), 1):
             fields = login_fields(event, self._domain(event.domain_id), None)  # the log hides names by itself
             del fields["type"]
             log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
-            place = event.id
-            if place % LINES_AT_ONCE == 0:
+            if number % LINES_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
-        return place
+        return events[-1].id if events else place
 
     # --- elsewhere --------------------------------------------------------------------------------------------
 
@@ -165,7 +167,7 @@ class Outlets:
             log.warning(
                 "events were deleted before an outlet took them", outlet=target.url, type=queue.kind, count=lost
             )
-        await transport.send([self._message(target, entry) for entry in entries])
+        await transport.send([self._message(target, entry) for entry in _by_time(entries)])
         await self._remember(target, queue, entries[-1].id)
         self._metrics.sent.cell(target.url, queue.kind).count += len(entries)
         self._metrics.waiting[target.url, queue.kind] = float(newest - entries[-1].id)
@@ -186,3 +188,8 @@ class Outlets:
             return login_fields(entry, self._domain(entry.domain_id), self._pseudonyms())
         domain = "" if entry.domain_id is None else self._domain(entry.domain_id)
         return audit_fields(entry, domain, self._pseudonyms())
+
+
+def _by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
+    """As GetAuthLog has them: the ids of one transaction go by what is alike, not by what came first."""
+    return sorted(entries, key=attrgetter("at", "id"))
