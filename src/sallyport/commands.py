@@ -51,7 +51,9 @@ def commands(app: App) -> Commands:
                 find_instance=app.instances.find,
                 configure=app.agent_file,
             ),
-            cert_commands.commands(CertificateDirectory(app.settings.data_dir.absolute()), app.note),
+            cert_commands.commands(
+                CertificateDirectory(app.settings.data_dir.absolute()), app.note, app.revocations.revoke_certified
+            ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
             domain_commands.commands(app.domains, app.logins.enforcement, app.tenancy),
             preview_commands.commands(app.logins.preview, find_domain),

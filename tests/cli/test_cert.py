@@ -60,15 +60,14 @@ def test_from_nothing_to_a_client(tmp_path: Path) -> None:
     assert all(each["actorKind"] == "command line" and each["changes"]["expires"][1] for each in trail)
 
 
-def test_renew_and_revoke(line: Service) -> None:
+def test_renew_and_revoke(line: Service, data_dir: Path) -> None:
     """By name, and by the serial number that `show` prints."""
     line.ok("cert", "renew")
     line.ok("cert", "renew", "proxy.example.org")
     serial = json.loads(line.ok("cert", "show", "--json"))[0]["serial"]
     line.ok("cert", "revoke", serial)
     line.ok("cert", "revoke", "proxy.example.org")
-    shown = json.loads(line.ok("cert", "show", "--json"))
-    states = [(row["name"], row["state"]) for row in shown]
+    states = [(row["name"], row["state"]) for row in json.loads(line.ok("cert", "show", "--json"))]
     assert states[:3] == [("ann@example.org", "revoked")] + [("proxy.example.org", "revoked")] * 2
     trail = [(each["action"], each["target"]) for each in json.loads(line.ok("audit", "list", "--json"))]
     revoked = [target.split() for action, target in trail if action == "certificate.revoke"]
@@ -76,11 +75,19 @@ def test_renew_and_revoke(line: Service) -> None:
     assert [each[2] for each in revoked].count("proxy.example.org") == 2
     assert [action for action, _ in trail].count("certificate.renew") == 2
     assert line.cli("cert", "revoke", "bob").returncode == 1
-    line.ok("cert", "revoke", shown[-1]["serial"])
+    line.ok("cert", "revoke", f"{read_certificates(Directory(data_dir).server)[0].serial_number:x}")
     assert any("server's certificate was revoked" in each for each in told(line, "problem", status=1))
     line.ok("cert", "renew")
     assert told(line, "problem") == []
     assert line.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
+
+
+def test_a_certificate_that_is_taken_back_ends_sessions(line: Service) -> None:
+    """Of whom it let in, where the domain says so: without a running service they end after the next start."""
+    line.ok("domain", "add", "example.org", "--org", "1", "--tenant", "1", "--disconnect-on-revoke")
+    line.ok("cert", "revoke", "ann@example.org")
+    names = [each[0] for each in line.rows("select user_name from revocations order by id")]
+    assert names == ["ann", "host/ann"]
 
 
 # --- doctor -------------------------------------------------------------------------------------------------------

@@ -211,3 +211,24 @@ async def test_a_group_that_no_rule_names(areas: Areas) -> None:
         await areas.rules.update(areas.domain, rules[0], RuleFields(enabled=False))
         await areas.groups.delete(areas.domain, [group])
         assert await left(areas) == 0
+
+
+async def test_a_certificate_that_is_taken_back(areas: Areas) -> None:
+    """Its user loses the sessions, where the certificate let the user in: where there are several domains, by the
+    realm in its name alone; a computer those of `host/NAME` too."""
+    async with nas_of(areas) as (nas, corp):
+        await session(areas, corp, "1", USER_NAME="ann")
+        await session(areas, corp, "2", USER_NAME="host/pc1.example")
+        await session(areas, corp, "3", USER_NAME="bob")
+        async with at_work(areas):
+            await areas.revocations.revoke_certified(["Ann", "pc1.example"])
+            await done(areas)
+            assert ended(nas) == [b"1", b"2"]
+            await areas.domains.add(areas.tenant, "branch")
+            await areas.revocations.revoke_certified(["bob", "bob@branch", "bob@nowhere"])
+            await done(areas)
+            assert ended(nas) == [b"1", b"2"]
+            await areas.revocations.revoke_certified(["bob@corp"])
+            await done(areas)
+    assert ended(nas) == [b"1", b"2", b"3"]
+    assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the client certificate was revoked"]

@@ -17,6 +17,8 @@ from sallyport.certs.directory import Directory, present, read_certificates
 
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """Writes action, target and changes into the audit trail."""
+Gone: TypeAlias = Callable[[Sequence[str]], Awaitable[None]]
+"""Ends the sessions of those whose certificates had these names."""
 
 
 class NewAuthority(Arguments):
@@ -45,7 +47,7 @@ class Revoked(Arguments):
     wanted: str
 
 
-def commands(directory: Directory, note: Note) -> dict[str, Command]:
+def commands(directory: Directory, note: Note, gone: Gone) -> dict[str, Command]:
     """The commands of the certificates by name."""
 
     async def noted(action: str, certificates: Sequence[x509.Certificate]) -> list[JSON]:
@@ -72,7 +74,10 @@ def commands(directory: Directory, note: Note) -> dict[str, Command]:
         return _told(made)
 
     async def revoke(wanted: Revoked) -> JSON:
-        return await noted("revoke", await trio.to_thread.run_sync(partial(directory.revoke, wanted.wanted, present())))
+        found = await trio.to_thread.run_sync(partial(directory.revoke, wanted.wanted, present()))
+        told = await noted("revoke", found)
+        await gone([common_name(each) for each in found])
+        return told
 
     return {
         "cert.init": command(NewAuthority, init),

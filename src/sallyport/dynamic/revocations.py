@@ -22,6 +22,7 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.identity import qualified
 from sallyport.dynamic.repo import Revocation
 from sallyport.dynamic.service import MOST, DynamicAuthorization
+from sallyport.login.identity import bearers
 from sallyport.login.rules.service import LoginRules
 from sallyport.store.model import Store, Tx
 
@@ -63,6 +64,17 @@ class Revocations:
         if self._domains.table.by_id[domain_id].disconnect_on_revoke:
             for name in names:
                 repo.revoke(tx, domain_id, name, reason, self._clock())
+
+    async def revoke_certified(self, names: Sequence[str]) -> None:
+        """Client certificates of these names were taken back. StoreError."""
+        table = self._domains.table
+        bearing = {(domain_id, user) for name in names for domain_id, user in bearers(name, table)}
+
+        def work(tx: Tx) -> None:
+            for domain_id, user in sorted(bearing):  # a computer's device may keep to what it calls itself outside
+                self.revoke(tx, domain_id, [user, f"host/{user}"], "the client certificate was revoked")
+
+        await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Whether to lose a group is to lose access: an enabled login rule names it, and the domain enforces its rules

@@ -75,6 +75,15 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
     return user if found is not None and found.id == domain.id else ""
 
 
+def bearers(name: str, domains: DomainTable) -> list[tuple[int, str]]:
+    """Whom a certificate of this name lets in, by domain and name without realm, as `principal` has it."""
+    if "@" not in name and "\\" not in name:
+        return [(domain_id, name) for domain_id in domains.by_id] if len(domains.by_id) == 1 else []
+    user, realm = split_realm(name)
+    found = (domains.by_realm(tenant_id, realm) for tenant_id in domains.by_tenant)
+    return [(domain.id, user) for domain in found if domain is not None]
+
+
 def in_full(login: Login, name: bytes) -> bytes:
     """A name that came inside EAP as it is no other's at the login's device: a name without a realm is one of the
     device's own domain there, so a user of another domain has the realm of the outer identity."""
