@@ -60,6 +60,19 @@ def test_a_renewal_signs_the_list_again(directory: Directory) -> None:
     assert after.next_update_utc == before.next_update_utc + timedelta(days=300)
 
 
+def test_a_clients_renewal_disturbs_nobody(directory: Directory) -> None:
+    """The files of the service stay as they are, so that no RadSec peer is cut off; a list that is half over is signed
+    again all the same."""
+    certificates, now = Certificates(directory.path.parent), present()
+    before = certificates.server()
+    directory.renew("ann@example.org", (), now)
+    assert certificates.server() is before
+    directory.renew("ann@example.org", (), now + timedelta(days=300))
+    ends = read_list(directory.crl).next_update_utc
+    assert ends is not None
+    assert ends > now + timedelta(days=600)
+
+
 def test_revoking_a_name_takes_all_that_it_has(directory: Directory) -> None:
     """A certificate that was renewed works with the same key: it goes too."""
     first = read_certificates(directory.client("proxy.example.org"))[0]
@@ -96,6 +109,9 @@ def test_the_server_gets_another_key_where_its_certificate_was_taken_back(direct
     serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
     hosts = host_names(read_certificates(directory.server)[0])
     directory.revoke(serial, present())
+    with pytest.raises(Invalid):
+        directory.renew(None, ["no host"], present())
+    assert directory.server_key.read_bytes() == key
     after = directory.renew(None, (), present())
     assert host_names(after) == hosts
     ours = load_pem_private_key(directory.server_key.read_bytes(), None)

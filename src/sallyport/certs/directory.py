@@ -32,7 +32,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from sallyport.base import disk
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
-from sallyport.certs.authority import Authority, checked_name, common_name, new_key, taken_back
+from sallyport.certs.authority import LIFE, Authority, checked_name, common_name, new_key, taken_back
 
 FOLDER = "certs"
 SERVER = "server"
@@ -107,13 +107,17 @@ class Directory:
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
             is_gone = old.serial_number in {each.serial_number for each in revoked}
             if name is None:
-                key = self._new_server_key() if is_gone else _public_key(old, path)
+                another = new_key() if is_gone else None
+                key = _public_key(old, path) if another is None else another.public_key()
                 certificate = authority.server(hosts or host_names(old), key, now)
+                if another is not None:
+                    disk.write(self.server_key, _key_pem(another))
             elif is_gone:
                 raise Conflict(f"the certificate of {name} was revoked: cert revoke '{name}' for all, then cert issue")
             else:
                 certificate = authority.client(name, _public_key(old, path), now)
-            self._sign_list(authority, revoked, now)
+            if name is None or self._list_grows_old(now):
+                self._sign_list(authority, revoked, now)
             return self._keep(path, certificate, authority)
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
@@ -126,11 +130,6 @@ class Directory:
         if not found:
             raise NotFound(f"{path} does not exist, nor was one made before: there is nothing to renew")
         return found[-1]
-
-    def _new_server_key(self) -> rsa.RSAPublicKey:
-        key = new_key()
-        disk.write(self.server_key, _key_pem(key))
-        return key.public_key()
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
         """Take back all certificates of a client, whose name may be written in any case as a user's may, or the one of
@@ -190,6 +189,11 @@ class Directory:
 
     def _revoked(self) -> list[x509.RevokedCertificate]:
         return list(read_list(self.crl)) if self.crl.exists() else []
+
+    def _list_grows_old(self, now: datetime) -> bool:
+        """Whether to sign the list again is worth that whoever is connected has to come again."""
+        ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
+        return ends is None or ends - now < LIFE / 2
 
     def _sign_list(self, authority: Authority, revoked: Sequence[x509.RevokedCertificate], now: datetime) -> None:
         number = 1
