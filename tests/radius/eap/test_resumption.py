@@ -1,6 +1,7 @@
 """Going on with a session: whose it is, for how long, and who is asked."""
 
 import gc
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -93,6 +94,16 @@ def test_a_session_does_not_stay_young(site: Site, kind: int, version: int) -> N
     assert (done.success, side.is_new) == (True, False)
     done, side = tried(site, kind, version, side, password=b"wrong", now=3601)
     assert (done.success, side.is_new) == (kind == eap.TLS, True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_does_not_outlive_its_certificate(site: Site, version: int) -> None:
+    """A handshake that resumes verifies no certificate: it would let in who has none any more."""
+    site.issued = site.authority.certificate("ann", until=datetime.now(UTC) + timedelta(seconds=600))
+    _, side = tried(site, eap.TLS, version)
+    for now, is_new in ((590, False), (601, True)):
+        _, side = tried(site, eap.TLS, version, side, now=now)
+        assert side.is_new == is_new
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -5,6 +5,7 @@ session's secret, until it is too old. A session that is not here is no proof of
 its user logs in anew. Going on in a session does not make it younger.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,9 +42,9 @@ class Resumptions:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def holder(self, user: bytes, stamp: str = "", *, now: float) -> Holder:
-        """Somebody who has just logged in."""
-        return Holder(user, now + self._lifetime_s, stamp)
+    def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
+        """Somebody who has just logged in, with what is good for so long at most."""
+        return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder) -> None:
         """These sessions, by their digests, are somebody's."""

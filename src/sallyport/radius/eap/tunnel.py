@@ -1,6 +1,8 @@
 """TLS on the server's side, in memory: octets of the client in, octets for it out (pyOpenSSL)."""
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from cryptography import x509
@@ -214,6 +216,14 @@ class Tunnel:
     def certificate(self) -> x509.Certificate | None:
         """The client's certificate, of this handshake or of the session's first."""
         return self._connection.get_peer_certificate(as_cryptography=True)
+
+    @property
+    def certificate_left_s(self) -> float:
+        """For how long the client's certificate is still good; endless where it has shown none."""
+        certificate = self.certificate
+        return (
+            math.inf if certificate is None else (certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds()
+        )
 
     @property
     def has_verified(self) -> bool:

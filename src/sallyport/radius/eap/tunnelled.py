@@ -151,7 +151,10 @@ class Tunnelled:
     def _finish(self, step: Step) -> Step:
         if not isinstance(step, Passed):
             return step
-        holder = self._holder or self._resumptions.holder(step.user, self._stamp, now=self._now)
+        holder = self._holder
+        if holder is None:
+            most_s = self._tunnel.certificate_left_s
+            holder = self._resumptions.holder(step.user, self._stamp, most_s=most_s, now=self._now)
         self._resumptions.keep(self._tunnel.sessions, holder)
         self._tunnel.keep()
         return Passed(step.user, self._msk())
