@@ -15,6 +15,7 @@ from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
+from sallyport.login.eap.habits import Habits
 from sallyport.login.eap.model import Caller, Open, Result, Talk
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import in_full
@@ -23,11 +24,11 @@ from sallyport.login.model import Found, Login, Reason
 from sallyport.login.refusal import mschap_error
 from sallyport.login.second.service import SecondFactor
 from sallyport.mfa.model import Code
-from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
+from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations
 from sallyport.radius.eap.framing import SMALLEST
-from sallyport.radius.eap.methods import ORDER, Terms, offers
+from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import (
     Certificate,
     Check,
@@ -83,6 +84,7 @@ class Eap:
         self._credentials = credentials
         self._now = now
         self._talks = Conversations[Talk]()
+        self._habits = Habits()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
         self._offers: dict[Terms, Offers] = {}
@@ -142,9 +144,9 @@ class Eap:
         examiner = station or self._examiner(domain)
         if isinstance(examiner, Reason):
             return examiner, b""
-        size = _fragment_size(login)
-        order = ORDER if station is None else (MD5,)
-        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=_scope(domain))
+        size, scope = _fragment_size(login), _scope(domain)
+        order = self._habits.order(scope, _station(login)) if station is None else (MD5,)
+        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=scope)
         talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner)
         return talk, self._talks.add(login.client.id, talk, now=now)
 
@@ -268,6 +270,7 @@ class Eap:
             return talk.refused
         login.method = outcome.method
         if outcome.success:
+            self._habits.note(talk.scope, _station(login), talk.conversation.kind)
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
@@ -301,6 +304,10 @@ def _scope(domain: Domain) -> str:
     """Whose users a conversation, or a session that is resumed, is about: with another first factor a name is somebody
     else's."""
     return f"{domain.id}/{domain.factor}"
+
+
+def _station(login: Login) -> bytes:
+    return login.request.first.get(CALLING_STATION_ID, b"")
 
 
 def _fragment_size(login: Login) -> int:

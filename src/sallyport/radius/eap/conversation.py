@@ -45,6 +45,8 @@ class Conversation:
         self._left: list[Offer] = list(offers.methods)
         self._method: Method | None = None  # while it goes on: TLS has much in memory
         self._name = ""
+        self.kind = 0
+        """The Type of the method that was begun last."""
         self._can_choose = False  # the client may still ask for another method
         self._identifier: int | None = None
         self._response = b""
@@ -134,6 +136,7 @@ class Conversation:
 
     def _start(self, offer: Offer) -> Outcome:
         self._left.remove(offer)
+        self.kind = offer.kind
         self._method = offer.make(self.identity, self._now)
         self._can_choose = True
         return self._become(self._method.begin())
