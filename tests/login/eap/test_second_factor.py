@@ -8,7 +8,8 @@ from sallyport.login.model import Reason
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome, ProviderError
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.listen.second import events, prompted
 from tests.login.eap.conftest import Nas
 from tests.login.eap.sides import ANN, new_password, peap, ttls
@@ -16,6 +17,7 @@ from tests.login.second.scripted import NAME, Script
 from tests.radius.eap.supplicant import (
     GtcSide,
     MsChapSide,
+    Supplicant,
     TlsSide,
     in_peap,
     in_ttls_eap,
@@ -90,6 +92,24 @@ async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str)
     assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
     assert [code for code, _ in script.verified] == ["123456"]
     assert await nas.told() == [("", "ann", method)]
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_an_approval_lets_in_once(nas: Nas, script: Script, method: str) -> None:
+    """The last response and its State, sent in a new request, are no second Accept for the same code."""
+    script.begins = Outcome.CODE
+    supplicant, state = Supplicant(ANN, TYPED[method](b"hello", b"123456")), b""
+    response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
+    codes = []
+    while ACCESS_REJECT not in codes and codes.count(ACCESS_ACCEPT) < 2:
+        datagram = nas.request(response, ANN, state)
+        nas.wire.put(datagram)
+        ended, following = await nas.answer(datagram)
+        codes.append(ended.code)
+        if ended.code == ACCESS_CHALLENGE:
+            response, state = supplicant.respond(ended.eap), following
+    assert codes[-2:] == [ACCESS_ACCEPT, ACCESS_REJECT]
+    assert [reason for reason, *_ in await nas.told()] == ["", Reason.CHALLENGE_OVER]
 
 
 @pytest.mark.parametrize("method", TYPED)

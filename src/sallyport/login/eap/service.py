@@ -274,6 +274,8 @@ class Eap:
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
+            if talk.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
+                self._talks.end(login.client.id, state)
             by_address = isinstance(talk.examiner, Station)
             return Result(Reason.NONE, talk.second, by_address=by_address, stamp=talk.stamp)
         return self._refuse(login, talk, state, outcome)
