@@ -63,6 +63,7 @@ from sallyport.metrics import (
     StoreMetrics,
 )
 from sallyport.mfa.providers import available
+from sallyport.outgoing.egress import LookUp, look_up
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
@@ -146,7 +147,13 @@ class Areas:
     """
 
     def __init__(
-        self, store: SqliteStore, clock: SetClock, key: bytes = bytes(32), *, lockout_failures: int = 0
+        self,
+        store: SqliteStore,
+        clock: SetClock,
+        key: bytes = bytes(32),
+        *,
+        lockout_failures: int = 0,
+        look_up: LookUp = look_up,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -164,7 +171,7 @@ class Areas:
         self.clients = Clients(self.configuration, self.vault, self.domains.tenant_of, clock)
         self.devices = Devices(store, Sightings(), InventoryMetrics(self.registry), clock)
         self.rules = LoginRules(self.configuration, dictionary(), clock)
-        self.http = HttpFactory(egress=None, verify=trust())
+        self.http = HttpFactory(egress=None, verify=trust(), look_up=look_up)
         self.dynamic = DynamicAuthorization(
             store,
             Sender(self.http.egress, timers=TIMERS, clock=clock),
@@ -194,7 +201,7 @@ class Areas:
             self.vault,
             store.path.parent,
             self.revocations,
-            readers(self.http, clock),
+            readers(self.http.apart(), clock),
             clock,
             DirectoryMetrics(self.registry),
         )
@@ -317,10 +324,12 @@ async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
 
 
 @asynccontextmanager
-async def running_areas(directory: Path, clock: SetClock, *, lockout_failures: int = 0) -> AsyncIterator[Areas]:
-    """The areas over a new store, at work until the block is left."""
+async def running_areas(
+    directory: Path, clock: SetClock, *, lockout_failures: int = 0, look_up: LookUp = look_up
+) -> AsyncIterator[Areas]:
+    """The areas over a new store, at work until the block is left. look_up: the DNS."""
     async with running_store(directory / "s.db") as store:
-        areas = Areas(store, clock, lockout_failures=lockout_failures)
+        areas = Areas(store, clock, lockout_failures=lockout_failures, look_up=look_up)
         await areas.prepare()
         async with trio.open_nursery() as nursery:
             await nursery.start(areas.first.run)

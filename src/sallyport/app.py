@@ -151,7 +151,7 @@ class App:
             vault,
             settings.data_dir,
             self.revocations,
-            readers(self._http, now_us),
+            readers(self._http.apart(), now_us),
             now_us,
             directory_metrics,
         )

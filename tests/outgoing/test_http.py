@@ -30,22 +30,18 @@ async def ask(server: WebServer, url: str = "/x", http: HttpFactory | None = Non
         return await exchange(client, "GET", url)
 
 
-class NamedHosts(trio.abc.HostnameResolver):
+class NamedHosts:
     """A DNS of the test's own. answers: for each look-up of any name, the addresses."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
 
-    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
+    def look_up(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
         """The next answer."""
         addresses = self.answers.pop(0)
         if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
-
-    async def getnameinfo(self, sockaddr, flags):
-        """Not used."""
-        raise NotImplementedError
+        return addresses
 
 
 async def test_connections_are_used_again() -> None:
@@ -273,10 +269,10 @@ async def test_forbidden_addresses_are_not_connected_to() -> None:
 async def test_a_name_that_changes_its_address() -> None:
     """The address that was checked is the one that is connected to: one look-up, forbidden addresses dropped."""
     resolver = NamedHosts(["169.254.169.254", "127.0.0.1"], ["169.254.169.254"], [])
-    trio.socket.set_custom_hostname_resolver(resolver)
+    http = HttpFactory(egress=None, look_up=resolver.look_up)
     async with serving(echo) as server:
         for _ in range(3):
-            async with HttpFactory(egress=None)(f"http://rebind.example:{server.port}") as client:
+            async with http(f"http://rebind.example:{server.port}") as client:
                 if len(resolver.answers) == 3:
                     answer = json_object(await exchange(client, "GET", "/"))
                     assert text_at(answer, "headers", "host") == f"rebind.example:{server.port}"
@@ -289,6 +285,6 @@ async def test_a_name_that_changes_its_address() -> None:
 
 async def test_the_next_address_is_tried() -> None:
     """A host with a dead address and a live one is reached."""
-    trio.socket.set_custom_hostname_resolver(NamedHosts(["127.0.0.2", "127.0.0.1"]))
-    async with serving(echo) as server, HttpFactory(egress=None)(f"http://two.example:{server.port}") as client:
+    http = HttpFactory(egress=None, look_up=NamedHosts(["127.0.0.2", "127.0.0.1"]).look_up)
+    async with serving(echo) as server, http(f"http://two.example:{server.port}") as client:
         assert (await exchange(client, "GET", "/")).status_code == 200

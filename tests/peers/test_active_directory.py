@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from sallyport.login.model import Reason
-from tests.login.first.ldap.checkers import Asked, asking, needs_bonsai
+from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
 from tests.peers.programs import needs
 from tests.peers.samba import (
     ADMIN_PASSWORD,
@@ -19,6 +19,7 @@ from tests.peers.samba import (
     REALM,
     Corp,
     in_network,
+    look_up,
     needs_samba,
 )
 
@@ -33,7 +34,7 @@ async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -
     account = {"bindDN": f"reader@{REALM.lower()}", "bindPassword": PASSWORD, "timeoutSeconds": 20}
     with in_network(corp):
         given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
-        async with asking(**given) as asked:
+        async with asking(host(look_up=look_up), **given) as asked:
             yield asked
 
 

@@ -12,7 +12,7 @@ from sallyport.directory.service import Said
 from sallyport.store.search import Stretch
 from tests.areas import Areas, SetClock, running_areas
 from tests.directory.reading.readings import needs_bonsai
-from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, needs_samba
+from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 
 pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
 
@@ -52,7 +52,7 @@ async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
     settings = {"baseDN": BASE, "bindDN": f"reader@{REALM.lower()}", "caCertificate": corp.authority.pem}
     said = Said("ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode())
     with in_network(corp):
-        async with running_areas(tmp_path, SetClock()) as areas, trio.open_nursery() as nursery:
+        async with running_areas(tmp_path, SetClock(), look_up=look_up) as areas, trio.open_nursery() as nursery:
             nursery.start_soon(areas.directory.jobs.run)
             await areas.directory.directories.save([(areas.domain, said)])
             await synced(areas)

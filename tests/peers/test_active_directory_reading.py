@@ -11,7 +11,7 @@ from sallyport.directory.reading.reader import LdapSource
 from sallyport.directory.reading.server import Server
 from tests.directory.reading.readings import Reading, names, needs_bonsai, read
 from tests.peers.authority import Authority
-from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, STAFF, Corp, in_network, needs_samba
+from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, STAFF, Corp, in_network, look_up, needs_samba
 
 pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
 
@@ -32,7 +32,7 @@ def dn_of(name: str) -> str:
 async def read_all(corp: Corp, cursor: str = "", *, full: bool = True) -> Reading:
     """Read it from the joined host."""
     with in_network(corp):
-        return await read(source_of(corp), cursor, full=full)
+        return await read(source_of(corp), cursor, full=full, look_up=look_up)
 
 
 async def test_everything_is_read(corp: Corp) -> None:
@@ -102,17 +102,18 @@ async def test_encrypted(corp: Corp) -> None:
     """StartTLS, LDAPS, the global catalogue; not with a certificate that is for another name, or of somebody else."""
     with in_network(corp):
         for url, start_tls in ((f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)):
-            assert "ann" in (await read(source_of(corp, url, start_tls=start_tls))).people, url
+            assert "ann" in (await read(source_of(corp, url, start_tls=start_tls), look_up=look_up)).people, url
         with pytest.raises(ReadError, match="its certificate is not trusted"):
             await read(source_of(corp, "ldaps://10.97.0.1"))
         with pytest.raises(ReadError, match="its certificate is not trusted"):
-            await read(replace(source_of(corp), authorities=Authority("another CA").pem))
+            await read(replace(source_of(corp), authorities=Authority("another CA").pem), look_up=look_up)
 
 
 async def test_a_part_of_the_accounts(corp: Corp) -> None:
     """A filter of matching rules, as Active Directory has them: all groups come beside who fits it."""
     member_of = f"(memberOf:1.2.840.113556.1.4.1941:=CN=staff,{USERS})"
     with in_network(corp):
-        reading = await read(replace(source_of(corp), accounts=f"(&(objectCategory=person){member_of})"))
+        source = replace(source_of(corp), accounts=f"(&(objectCategory=person){member_of})")
+        reading = await read(source, look_up=look_up)
     assert {normalized(person.dn) for person in reading.all(Person)} == {normalized(dn_of(name)) for name in STAFF}
     assert "staff" in reading.groups

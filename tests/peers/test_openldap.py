@@ -10,7 +10,7 @@ import trio
 
 from sallyport.login.model import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.login.first.ldap.checkers import asking, needs_bonsai
+from tests.login.first.ldap.checkers import asking, host, needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
@@ -197,26 +197,10 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
 async def test_a_certificate_of_another_name(directory: Slapd) -> None:
     """A certificate holds for the host of the URL, not for whom it leads to."""
     url = f"ldaps://localhost.localdomain:{directory.secure_port}"
-    hosts = NamedHost()
-    trio.socket.set_custom_hostname_resolver(hosts)
-    try:
-        async with asking(servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
-            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
-            assert any("its certificate is not trusted" in step for step in asked.steps)
-    finally:
-        trio.socket.set_custom_hostname_resolver(None)
-
-
-class NamedHost(trio.abc.HostnameResolver):
-    """A DNS where every name is this machine."""
-
-    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):
-        """127.0.0.1."""
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
-
-    async def getnameinfo(self, sockaddr, flags):
-        """Not used."""
-        raise NotImplementedError
+    lent = host(look_up=lambda _host, _port, _kind: ["127.0.0.1"])
+    async with asking(lent, servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
+        assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+        assert any("its certificate is not trusted" in step for step in asked.steps)
 
 
 # --- several servers --------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """All that decides logins, wired: what the composition root, and the tests, hold of this area."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -83,6 +84,7 @@ class LoginArea:
         patience: Callable[[Login, Attached], float] = device_patience,
     ) -> None:
         self._lent = lent
+        self._http = defaultdict[int, HttpFactory](lent.http.apart)  # by tenant
         store, vault, configuration, clock = lent.store, lent.vault, lent.configuration, lent.clock
         mfa_metrics = MfaMetrics(lent.registry)
         self._upstream_metrics = UpstreamMetrics(lent.registry)
@@ -115,10 +117,11 @@ class LoginArea:
 
     def _first_host(self, domain_id: int) -> FirstHost:
         """What a domain's first factor may use of the service."""
+        domain = self._lent.domains.table.by_id[domain_id]
         return FirstHost(
             domain_id=domain_id,
-            domain=self._lent.domains.table.by_id[domain_id].name,
-            egress=self._lent.http.egress,
+            domain=domain.name,
+            egress=self._http[domain.tenant_id].egress,
             clock=self._lent.clock,
             upstream=self._upstream_metrics,
             hidden=self._hidden,
@@ -127,10 +130,11 @@ class LoginArea:
 
     def _host(self, domain_id: int) -> Host:
         """What a domain's MFA provider may use of the service."""
+        domain = self._lent.domains.table.by_id[domain_id]
         return Host(
             domain_id=domain_id,
-            domain=self._lent.domains.table.by_id[domain_id].name,
-            http=self._lent.http,
+            domain=domain.name,
+            http=self._http[domain.tenant_id],
             seeds=self._lent.seeds,
             wallets=self._lent.wallets,
             clock=self._lent.clock,

@@ -2,14 +2,17 @@
 
 A tenant names hosts; what they resolve to is decided by whoever owns their DNS, anew for each look-up. So a name is
 resolved once for each connection, the addresses are checked, and the connection is made to a checked address.
+
+How long a look-up takes they decide too, and it takes a thread until its end, whether anybody still waits or not. So
+each tenant has threads of its own for it: names that nobody answers for leave all others, and the store, theirs.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import trio
 
@@ -19,14 +22,30 @@ from sallyport.outgoing.errors import ProviderError
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+AT_ONCE: Final = 16
+"""Look-ups of one tenant that are under way; the others wait."""
+
+LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
+
+
+def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
+    """The addresses of a host, the system's favourite first; it blocks for as long as the name's servers take their
+    time. OSError, UnicodeError."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=kind)]
 
 
 class Egress:
     """The networks that may be connected to. networks: None for all but link-local addresses, where clouds keep the
-    credentials of their machines."""
+    credentials of their machines. look_up: the DNS."""
 
-    def __init__(self, networks: Sequence[Network] | None) -> None:
+    def __init__(self, networks: Sequence[Network] | None, look_up: LookUp = look_up) -> None:
         self._networks = None if networks is None else tuple(networks)
+        self._look_up = look_up
+        self._threads = trio.CapacityLimiter(AT_ONCE)
+
+    def apart(self) -> Egress:
+        """The same for another tenant, with look-ups of its own."""
+        return Egress(self._networks, self._look_up)
 
     def allows(self, address: str) -> bool:
         """Whether an IP address in text may be connected to. One that carries an IPv4 address counts as that."""
@@ -44,14 +63,26 @@ class Egress:
         ProviderError: the name has no address, or none that is allowed.
         """
         try:
-            found = await trio.socket.getaddrinfo(host, port, type=kind)
+            found = [host] if _is_address(host) else await self._named(host, port, kind)
         except (OSError, UnicodeError):
             raise ProviderError(f"{host}: the name has no address") from None
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        allowed = [address for address in addresses if self.allows(address)]
+        allowed = [address for address in dict.fromkeys(found) if self.allows(address)]
         if not allowed:
             raise ProviderError(f"{host}: not in a network that the service may connect to (SALLYPORT_EGRESS)")
         return allowed
+
+    async def _named(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
+        return await trio.to_thread.run_sync(
+            self._look_up, host, port, kind, abandon_on_cancel=True, limiter=self._threads
+        )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _reached(address: _IPAddress) -> _IPAddress:

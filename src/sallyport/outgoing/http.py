@@ -13,12 +13,13 @@ of the event loop.
 
 from __future__ import annotations
 
+import copy
 import json as json_text
 import logging
 import ssl
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from functools import cached_property
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 from typing import Final
@@ -26,7 +27,7 @@ from typing import Final
 import httpx
 
 from sallyport.base.config import Network
-from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, Pool, TooLong, origin_of
 from sallyport.outgoing.turns import Turns
@@ -51,19 +52,27 @@ class HttpFactory:
     """Makes the HTTP clients of providers.
 
     egress: the networks that may be connected to; None for all but link-local. verify: whom to trust; without it the
-    system's trust store, so that an admin's own CA counts.
+    system's trust store, so that an admin's own CA counts. look_up: see `Egress`.
     """
 
-    def __init__(self, *, egress: Sequence[Network] | None, verify: ssl.SSLContext | None = None) -> None:
-        self.egress = Egress(egress)
-        self._given = verify
+    def __init__(
+        self,
+        *,
+        egress: Sequence[Network] | None,
+        verify: ssl.SSLContext | None = None,
+        look_up: LookUp = look_up,
+    ) -> None:
+        self.egress = Egress(egress, look_up)
+        # Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody.
+        self._trust = cache(lambda: verify or ssl.create_default_context())
         self._turns = Turns(_AT_ONCE)
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every URL, with names of users
 
-    @cached_property
-    def trust(self) -> ssl.SSLContext:
-        """Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody."""
-        return self._given or ssl.create_default_context()
+    def apart(self) -> HttpFactory:
+        """The same for another tenant: names that nobody answers for hold up nobody but who gave them."""
+        other = copy.copy(self)
+        other.egress = self.egress.apart()
+        return other
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
         """A client for one origin, for `exchange`. timeout_s: for one exchange, unless it says otherwise.
@@ -75,7 +84,7 @@ class HttpFactory:
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            pool=Pool(self.egress, self.trust, self._turns),
+            pool=Pool(self.egress, self._trust(), self._turns),
         )
 
 

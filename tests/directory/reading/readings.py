@@ -12,7 +12,7 @@ import trio
 from sallyport.base.clock import now_us
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.reading.reader import LdapReader, LdapSource
-from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.egress import Egress, LookUp, look_up
 from tests.areas import trust
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
@@ -42,10 +42,10 @@ class Reading:
         return {group.name: group for group in self.all(Group)}
 
 
-async def read(source: LdapSource, cursor: str = "", *, full: bool = True) -> Reading:
-    """Read a directory to its end, as a reader that obeys no particular egress."""
+async def read(source: LdapSource, cursor: str = "", *, full: bool = True, look_up: LookUp = look_up) -> Reading:
+    """Read a directory to its end, as a reader that obeys no particular egress. look_up: the DNS."""
     with trio.fail_after(120):
-        return await heard(LdapReader(Egress(None), now_us, trust()).read(source, cursor, full=full))
+        return await heard(LdapReader(Egress(None, look_up), now_us, trust()).read(source, cursor, full=full))
 
 
 async def heard(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:

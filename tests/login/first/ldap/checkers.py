@@ -18,7 +18,7 @@ from sallyport.login.first.model import Host
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.model import Found, Reason
 from sallyport.metrics import UpstreamMetrics
-from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.egress import Egress, LookUp, look_up
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 
@@ -39,13 +39,18 @@ class Asked:
         return reason
 
 
-def host(clock: Clock = now_us, egress: Sequence[str] | None = None, ntlm_auth: Helpers | None = None) -> Host:
-    """What a service would lend it. egress: the networks that may be connected to."""
+def host(
+    clock: Clock = now_us,
+    egress: Sequence[str] | None = None,
+    ntlm_auth: Helpers | None = None,
+    look_up: LookUp = look_up,
+) -> Host:
+    """What a service would lend it. egress: the networks that may be connected to. look_up: the DNS."""
     networks = None if egress is None else [ip_network(network) for network in egress]
     return Host(
         domain_id=1,
         domain="corp",
-        egress=Egress(networks),
+        egress=Egress(networks, look_up),
         clock=clock,
         upstream=UpstreamMetrics(CollectorRegistry()),
         hidden={},
