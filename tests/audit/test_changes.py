@@ -11,13 +11,14 @@ from sallyport.domains.model import Fallback, Mode
 from sallyport.domains.revert import Reverts
 from sallyport.inventory.clients.model import LIMITED, SIGNED
 from sallyport.inventory.clients.plan import Wanted
+from sallyport.inventory.clients.repo import told
 from sallyport.inventory.clients.service import NewClient
 from sallyport.inventory.devices.service import write_first_sighting
 from sallyport.login.rules.model import RuleFields
 from sallyport.store import audit
-from sallyport.store.audit import HIDDEN, INSTALLATION
+from sallyport.store.audit import HIDDEN, INSTALLATION, changed
 from sallyport.store.copies import SqliteCopies
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas
 from tests.audit import Since, trail
@@ -140,6 +141,32 @@ async def test_a_client_over_its_life(areas: Areas, since: Since) -> None:
     assert updated == ("client.update", f"client {client.id} nps", changes)
     assert deleted[:2] == ("client.delete", f"client {client.id} nps-1")
     assert deleted[2]["address"] == ["192.0.2.1/32", None]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"network": "192.0.2.2/32"},
+        {"require_message_authenticator": "no"},
+        {"limit_proxy_state": "yes"},
+        {"password_verified": 1, "product": "Cisco ISE", "coa_port": 0},
+        {"tls_name": "nps.example.com", "tls_fingerprint": "0" * 64},
+    ],
+)
+async def test_what_is_told_of_a_client_is_what_the_store_has(
+    areas: Areas, since: Since, changes: dict[str, Value]
+) -> None:
+    """Before and after the change, what the client had learned included."""
+    client = await areas.client("192.0.2.1/32", name="nps")
+    for what in (SIGNED, LIMITED):
+        areas.clients.latch(client, what)
+    await areas.clients.keep_learned()
+    before = await areas.store.read(lambda tx: told(tx, areas.tenant, client.id))
+    await since.rows()
+    await areas.clients.update(areas.tenant, client.id, changes, domain_ids=[areas.domain, areas.domain])
+    after = await areas.store.read(lambda tx: told(tx, areas.tenant, client.id))
+    assert await since.told() == [("client.update", f"client {client.id} nps", changed(before, after))]
 
 
 async def test_an_import_is_told_client_by_client(areas: Areas, since: Since) -> None:

@@ -7,9 +7,11 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
 from sallyport.inventory.clients.model import LIMITED, SIGNED
+from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.vault import Vault
 from tests.areas import SECRET, Areas
+from tests.plans import plans
 
 
 async def history(areas: Areas) -> list[tuple[str, str, int]]:
@@ -155,6 +157,17 @@ async def test_many_are_added_all_or_none(areas: Areas) -> None:
     assert added == [(client.id, client.secret.octets) for client in clients]
     assert [client.domain_ids for client in clients[:3]] == [(), (branch,), (branch, areas.domain)]
     assert [client.all_domains for client in clients[:3]] == [True, False, False]
+
+
+async def test_many_are_changed_with_a_statement_each(areas: Areas) -> None:
+    """What is to be read of them is read at once: nobody else's answer is written meanwhile."""
+    await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"10.0.0.{n}") for n in range(100)])
+    own = areas.clients.of_tenant(areas.tenant)
+    changes = [Change(client.id, {"product": "Cisco ISE"}, b"another", [areas.domain]) for client in own]
+    assert len(plans(areas.store.path, lambda tx: update_all(tx, areas.vault, areas.tenant, changes))) < 110
+    await areas.configuration.reload()
+    for client in areas.clients.of_tenant(areas.tenant):
+        assert (client.product, client.secret.octets, client.domain_ids) == ("Cisco ISE", b"another", (areas.domain,))
 
 
 async def test_domains_of_a_client(areas: Areas) -> None:

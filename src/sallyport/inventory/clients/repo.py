@@ -1,9 +1,9 @@
 """The SQL of RADIUS clients. A secret is sealed under the identity `radius_clients/ID/secret`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Final
+from typing import Final, cast
 
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
@@ -42,6 +42,25 @@ class NewRow:
     secret: bytes
     domain_ids: tuple[int, ...]
     changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a client. columns: their new values. secret, domain_ids: None where they stay."""
+
+    client_id: int
+    columns: Mapping[str, Value]
+    secret: bytes | None = None
+    domain_ids: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a client. name: as it was. fields: what differs without its secret, [before, after], spelled as
+    the interface does."""
+
+    name: str
+    fields: dict[str, JSON]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +121,7 @@ def _identity(client_id: int) -> str:
 
 def load(tx: Tx, opened: Opened) -> ClientTable:
     """All RADIUS clients of the installation. SecretError: the master key is not the one they were sealed under."""
-    domains: dict[int, list[int]] = {}
-    for each in tx.all(
-        _DomainOf, "select client_id, domain_id from radius_client_domains order by client_id, position"
-    ):
-        domains.setdefault(each.client_id, []).append(each.domain_id)
+    domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     return ClientTable(
         Client(
@@ -165,12 +180,7 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
     )
     on_conflict = "on conflict (id) do update set secret = excluded.secret"
     tx.insert("radius_clients", ("id", "secret", *_ADDED), sealed, on_conflict=on_conflict)
-    domains = [
-        (number, *place)
-        for number, each in zip(ids, clients, strict=True)
-        for place in enumerate(dict.fromkeys(each.domain_ids))
-    ]
-    tx.insert("radius_client_domains", ("client_id", "position", "domain_id"), domains)
+    _add_domains(tx, zip(ids, (each.domain_ids for each in clients), strict=True))
     return ids
 
 
@@ -188,11 +198,12 @@ def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[i
 
 def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     """What a tenant's client is now, without its secret, spelled as the interface does. NotFound."""
-    row = _find(tx, tenant_id, client_id)
-    sql = "select client_id, domain_id from radius_client_domains where client_id = :id order by position"
-    domain_ids = [each.domain_id for each in tx.all(_DomainOf, sql, id=client_id)]
+    row = _find(tx, tenant_id, [client_id])[client_id]
     return {
-        **spelled({column: getattr(row, column) for column in _SPELLED}, domain_ids),
+        **spelled(
+            {column: getattr(row, column) for column in _SPELLED},
+            _domains(tx, client_id, client_id).get(client_id, ()),
+        ),
         LEARNED[SIGNED]: row.signed_since is not None,
         LEARNED[LIMITED]: row.proxy_state_limited_since is not None,
     }
@@ -201,38 +212,93 @@ def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
 def spelled(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
     """A client's settings, spelled as the interface does; it has learned nothing. domain_ids: in their order."""
     return {
-        **{spelling: settings[column] for column, spelling in _SPELLED.items()},
-        "passwordVerified": bool(settings["password_verified"]),
+        **{spelling: _spelled(column, settings[column]) for column, spelling in _SPELLED.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
         LEARNED[SIGNED]: False,
         LEARNED[LIMITED]: False,
     }
 
 
-def _find(tx: Tx, tenant_id: int, client_id: int) -> _Row:
-    sql = f"select {_COLUMNS} from radius_clients where id = :id and tenant_id = :t"
-    row = tx.one(_Row, sql, id=client_id, t=tenant_id)
-    if row is None:
+def _spelled(column: str, value: Value) -> JSON:
+    return bool(value) if column == "password_verified" else cast(JSON, value)
+
+
+def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
+    """A tenant's clients, read in one go however many they are. NotFound: one of them."""
+    sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
+    found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
+    rows = {row.id: row for row in found if row.tenant_id == tenant_id}
+    if not rows.keys() >= set(client_ids):
         raise NotFound("client not found")
-    return row
+    return rows
 
 
-def update(tx: Tx, tenant_id: int, client_id: int, changes: Mapping[str, Value]) -> None:
-    """Set columns of a tenant's client. NotFound, Conflict.
+def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
+    """The domains of the clients whose ids are in a range, in their order; none of those that have all."""
+    domains: dict[int, list[int]] = {}
+    for each in tx.all(
+        _DomainOf,
+        "select client_id, domain_id from radius_client_domains where client_id between :first and :last "
+        "order by client_id, position",
+        first=first,
+        last=last,
+    ):
+        domains.setdefault(each.client_id, []).append(each.domain_id)
+    return domains
+
+
+def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> None:
+    """Domains of clients that have none yet, by the clients' ids: the first is the default, none means all."""
+    places = [(client_id, *place) for client_id, ids in domain_ids for place in enumerate(dict.fromkeys(ids))]
+    tx.insert("radius_client_domains", ("client_id", "position", "domain_id"), places)
+
+
+def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
+    """Change a tenant's clients; what became of each. NotFound, Conflict.
+
+    With little work for each, since nobody else's answer is written meanwhile.
+    """
+    rows = _find(tx, tenant_id, [each.client_id for each in changes])
+    domains = _domains(tx, min(rows, default=0), max(rows, default=0))
+    changed, moved = list[Changed](), list[tuple[int, Sequence[int]]]()
+    for each in changes:
+        row, columns = rows[each.client_id], dict(each.columns)
+        if each.secret is not None:
+            columns["secret"] = vault.seal(each.secret, _identity(row.id))
+        if each.domain_ids is not None:
+            columns["all_domains"] = int(not each.domain_ids)
+        fields = _update(tx, tenant_id, row, columns)
+        before = domains.get(row.id, [])
+        if each.domain_ids is not None and (after := list(dict.fromkeys(each.domain_ids))) != before:
+            fields["domainIds"] = [list[JSON](before), list[JSON](after)]
+            moved.append((row.id, after))
+            if before:
+                tx.execute("delete from radius_client_domains where client_id = :id", id=row.id)
+        changed.append(Changed(row.name, fields))
+    _add_domains(tx, moved)
+    return changed
+
+
+def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
+    """Set columns of a client; the fields of `Changed`.
 
     Another address or another setting of signatures forgets what was learned under the old one.
     """
-    row = _find(tx, tenant_id, client_id)
-    if taken := _taken(tx, client_id, tenant_id, changes):
+    if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
-    other = {column for column, value in changes.items() if value != getattr(row, column)}
-    changes = {**changes, "name_key": fold(str(changes.get("name", row.name)))}
+    other = {column for column, value in columns.items() if value != getattr(row, column)}
     if other & {"network", "require_message_authenticator"}:
-        changes["signed_since"] = None
+        columns["signed_since"] = None
     if other & {"network", "limit_proxy_state"}:
-        changes["proxy_state_limited_since"] = None
-    columns = ", ".join(f"{column} = :{column}" for column in changes)
-    tx.execute(f"update radius_clients set {columns} where id = :id", id=client_id, **changes)
+        columns["proxy_state_limited_since"] = None
+    assignments = "".join(f"{column} = :{column}, " for column in columns)
+    key = fold(str(columns.get("name", row.name)))
+    tx.execute(f"update radius_clients set {assignments}name_key = :key where id = :id", id=row.id, key=key, **columns)
+    forgotten = (what for what in LEARNED if what in columns and getattr(row, what) is not None)
+    return {
+        **{_SPELLED[c]: [_spelled(c, getattr(row, c)), _spelled(c, columns[c])] for c in _SPELLED if c in other},
+        **{LEARNED[what]: [True, False] for what in forgotten},
+    }
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
@@ -248,28 +314,6 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
             return f"a RADIUS client with the {called} {value} exists"
     return ""
-
-
-def set_secret(tx: Tx, vault: Vault, client_id: int, secret: bytes) -> None:
-    """Seal and keep a client's secret."""
-    tx.execute(
-        "update radius_clients set secret = :secret where id = :id",
-        secret=vault.seal(secret, _identity(client_id)),
-        id=client_id,
-    )
-
-
-def set_domains(tx: Tx, client_id: int, domain_ids: Sequence[int]) -> None:
-    """The client's domains, the first being its default; none means all of its tenant's."""
-    tx.execute("delete from radius_client_domains where client_id = :id", id=client_id)
-    for position, domain_id in enumerate(dict.fromkeys(domain_ids)):
-        tx.execute(
-            "insert into radius_client_domains (client_id, position, domain_id) values (:id, :position, :d)",
-            id=client_id,
-            position=position,
-            d=domain_id,
-        )
-    tx.execute("update radius_clients set all_domains = :all where id = :id", all=int(not domain_ids), id=client_id)
 
 
 def delete(tx: Tx, tenant_id: int, client_id: int) -> None:

@@ -16,7 +16,7 @@ from sallyport.base.text import fold
 from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
-from sallyport.inventory.clients.repo import NewRow
+from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.inventory.clients.weakness import Ranges, leaves_little
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
@@ -139,14 +139,14 @@ class Clients:
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
         """Do the steps of a plan, all or none; refused ones are left out. Conflict: something changed meanwhile."""
         changed = [step for step in steps if step.action is Action.CHANGED]
+        changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
+        moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
         new = (_new(step.wanted) for step in steps if step.action is Action.NEW)
         rows = await trio.to_thread.run_sync(_rows, new)
 
         def work(tx: Tx) -> None:
-            moved = [ip_network(step.wanted.network) for step in changed]
             _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)])
-            for step in changed:
-                self._update(tx, tenant_id, step.client_id, dict(step.columns or {}), step.secret, step.domain_ids)
+            self._update(tx, tenant_id, changes)
             self._add(tx, tenant_id, rows)
 
         await self._configuration.change(work)
@@ -168,31 +168,17 @@ class Clients:
             former = repo.told(tx, tenant_id, client_id)["address"]
             if changes.get("network", former) != former:
                 _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by_tenant=by_tenant)
-            self._update(tx, tenant_id, client_id, changes, secret, domain_ids)
+            self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
 
-    def _update(
-        self,
-        tx: Tx,
-        tenant_id: int,
-        client_id: int,
-        changes: dict[str, Value],
-        secret: bytes | None,
-        domain_ids: Sequence[int] | None,
-    ) -> None:
-        before = repo.told(tx, tenant_id, client_id)
-        repo.update(tx, tenant_id, client_id, changes)
-        if secret is not None:
-            repo.set_secret(tx, self._vault, client_id, secret)
-        if domain_ids is not None:
-            repo.set_domains(tx, client_id, domain_ids)
-        after = repo.told(tx, tenant_id, client_id)
-        if secret is not None:
-            before["secret"] = after["secret"] = audit.HIDDEN
-        elif before == after:
-            return
-        _record(tx, "client.update", tenant_id, client_id, self._clock(), before=before, after=after)
+    def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
+        entries = []
+        for change, changed in zip(changes, repo.update_all(tx, self._vault, tenant_id, changes), strict=True):
+            secret: dict[str, JSON] = {"secret": [audit.HIDDEN, audit.HIDDEN]} if change.secret is not None else {}
+            if fields := changed.fields | secret:
+                entries.append((_target(change.client_id, changed.name), audit.as_kept(fields)))
+        audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
         """Remove a client; its next request is not answered. NotFound."""
