@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from sallyport.listen.waiting import Room, Waiting
 
 
-def flood(room: Room, client: int) -> int:
+def flood(room: Room, client: int, tenant: int = 1) -> int:
     """A client takes whatever it gets: how many places."""
     taken = 0
-    while room.take(client):
+    while room.take(client, tenant):
         taken += 1
     return taken
 
@@ -18,7 +18,18 @@ def test_one_client_holds_half() -> None:
     """Half stays free, for whoever comes next."""
     room = Room(1000)
     assert flood(room, 1) == 500
-    assert [room.take(client) for client in range(2, 300)] == [True] * 298
+    assert [room.take(client, 1) for client in range(2, 300)] == [True] * 298
+
+
+def test_a_tenant_leaves_an_eighth_to_the_others() -> None:
+    """However many clients it has: another tenant's clients have their shares of what it leaves, and so on."""
+    room = Room(800)
+    assert sum(flood(room, client) for client in range(1000)) == 700
+    assert flood(room, 1000, tenant=2) == 50
+    assert not any(room.take(client, 1) for client in range(2000))
+    assert flood(room, 1001, tenant=2) == 25
+    room.leave(1000, 2)
+    assert room.take(1002, 3)
 
 
 def test_the_shares_even_out() -> None:
@@ -27,10 +38,10 @@ def test_the_shares_even_out() -> None:
     held = {client: flood(room, client) for client in (1, 2, 3)}
     for _ in range(5000):  # the one that holds most drains first; all want every place that gets free
         largest = max(held, key=lambda client: held[client])
-        room.leave(largest)
+        room.leave(largest, 1)
         held[largest] -= 1
         for client in held:
-            held[client] += room.take(client)
+            held[client] += room.take(client, 1)
     assert all(abs(each - 250) <= 2 for each in held.values())
     assert abs(room.free - 250) <= 6
 
@@ -39,7 +50,7 @@ def test_signed_and_unsigned_have_their_own() -> None:
     """A flood of unsigned requests, in whose name ever, leaves all of the signed ones' places."""
     waiting = Waiting(1000)
     for client in range(20):
-        flood(waiting.unproven, client)
+        flood(waiting.unproven, client, tenant=client)
     assert (waiting.now, waiting.unproven.free) == (250, 0)
     assert flood(waiting.proven, 1) == 375
 
@@ -47,26 +58,28 @@ def test_signed_and_unsigned_have_their_own() -> None:
 def test_the_smallest_room_takes_one() -> None:
     """One request of each sort can always wait."""
     waiting = Waiting(1)
-    assert waiting.proven.take(1)
-    assert waiting.unproven.take(1)
-    assert not waiting.proven.take(2)
+    assert waiting.proven.take(1, 1)
+    assert waiting.unproven.take(1, 1)
+    assert not waiting.proven.take(2, 1)
 
 
 @given(st.integers(1, 40), st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=300))
 def test_what_always_holds(limit: int, steps: list[tuple[int, bool]]) -> None:
-    """No more wait than there are places; nobody is refused who holds less than is free; what leaves is free again."""
+    """No more wait than there are places; nobody is refused who holds less than is free, and whose tenant holds less
+    than seven times that; what leaves is free again."""
     room, held = Room(limit), [0] * 7
     for client, comes in steps:
+        tenant = client // 4
         if comes:
-            free = limit - sum(held)
-            got = room.take(client)
-            assert got is (held[client] < free)
+            free, of_tenant = limit - sum(held), sum(held[4:] if tenant else held[:4])
+            got = room.take(client, tenant)
+            assert got is (held[client] < free and of_tenant < 7 * free)
             held[client] += got
         elif held[client]:
-            room.leave(client)
+            room.leave(client, tenant)
             held[client] -= 1
         assert room.free == limit - sum(held) >= 0
     for client, number in enumerate(held):
         for _ in range(number):
-            room.leave(client)
+            room.leave(client, client // 4)
     assert room.free == limit

@@ -194,7 +194,7 @@ class Exchange:
         return None
 
     def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
-        if not (self._signed_room if request.signed else self._unsigned_room).take(client.id):
+        if not (self._signed_room if request.signed else self._unsigned_room).take(client.id, client.tenant_id):
             self._duplicates.forget(known)
             raise PacketError("too many requests wait", "overload")
         self._counts.requests[request.code].count += 1
@@ -383,7 +383,7 @@ class Exchange:
 
     def _done(self, request: Request, client: Client) -> None:
         self.in_flight -= 1
-        (self._signed_room if request.signed else self._unsigned_room).leave(client.id)
+        (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
         """Send it. now: when it could have been sent; what people take, and a reject's delay, is no fault of ours."""

@@ -1,4 +1,4 @@
-"""How many requests of all exchanges wait, and a fair share of the places for each RADIUS client.
+"""How many requests of all exchanges wait, and a fair share of the places for each RADIUS client, and each tenant.
 
 A request waits for I/O, for the store, for its second factor, for the delay of its reject. A client may hold as many
 places as are still free; that is all there is to it (the dynamic threshold by which switches share their buffers):
@@ -8,31 +8,43 @@ places as are still free; that is all there is to it (the dynamic threshold by w
     a client that holds nothing   is refused only where no place at all is free
 
 So nobody else has to be counted or known, and a client that is alone may still use half of everything.
+
+A tenant has as many clients as it likes, so all of them together may hold seven times what is still free: seven eighths
+where no other tenant wants any, and an eighth stays free, however many of its clients flood.
 """
 
 from collections import defaultdict
+from typing import Final
+
+OF_A_TENANT: Final = 7
+"""How many times what is free a tenant may hold."""
 
 
 class Room:
     """Some places. free: how many are not taken."""
 
-    __slots__ = ("_held", "free", "limit")
+    __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = self.free = limit
         self._held: defaultdict[int, int] = defaultdict(int)  # as many as there have been RADIUS clients
+        self._held_by_tenant: defaultdict[int, int] = defaultdict(int)
 
-    def take(self, client_id: int) -> bool:
-        """A place for a request of a client, until `leave`. False: the client has its share, or no place is left."""
-        if self._held[client_id] >= self.free:
+    def take(self, client_id: int, tenant_id: int) -> bool:
+        """A place for a request of a tenant's client, until `leave`. False: the client, or its tenant, has its share,
+        or no place is left."""
+        free = self.free
+        if self._held[client_id] >= free or self._held_by_tenant[tenant_id] >= OF_A_TENANT * free:
             return False
         self._held[client_id] += 1
-        self.free -= 1
+        self._held_by_tenant[tenant_id] += 1
+        self.free = free - 1
         return True
 
-    def leave(self, client_id: int) -> None:
+    def leave(self, client_id: int, tenant_id: int) -> None:
         """One of the client's requests waits no more."""
         self._held[client_id] -= 1
+        self._held_by_tenant[tenant_id] -= 1
         self.free += 1
 
 
