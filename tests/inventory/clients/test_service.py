@@ -119,6 +119,29 @@ async def test_a_tenant_leaves_the_others_something(areas: Areas) -> None:
     await areas.clients.add(areas.tenant, NewClient("every", "0.0.0.0/0"))
 
 
+async def test_a_tenant_leaves_the_others_something_by_small_steps_too(areas: Areas) -> None:
+    """Two ranges as wide as one may be are all, or what makes up as much; all private addresses are less. What lies in
+    its own is free, what takes the place of another counts once, and what is small does not count."""
+
+    async def add(network: str, *, by_tenant: bool = True) -> int:
+        return (await areas.clients.add(areas.tenant, NewClient(network, network), by_tenant=by_tenant))[0]
+
+    await areas.tenancy.ensure_tenant(2, 1)
+    last = [await add(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "20.0.0.0/9")][-1]
+    for network in ("11.0.0.0/8", "12.0.0.0/9"):
+        with pytest.raises(Conflict, match="too little"):
+            await add(network)
+    for network in ("10.128.0.0/9", "12.0.0.0/17", "2001:db8::/32", "2001:db9::/32"):
+        await add(network)
+    with pytest.raises(Conflict, match="too little"):
+        await add("2001:dba::/33")
+    with pytest.raises(Conflict, match="too little"):
+        await areas.clients.update(areas.tenant, last, {"network": "12.0.0.0/8"}, by_tenant=True)
+    await areas.clients.update(areas.tenant, last, {"network": "12.128.0.0/9"}, by_tenant=True)
+    await add("13.0.0.0/8", by_tenant=False)
+    await add("13.4.0.0/14")
+
+
 async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
     """Of two tenants that add ranges that touch at the same moment, one gets its range and the other a Conflict."""
     other = await areas.tenancy.ensure_tenant(2, 1)

@@ -25,8 +25,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
     async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
         """Let an address, or a range, speak to the RADIUS listeners. The secret is in this answer only.
 
-        A range that touches another tenant's is 409, and so is one wider than a /8 (IPv6: /32) where there are other
-        tenants.
+        A range that touches another tenant's is 409, and so is, where there are other tenants, one wider than a /8
+        (IPv6: /32) or one by which the tenant's ranges of /16 (/40) and wider would come to more than two /8 (/32).
         """
         client_id, secret = await service.add(
             caller.tenant_id,

@@ -151,6 +151,11 @@ def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
     return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
 
 
+def own_ranges(tx: Tx, tenant_id: int) -> list[Network]:
+    """A tenant's networks."""
+    return tx.all(_network, "select network from radius_clients where tenant_id = :t", t=tenant_id)
+
+
 def has_others(tx: Tx, tenant_id: int) -> bool:
     """Whether the installation has other tenants."""
     return tx.value(int, "select 1 from tenants where id <> :t limit 1", t=tenant_id) is not None

@@ -17,7 +17,7 @@ from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
-from sallyport.inventory.clients.weakness import Ranges, leaves_little
+from sallyport.inventory.clients.weakness import Ranges, is_large, takes_too_much
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit
@@ -118,7 +118,10 @@ class Clients:
         rows = await trio.to_thread.run_sync(_rows, clients)
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
-            _check_ranges(tx, tenant_id, [row.network for row in rows], by_tenant=by_tenant)
+            networks = [row.network for row in rows]
+            if by_tenant:
+                _check_share(tx, tenant_id, networks)
+            _check_ranges(tx, tenant_id, networks)
             return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(work)
@@ -167,7 +170,10 @@ class Clients:
         def work(tx: Tx) -> None:
             former = repo.told(tx, tenant_id, client_id)["address"]
             if changes.get("network", former) != former:
-                _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by_tenant=by_tenant)
+                network = ip_network(str(changes["network"]))
+                if by_tenant:
+                    _check_share(tx, tenant_id, [network], former=ip_network(str(former)))
+                _check_ranges(tx, tenant_id, [network])
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
@@ -318,14 +324,24 @@ def _settings(new: NewClient, network: Network) -> dict[str, str | int]:
     }
 
 
-def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], *, by_tenant: bool = False) -> None:
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> None:
     """In the transaction of the change, since two tenants may ask at the same moment."""
-    if by_tenant and any(map(leaves_little, networks)) and repo.has_others(tx, tenant_id):
-        raise Conflict("a range this wide leaves other tenants too little: it can be added on the command line")
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
     for network in networks:
         if foreign.touch(network):
             raise Conflict(f"the address {network} touches a range of another tenant")
+
+
+def _check_share(tx: Tx, tenant_id: int, networks: Iterable[Network], *, former: Network | None = None) -> None:
+    """Where there are other tenants. former: what a network takes the place of."""
+    large = [network for network in networks if is_large(network)]
+    if not large or not repo.has_others(tx, tenant_id):
+        return
+    own = [each for each in repo.own_ranges(tx, tenant_id) if each != former]
+    for network in large:
+        if takes_too_much(own, network):
+            raise Conflict("ranges this wide leave other tenants too little: they can be added on the command line")
+        own.append(network)
 
 
 def _new(wanted: Wanted) -> NewClient:
