@@ -1,8 +1,9 @@
 """A home server that is spoken to over TLS (RFC 6614)."""
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import trio
 from sallyport.base.errors import Invalid
 from sallyport.certs.directory import Directory, present
 from sallyport.domains.model import FirstFactor
+from sallyport.login.first.upstream.fields import TlsFields
+from sallyport.login.first.upstream.link import Link
 from sallyport.login.model import Reason
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, Request, decode, decode_reply, encode_reply
@@ -34,9 +37,9 @@ class SecureHome:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory.ca))
-        self._context.verify_mode = ssl.CERT_REQUIRED
-        self._context.load_cert_chain(directory.server, directory.server.with_suffix(".key"))
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory.ca))
+        self.context.verify_mode = ssl.CERT_REQUIRED
+        self.context.load_cert_chain(directory.server, directory.server.with_suffix(".key"))
         self.answers = True
         self.connections = 0
         self.shown: list[str] = []
@@ -64,7 +67,7 @@ class SecureHome:
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """One connection."""
-        tls = trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)
+        tls = trio.SSLStream(stream, self.context, server_side=True, https_compatible=True)
         try:
             await tls.do_handshake()
             self.connections += 1
@@ -165,6 +168,36 @@ async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> N
             upstream.wire.put(datagram)
     assert await upstream.answer(datagram) == (ACCESS_ACCEPT, STAFF)
     assert home.connections == 2
+
+
+async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
+    """Its connection ends, as one does that a firewall on the way has forgotten: a new one may be taken."""
+    home = SecureHome(directory)
+
+    async def shake_hands_only(stream: trio.SocketStream) -> None:
+        tls = trio.SSLStream(stream, home.context, server_side=True)
+        await tls.do_handshake()
+        await trio.sleep_forever()
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    home.port = listener.socket.getsockname()[1]
+    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), taken_s=1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, shake_hands_only, [listener])
+        near, far = link.pair()
+
+        async def ask_without_end() -> None:
+            while True:
+                await trio.lowlevel.wait_writable(near)
+                with suppress(BlockingIOError, BrokenPipeError):
+                    near.send(bytes(4096))
+
+        nursery.start_soon(ask_without_end)
+        with trio.fail_after(30):
+            assert "timed out" in await link.carry(far, "127.0.0.1", home.port)
+        nursery.cancel_scope.cancel()
+    near.close()
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "ours"])

@@ -23,6 +23,9 @@ GOODBYE_S: Final = 1.0
 CHUNK: Final = 16 << 10
 RECONNECT_S: Final = 1.0
 """Between a connection that did not come about and the next try; whoever asks meanwhile waits."""
+TAKEN_S: Final = 10.0
+"""How long the far side may leave octets unacknowledged (RFC 5482). A firewall that has forgotten the connection tells
+nobody: what is sent would be lost for the quarter of an hour that the kernel tries, while a new connection works."""
 BATCH: Final = 64
 """Packets that are sent in one go."""
 
@@ -30,9 +33,10 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 
 class Link:
-    """How one home server is reached over TLS."""
+    """How one home server is reached over TLS. taken_s: see `TAKEN_S`."""
 
-    def __init__(self, host: str, fields: TlsFields) -> None:
+    def __init__(self, host: str, fields: TlsFields, *, taken_s: float = TAKEN_S) -> None:
+        self._taken_ms = int(taken_s * 1000)
         self._name = fields.serverName or host
         self._context = fields.context()
         self._failed_at = -math.inf
@@ -52,6 +56,7 @@ class Link:
                 self._failed_at = trio.current_time()
                 return getattr(error, "strerror", None) or "no connection in time"
             async with stream:
+                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._taken_ms)
                 tls = trio.SSLStream(stream, self._context, server_hostname=self._name, https_compatible=True)
                 try:
                     with trio.fail_after(CONNECT_S):
