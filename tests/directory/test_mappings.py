@@ -44,3 +44,24 @@ async def test_a_group_made_anew_keeps_its_mapping(areas: Areas) -> None:
     assert [(each.id != former.id, json.loads(each.mapping)) for each in groups] == [(True, {"department": "l"})]
     users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
     assert json.loads(users[0].fields)["department"] == "Berlin"
+
+
+async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -> None:
+    """Where changes tell first of the one that is gone and then of the other; and no other group has the mapping."""
+    ann, ops = person("ann", "title: Engineer", "l: Berlin"), group("ops", "uid=ann,ou=People,dc=x")
+    await imported(areas, ann + ops)
+    directories = areas.directory.directories
+    directory = await directories.named(areas.domain, "LDIF")
+    former = (await directories.groups_named(directory, "ops"))[0]
+    await directories.map_fields(former, {"department": "l"}, apply=True)
+    added = group("Ops", "uid=ann,ou=People,dc=x") + group("others", "uid=ann,ou=People,dc=x")
+    await imported(
+        areas,
+        "dn: cn=ops,dc=x\nchangetype: delete\n\n" + added.replace("objectClass", "changetype: add\nobjectClass"),
+    )
+    groups = [*await directories.groups_named(directory, "ops"), *await directories.groups_named(directory, "others")]
+    mappings = [json.loads(each.mapping) for each in groups]
+    assert mappings == [{"department": "l"}, {}]
+    assert groups[0].id != former.id
+    users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
+    assert json.loads(users[0].fields)["department"] == "Berlin"

@@ -127,7 +127,9 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     if known.dn_key != (own := key_of(known.dn)):
         edges.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
     _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
-    tx.execute("delete from directory_groups where id = :id", id=known.id)
+    mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
+    if mapping is not None and mapping != "{}":
+        run.former[fold(known.name)] = mapping
     counters.add(tx, run.domain_id, GROUPS, -1)
     return Counts(removed=1)
 
@@ -139,13 +141,14 @@ def remove_unit(tx: Tx, known: Named) -> Counts:
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """A group takes over the mapping of one of its name that the directory has still: it was made anew, and whoever set
-    the mapping has set it for the name."""
-    former = (
+    """A group takes over the mapping of one of its name that the directory has still, or had when the run began: it
+    was made anew, and whoever set the mapping has set it for the name."""
+    key = fold(name)
+    has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "
         "and fold(name) = :name order by id desc limit 1"
     )
-    mapping = tx.value(str, former, d=run.domain_id, dir=run.directory_id, name=fold(name))
+    mapping = tx.value(str, has, d=run.domain_id, dir=run.directory_id, name=key) or run.former.get(key)
     if mapping is not None:
         tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
 

@@ -1,6 +1,6 @@
 """People, groups and their directory as they are stored, and what an import does with them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.directory.entry import Status
@@ -50,7 +50,9 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Run:
     """One import as its transactions see it. marks: what was told of is marked, since the rest is gone at the end.
-    mapped: the attributes that this mapping, and those of groups, take. started_at: microseconds."""
+    mapped: the attributes that this mapping, and those of groups, take. started_at: microseconds. former: the mappings
+    of groups that it has removed, by name without case, for those that are made anew behind them; a restart in between
+    forgets them."""
 
     domain_id: int
     directory_id: int
@@ -60,6 +62,7 @@ class Run:
     mapping: FieldMapping
     mapped: frozenset[str]
     started_at: int
+    former: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
