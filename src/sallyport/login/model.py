@@ -219,12 +219,13 @@ class Login(Answered):
     checked. found: what the first factor found. imported: what the domain's
     directories say of the user; None: not yet known. keep: what is written in one transaction with its event. go_on:
     what is left to do of it, where it was begun and has to wait for something. named_by: where the client certificate
-    has the user's name; None: none was shown.
+    has the user's name; None: none was shown. outside: whether `user` is, as yet, what the client calls itself outside
+    EAP, as many may and anybody can.
     """
 
     __slots__ = (
         "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
-        "latency_us", "method", "named_by", "noted", "proven", "station",
+        "latency_us", "method", "named_by", "noted", "outside", "proven", "station",
     )  # fmt: skip
 
     def __init__(
@@ -245,6 +246,7 @@ class Login(Answered):
         self.keep: Callable[[Tx], None] | None = None
         self.go_on: Callable[[], Awaitable[Decision | None]] | None = None
         self.named_by: NamedBy | None = None
+        self.outside = False
         self.decision: Decision
         self.latency_us = 0
 

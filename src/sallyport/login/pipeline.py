@@ -66,6 +66,7 @@ class Pipeline:
         if domain is None:
             return refuse(reason)
         login.factor = domain.factor
+        login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
         if reason is PASSED and self._bypass.admits(login, domain.id):
             return self._steps.let_by(login, domain)
         login.imported = self._principals.cached(domain.id, login.user)
@@ -164,6 +165,7 @@ class Pipeline:
         if challenge is None:
             told = await self._second.ask(login, self._steps.fresh(domain), await self._steps.asked(domain, login.user))
         else:
+            login.outside = False  # a challenge is answered by whom it was sent to
             told = await self._second.resume(login, *challenge, typed_code(login))
         if told is None:
             return None

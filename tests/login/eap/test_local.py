@@ -17,6 +17,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.listen.second import SESSION
 from tests.login.eap.conftest import Nas
 from tests.login.eap.sides import ANN, NO_PROVIDER, SIDES, new_password, peap, ttls
+from tests.packets import pap
 from tests.radius.eap.certificates import upn
 from tests.radius.eap.supplicant import (
     GtcSide,
@@ -361,3 +362,11 @@ async def test_what_a_client_calls_itself_makes_no_computer(
     shown = nas.authority.certificate("" if names else user, names)
     ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=shown), outer)
     assert (ended.code, ended.vlan) == (ACCESS_ACCEPT, vlan)
+
+
+async def test_a_name_outside_locks_nobody_inside(nas: Nas) -> None:
+    """Guesses for what everybody calls themselves outside keep nobody out who is somebody inside."""
+    for number in range(3):
+        nas.wire.put(datagram := pap("anonymous", f"wrong {number}", SESSION, identifier=number))
+        assert (await nas.answer(datagram))[0].code == ACCESS_REJECT
+    assert (await nas.log_in(peap(b"hello"))).code == ACCESS_ACCEPT

@@ -205,7 +205,7 @@ class Eap:
         question = check.question
         if isinstance(question, Password) and question.step:
             login.method = f"eap-{talk.conversation.method}"
-            login.user, login.found = talk.user, talk.found
+            login.user, login.outside, login.found = talk.user, False, talk.found
             return await self._second_factor(talk, Code(as_text(question.password)), caller)
         name = self._name(login, talk, question, caller)
         await caller.recall()
@@ -221,6 +221,7 @@ class Eap:
         talk.named_by = question.by if isinstance(question, Certificate) else None
         name = caller.principal(question.user, talk.named_by is not None)
         login.user = talk.user = name or login.user
+        login.outside = False
         return name
 
     def _refused(self, login: Login, domain: Domain, examiner: Examiner, name: str) -> Finding | None:
@@ -258,6 +259,7 @@ class Eap:
 
     def _come_to(self, login: Login, talk: Talk, state: bytes, outcome: Outcome) -> Result | None:
         login.user, login.named_by = talk.user or login.user, talk.named_by
+        login.outside = not talk.user
         if isinstance(outcome, Waiting | Check):
             raise PacketError("an EAP response whose question is still open", "duplicate")
         if isinstance(outcome, Send):

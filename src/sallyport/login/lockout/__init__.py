@@ -13,6 +13,10 @@ the same transaction, a lock in the store and an entry of the audit trail; then 
 reason of its own, which neither counts nor prolongs the lock. A login that was being decided meanwhile is refused too,
 so that guesses that come together are worth no more than those that come one by one.
 
+What a client calls itself outside EAP is no user's name: it may be `anonymous` for everybody, and whoever guesses may
+choose another each time. It is not counted, nor locked, nor forgiven; the name inside is, once it is known. Where
+another server has the conversation, that is when its Accept names the user; until then the station alone counts.
+
 A station is never the NAS. It is not locked where it has one of the NAS's own names, where several users have got in
 by it lately, or where the NAS has no other station: a VPN gateway may send one fixed value for everybody.
 

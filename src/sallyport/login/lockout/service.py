@@ -79,7 +79,7 @@ class Lockouts:
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return False
         now, user = self._clock(), _user_key(domain.id, login.principal)
-        if self._users.is_locked(user, now) or self._strangers.is_locked(user, now):
+        if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
             return True
         station = station_of(login, domain.id) if self._stations.locks else None
         return station is not None and self._stations.is_locked(station, now)
@@ -91,23 +91,23 @@ class Lockouts:
                 self._fail(login, domain, decision.reason)
         elif decision.applied is Verdict.ACCEPT and self.some:
             user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
+            if station is not None:
+                self._stations.forgive(station)
+            if login.outside:
+                return
             self._users.forgive(user)
             self._strangers.forgive(user)
             if station is not None:
-                self._stations.forgive(station)
                 self._shared.note(station, user[1], login.at)
 
     def _fail(self, login: Login, domain: Domain, reason: Reason) -> None:
         self.some = True
         self._last_failure = now = self._clock()
-        names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
-        user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
         proof = self._proof(login, reason)
-        failures = names.fail(user, login.at, proof)
-        if failures >= self._limit:
-            lock = names.lock(user, login.at, now, failures)
-            row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
-            _keep_too(login, partial(self._write, domain=domain, row=row))
+        if not login.outside:
+            names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
+            self._fail_user(names, login, domain, now, proof)
+        station = station_of(login, domain.id)
         if station is None or self._stations.knows(station, now):
             return
         if is_nas(login) or self._shared.is_shared(station, now):
@@ -118,6 +118,14 @@ class Lockouts:
             sent = as_text(login.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
             _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+
+    def _fail_user(self, names: Failures, login: Login, domain: Domain, now: int, proof: bytes) -> None:
+        user = _user_key(domain.id, login.principal)
+        failures = names.fail(user, login.at, proof)
+        if failures >= self._limit:
+            lock = names.lock(user, login.at, now, failures)
+            row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+            _keep_too(login, partial(self._write, domain=domain, row=row))
 
     def _proof(self, login: Login, reason: Reason) -> bytes:
         """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a

@@ -194,6 +194,7 @@ class Upstream:
         if user != login.user:
             tell(f"the answer names the user: {user}")
             login.user = user
+        login.outside = False
         return True
 
     def _unreachable(self, tell: Tell) -> Reason:
