@@ -243,6 +243,10 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
     for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
         with pytest.raises(Invalid):
             await areas.dynamic.change(found, [ReplyAttribute(name=name, value=value)])
+    for name, value in (("User-Name", "bob"), ("Framed-IP-Address", "10.0.0.9"), ("Chargeable-User-Identity", "0x01")):
+        both = [ReplyAttribute(name="Filter-Id", value="guests"), ReplyAttribute(name=name, value=value)]
+        with pytest.raises(Invalid, match=f"entry 2: {name} names a session"):
+            await areas.dynamic.change(found, both)
     with pytest.raises(Invalid):
         await areas.dynamic.change(found, [ReplyAttribute(name="Filter-Id", value="x" * 250)] * 17)
     assert len(nas.requests) == 1

@@ -12,7 +12,10 @@ from sallyport.dynamic.repo import Target
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     CALLING_STATION_ID,
+    CHARGEABLE_USER_IDENTITY,
+    FRAMED_INTERFACE_ID,
     FRAMED_IP_ADDRESS,
+    FRAMED_IPV6_PREFIX,
     NAS_IDENTIFIER,
     NAS_IP_ADDRESS,
     NAS_IPV6_ADDRESS,
@@ -22,6 +25,8 @@ from sallyport.radius.attributes import (
 )
 
 MAX_VALUE = 253
+NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
+"""What an answer to a login may carry, but a CoA-Request only to name the session (RFC 5176 section 3.6, note 1)."""
 
 
 def identify(target: Target) -> bytes:

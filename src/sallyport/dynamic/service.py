@@ -14,7 +14,7 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
 from sallyport.domains.model import DomainTable
 from sallyport.dynamic import repo
-from sallyport.dynamic.identity import identify, qualified
+from sallyport.dynamic.identity import NAMING, identify, qualified
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, Outcome, Sender
 from sallyport.inventory.clients.model import Client
@@ -23,6 +23,7 @@ from sallyport.login.rules.match import station_key
 from sallyport.login.rules.model import ReplyAttribute
 from sallyport.login.rules.words import Words
 from sallyport.metrics import DynamicMetrics
+from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.dynamic import ROOM, Kind
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -113,6 +114,11 @@ class DynamicAuthorization:
         """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
         names the entry."""
         octets = self._words.replies("", attributes)
+        for place, (kind, _) in enumerate(pull_attributes(octets)):
+            if kind in NAMING:
+                wanted = f"{attributes[place].name} names a session, and cannot be changed"
+                text = f"invalid replyAttributes: entry {place + 1}: {wanted}"
+                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", wanted),))
         target = await self._find(session_id, domain_id)
         if len(identify(target)) + len(octets) > ROOM:
             wanted = "what has room in one packet"
