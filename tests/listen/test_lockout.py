@@ -29,7 +29,7 @@ from tests.listen.second import (
     wire,
 )
 from tests.login.second.scripted import Script, until
-from tests.packets import attributes
+from tests.packets import attributes, pap
 
 __all__ = ["clock", "script", "wire"]
 
@@ -76,6 +76,18 @@ async def test_wrong_codes_count(wire: Wire, script: Script) -> None:
     assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
     assert (await reasons(wire))[-3:] == ["locked out after failures"] * 3
     assert (len(script.verified), len(script.started)) == (10, begun)
+
+
+async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Script) -> None:
+    """Each is another guess, though the device, or who has its secret, takes no new authenticator."""
+    script.begins = Outcome.CODE
+    for number in range(10):
+        wire.areas.clock.pass_by(7)  # ten prompts a minute are another limit
+        password = f"hello{number:06}"
+        datagram = pap("ann", password, SESSION, identifier=number, authenticator=bytes(16))
+        assert (await exchange(wire, datagram))[0] == ACCESS_REJECT
+    assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
+    assert (await reasons(wire)) == ["wrong code"] * 10 + ["locked out after failures"]
 
 
 async def test_codes_behind_the_password_count(wire: Wire, script: Script) -> None:

@@ -17,7 +17,7 @@ from tests.directory.world import imported, person
 from tests.login.conftest import Desk
 from tests.login.first.conftest import Book
 from tests.login.lockout.guesses import LOCKED, PHONE, TABLET, WRONG, fail, guess, log_in, stored, trail, why
-from tests.packets import chap, pap
+from tests.packets import access_request, attributes, chap, pap
 
 # --- users --------------------------------------------------------------------------------------------------------
 
@@ -333,6 +333,23 @@ async def test_the_same_guess_counts_once(desk: Desk) -> None:
     assert await fail_with(desk, ["hallo"] * 20) == [WRONG] * 20
     assert await fail_with(desk, [f"hallo{number}" for number in range(9)]) == [WRONG] * 9
     assert await log_in(desk) is LOCKED
+
+
+async def test_guesses_under_one_authenticator(desk: Desk) -> None:
+    """Who has the RADIUS secret and sends each response under the same one is locked out as well; a copy of one counts
+    once, whatever its identifier."""
+    sent = [bytes((7,)) + bytes(15) + bytes((number,)) for number in range(10)]
+    copies = [await chap_response(desk, sent[0], identifier) for identifier in range(20)]
+    guesses = [await chap_response(desk, value, 0) for value in sent[1:]]
+    assert {*copies, *guesses} == {WRONG}
+    assert await log_in(desk, "ann", "hello") is LOCKED
+
+
+async def chap_response(desk: Desk, value: bytes, identifier: int) -> Reason:
+    """A login of ann by CHAP under one authenticator."""
+    body = attributes(USER_NAME=b"ann", CHAP_PASSWORD=value)
+    login = desk.login(access_request(body, identifier=identifier, authenticator=bytes(16)))
+    return why(await desk.decide(login))
 
 
 async def fail_with(desk: Desk, passwords: list[str]) -> list[Reason]:

@@ -22,7 +22,7 @@ from sallyport.login.lockout.stations import RECENT_US, SharedStations, is_nas, 
 from sallyport.login.model import Decision, Login, Method, Reason, Verdict
 from sallyport.login.rules.match import station_key
 from sallyport.metrics import LockoutMetrics
-from sallyport.radius.attributes import CALLING_STATION_ID
+from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
 from sallyport.radius.packet import as_text
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -31,6 +31,7 @@ FAILURES: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER, Reason.
 """What counts: the credentials were wrong. What keeps the owner of right ones out, such as a disabled account, does
 not."""
 _OF_PASSWORDS: Final = FAILURES - {Reason.WRONG_CODE}
+_OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
 
@@ -129,11 +130,16 @@ class Lockouts:
 
     def _proof(self, login: Login, reason: Reason) -> bytes:
         """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
-        captured packet, is worth no more than the first. The same code again is another guess, since codes change."""
-        if login.method == Method.PAP and reason in _OF_PASSWORDS:
-            guess = login.principal.casefold().encode() + b"\0" + given_password(login)
-            return blake2b(guess, key=self._key, digest_size=16).digest()
-        return login.request.authenticator
+        captured packet, is worth no more than the first. The same code again is another guess, since codes change; so
+        is another response under the same authenticator, which who has the RADIUS secret may use as often as he likes.
+        """
+        request = login.request
+        if login.method == Method.PAP:
+            again = b"" if reason in _OF_PASSWORDS else request.authenticator
+            guess = login.principal.casefold().encode() + b"\0" + given_password(login) + again
+        else:
+            guess = request.authenticator + request.without(_OF_A_HOP)
+        return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Login, domain: Domain, row: LockoutRow, lock: Lock) -> None:
         """In the event's transaction: the store knows whether the NAS tells stations apart."""
