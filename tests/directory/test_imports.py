@@ -129,8 +129,9 @@ async def test_one_at_a_time(areas: Areas) -> None:
     first, second = [await queue(areas, person("ann")) for _ in range(2)]
     areas.domain, own = other, areas.domain
     third = await queue(areas, person("ben"))
-    assert [job.id for job in await areas.store.read(partial(jobs_repo.waiting, busy=(), limit=9))] == [first, third]
-    assert [job.id for job in await areas.store.read(partial(jobs_repo.waiting, busy=(own,), limit=9))] == [third]
+    for busy, following in (((), [first, third]), ((own,), [third])):
+        waiting = partial(jobs_repo.waiting, busy=busy, held={}, most=9)
+        assert [job.id for job in await areas.store.read(waiting)] == following
     async with at_work(areas):
         ended = [(await over(areas, job)).ended_at for job in (first, second, third)]
     assert None not in ended

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import Contradiction, Invalid, StoreError
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.entry import Batch, Person, Status
 from sallyport.directory.imports.model import Job, Source
-from sallyport.directory.imports.service import AT_ONCE
+from sallyport.directory.imports.turns import AT_ONCE
 from sallyport.directory.model import DirectoryKind, ImportUsers
 from sallyport.directory.service import Reading, Said
 from sallyport.metrics import DirectoryMetrics
@@ -25,11 +26,13 @@ SAID = Said(
 
 
 class Reader:
-    """Shows the people it has, all of them at each reading, or raises its error. sources: what it was asked to read."""
+    """Shows the people it has, all of them at each reading, or raises its error. endless: the domains whose directories
+    never come to an end. sources: what it was asked to read."""
 
     def __init__(self) -> None:
         self.people: list[str] = []
         self.error: Exception | None = None
+        self.endless = set[int]()
         self.sources = list[Source]()
 
     @asynccontextmanager
@@ -41,6 +44,9 @@ class Reader:
 
         async def batches() -> AsyncIterator[Batch]:
             people = [_person(name) for name in self.people]
+            while source.domain_id in self.endless:
+                yield Batch(people, complete=False, cursor="")
+                await trio.sleep(0.01)
             yield Batch(people, complete=full, cursor="c")
 
         yield batches()
@@ -149,6 +155,24 @@ async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Read
         job = await over(areas, await queue(areas, person("ann")))
     assert (job.state, job.added) == ("DONE", 1)
     assert {(await areas.directory.jobs.get(job_id)).ended_at for job_id in waiting} == {None}
+
+
+async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, reader: Reader) -> None:
+    """However many domains of a tenant are at it, and whoever asked first: another tenant's imports are done, and of
+    its own no more are begun than may run."""
+    directories = areas.directory.directories
+    for number in range(2 * AT_ONCE):
+        domain = await areas.domains.add(areas.tenant, f"branch{number}")
+        reader.endless.add(domain)
+        await directories.save([(domain, SAID)])
+        await directories.sync(domain, "hq")
+    other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "corp")
+    reader.people = ["ann"]
+    await directories.save([(other, SAID)])
+    async with at_work(areas):
+        job = await over(areas, await directories.sync(other, "hq"))
+    assert (job.state, job.added) == ("DONE", 1)
+    assert len([each for each in reader.sources if each.domain_id in reader.endless]) == AT_ONCE
 
 
 async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader: Reader) -> None:

@@ -9,5 +9,6 @@ applier   short transactions
 telling   when logins hear of it
 finisher  what follows from all entries together
 remover   a directory that goes, with everybody in it
-service   jobs: their order, their restart, their end
+turns     whose turn it is, of domains and tenants
+service   jobs: their restart, their end
 """

@@ -53,6 +53,7 @@ class Job:
     microseconds."""
 
     id: int
+    tenant_id: int
     domain_id: int
     directory_id: int
     directory_name: str

@@ -1,7 +1,8 @@
 """The SQL of jobs."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from sallyport.directory.entries.model import Counts
@@ -9,11 +10,14 @@ from sallyport.directory.imports.model import LONGEST_ERROR, MOST_ERRORS, Job, N
 from sallyport.store.model import Tx, Value
 
 _COLUMNS: Final = (
-    "j.id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, j.state, "
-    "j.file_name, j.file, j.complete, j.source, j.cursor, j.total, j.added, j.updated, j.removed, j.skipped, j.failed, "
-    "j.position, j.errors, j.message, j.removals, j.created_at, j.started_at, j.ended_at"
+    "j.id, o.tenant_id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, "
+    "j.state, j.file_name, j.file, j.complete, j.source, j.cursor, j.total, j.added, j.updated, j.removed, j.skipped, "
+    "j.failed, j.position, j.errors, j.message, j.removals, j.created_at, j.started_at, j.ended_at"
 )
-_SELECT: Final = f"select {_COLUMNS} from directory_jobs j join directories d on d.id = j.directory_id"
+_SELECT: Final = (
+    f"select {_COLUMNS} from directory_jobs j join directories d on d.id = j.directory_id "
+    "join domains o on o.id = j.domain_id"
+)
 _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
@@ -54,11 +58,20 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
     )
 
 
-def waiting(tx: Tx, busy: Collection[int], limit: int) -> list[Job]:
-    """The job that comes next in each domain that is not busy, the oldest first."""
-    firsts = f"select min(j.id) from directory_jobs j where {_OPEN} group by j.domain_id"
-    found = tx.all(Job, f"{_SELECT} where j.id in ({firsts}) order by j.id limit :limit", limit=limit + len(busy))
-    return [job for job in found if job.domain_id not in busy][:limit]
+def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
+    """The job that comes next in each domain that is not busy, the oldest first: of a tenant `most`, less what it holds
+    already."""
+    sql = (
+        "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
+        f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
+    )
+    taken, found = Counter(held), list[Job]()
+    for job_id, domain_id, tenant_id in (map(int, map(str, row)) for row in tx.rows(sql)):
+        job = get(tx, job_id) if domain_id not in busy and taken[tenant_id] < most else None
+        if job is not None:
+            taken[tenant_id] += 1
+            found.append(job)
+    return found
 
 
 def open_jobs(tx: Tx, domain_id: int) -> int:

@@ -1,4 +1,4 @@
-"""The jobs: imports in the background of the service, one at a time for a domain.
+"""The jobs: imports in the background of the service, in their turns (`turns`).
 
 A job goes through three steps, each of which leaves something behind that a restart goes on from: all of its source is
 in a file (an upload, what an agent has sent, or a directory that is read now); a child process has prepared that file;
@@ -36,6 +36,7 @@ from sallyport.directory.imports.losses import Losses
 from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Removals, Source, State
 from sallyport.directory.imports.remover import Remover
 from sallyport.directory.imports.telling import Telling
+from sallyport.directory.imports.turns import Turns
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.directory.model import CLOUD
 from sallyport.directory.revoking import Revocations
@@ -44,7 +45,6 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
-AT_ONCE: Final = 2
 MOST_WAITING: Final = 20
 """Jobs of a domain that wait or run."""
 TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain are not done yet"
@@ -86,8 +86,7 @@ class Jobs:
         self._losses = Losses(store, files, revocations)
         self._remover = Remover(store, files, self._applier)
         self._wake = trio.Event()
-        self._running: dict[int, trio.CancelScope] = {}
-        self._domains: dict[int, int] = {}
+        self._turns = Turns()
 
     # --- for others -------------------------------------------------------------------------------------------------
 
@@ -125,9 +124,7 @@ class Jobs:
             self._note(tx, job, "directory.import.cancel")
 
         await self._store.write(work)
-        if job.id in self._running:
-            self._running[job.id].cancel()
-        else:
+        if not self._turns.cancel(job.id):
             await self._put_away(job.id)
 
     async def confirm(self, job: Job) -> None:
@@ -145,8 +142,7 @@ class Jobs:
 
     def forget(self) -> None:
         """The store was replaced: no job of before goes on."""
-        for scope in self._running.values():
-            scope.cancel()
+        self._turns.cancel_all()
 
     # --- in the background ------------------------------------------------------------------------------------------
 
@@ -162,11 +158,8 @@ class Jobs:
             while True:
                 self._wake = trio.Event()
                 try:
-                    room = AT_ONCE - len(self._running)
-                    waiting = partial(repo.waiting, busy=tuple(self._domains), limit=room)
-                    for job in await self._store.read(waiting) if room else ():
-                        self._domains[job.domain_id] = job.id
-                        self._running[job.id] = trio.CancelScope()
+                    for job in await self._store.read(self._turns.look()):
+                        self._turns.begin(job)
                         nursery.start_soon(self._do, job)
                 except StoreError as error:
                     log.warning("imports are not looked after", error=str(error))
@@ -176,17 +169,12 @@ class Jobs:
     async def _do(self, job: Job) -> None:
         """One job, until it is over, waits for the store, or the service stops."""
         waits = False
-        try:
-            try:
-                with self._running[job.id]:
-                    waits = await self._attempt(job)
-            finally:
-                del self._running[job.id]
+        with self._turns.keeping(job):
+            with self._turns.at_work(job):
+                waits = await self._attempt(job)
             if waits:  # without keeping other domains' jobs from their turn
                 self.wake()
                 await trio.sleep(AGAIN_S)
-        finally:
-            del self._domains[job.domain_id]
         self.wake()
         await self._put_away(job.id)
 
@@ -245,9 +233,14 @@ class Jobs:
         mapped = await self._store.read(
             partial(entries.attributes_wanted, directory_id=directory.id, mapping=directory.mapping)
         )
-        writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if job.kind == Kind.READING and not job.file:
             await self._collect(job, directory, mapped)
+        async with self._turns.writing:
+            await self._write(job, directory, mapped)
+
+    async def _write(self, job: Job, directory: directories.Directory, mapped: frozenset[str]) -> None:
+        """Write what is in the job's file, or follows from what is known, to its end."""
+        writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if writes:
             await self._prepare(await self.get(job.id), mapped)
         job = await self.get(job.id)
