@@ -117,6 +117,19 @@ def test_an_own_certificate_without_an_authority(data_dir: Path, tmp_path: Path)
     assert told(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
 
 
+def test_a_certificate_that_names_no_domain(line: Service, data_dir: Path) -> None:
+    """Where a second domain was added, it lets nobody in any more; that of a peer, or with a realm, is meant so."""
+    for name in ("ann", "old proxy"):
+        Directory(data_dir).issue(name, present())
+    client = ("--address", "192.0.2.1", "--org", "1", "--tenant", "1", "--tls-name", "old proxy")
+    line.ok("client", "add", "proxy", *client)
+    assert told(line, "warning") == []
+    line.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
+    assert told(line, "warning") == [
+        "the certificate of ann names no domain, and there are several: EAP-TLS refuses it"
+    ]
+
+
 def test_what_ends_soon_and_what_has_ended(line: Service, data_dir: Path) -> None:
     """The server's certificate, a client's and the revocation list, 30 days before."""
     directory = Directory(data_dir)

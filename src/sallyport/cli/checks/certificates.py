@@ -1,7 +1,7 @@
 """The certificates of EAP and RadSec: what supplicants and RADIUS servers would refuse is said before they do."""
 
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import CLIENT, Directory, host_names, present, read_certificates, read_list
+from sallyport.certs.directory import CLIENT, Directory, Issued, host_names, present, read_certificates, read_list
 from sallyport.certs.model import Credentials
 from sallyport.certs.service import Certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
@@ -38,13 +38,15 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
         flaws += of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
     if used.crl_file is not None:
         flaws += _of_list(used.crl_file, now, chain[0])
-    flaws += _of_clients(Directory(settings.data_dir), now)
+    issued = _newest_of_clients(Directory(settings.data_dir))
+    flaws += _of_clients(issued, now)
     if used.ca_file is None:
         missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
         flaws.append(problem(f"RadSec does not start: {missing}") if settings.radsec_bind else ok(missing))
     names = ", ".join(host_names(chain[0]))
     yield ok(f"{used.certificate_file}: {names}, until {chain[0].not_valid_after_utc:%Y-%m-%d}")
     yield from flaws
+    yield from _of_realms(issued, examination, now)
 
 
 def _authorities(used: Credentials) -> list[x509.Certificate]:
@@ -108,12 +110,26 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
         yield warning(f"{path} expires at {ends:%Y-%m-%d}: sallyport cert renew")
 
 
-def _of_clients(directory: Directory, now: datetime) -> Iterator[Finding]:
-    """Clients whose newest certificate ends soon, or has ended."""
+def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
     if not directory.ca.exists():
+        return {}
+    return {each.name: each for each in directory.issued() if each.kind == CLIENT and not each.revoked}
+
+
+def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
+    """Users whose certificates let them in nowhere (`login.identity.principal`); a RADIUS client's is none of them."""
+    if len(examination.rows("domain.list")) < 2:
         return
-    newest = {each.name: each for each in directory.issued() if each.kind == CLIENT and not each.revoked}
-    for name, each in newest.items():
+    peers = {each["tls_name"] for each in examination.rows("client.list")}
+    for name, each in issued.items():
+        is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
+        if is_users and each.state(now) == "valid":
+            yield warning(f"the certificate of {name} names no domain, and there are several: EAP-TLS refuses it")
+
+
+def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding]:
+    """Clients whose newest certificate ends soon, or has ended."""
+    for name, each in issued.items():
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
             word = "expired" if ends <= now else "expires"
