@@ -52,7 +52,7 @@ class Runs:
         self._files = files
         self._directories = directories
         self._clock = clock
-        self._busy: set[int] = set()
+        self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
         """A run of the domain's directory of that name, which is made where it is new. Conflict, StoreFull."""
@@ -77,7 +77,7 @@ class Runs:
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
         """Take a batch; the number of the next. NotFound; OutOfOrder; Conflict: the run is too large; StoreFull."""
-        async with self._alone(run_id):
+        async with self._alone(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
                 return run.sequence + 1
@@ -96,7 +96,7 @@ class Runs:
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
         """Queue the import of a run; the job's id. Again, it is the same. NotFound, OutOfOrder, Conflict."""
-        async with self._alone(run_id):
+        async with self._alone(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of(tx, domain_id, run_id))
             if done is not None:
                 return done
@@ -127,15 +127,17 @@ class Runs:
         return run
 
     @asynccontextmanager
-    async def _alone(self, run_id: int) -> AsyncIterator[None]:
-        """One request of a run at a time. Conflict: another is not answered yet."""
-        if run_id in self._busy:
+    async def _alone(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
+        """One request of a domain's run at a time; whose run it is, is looked at later. Conflict: another is not
+        answered yet."""
+        run = domain_id, run_id
+        if run in self._busy:
             raise Conflict("another request of this run is not answered yet")
-        self._busy.add(run_id)
+        self._busy.add(run)
         try:
             yield
         finally:
-            self._busy.remove(run_id)
+            self._busy.remove(run)
 
 
 def _spooled(entries: Sequence[AnyEntry]) -> bytes:
