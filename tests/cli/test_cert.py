@@ -144,6 +144,22 @@ def test_what_ends_soon_and_what_has_ended(line: Service, data_dir: Path) -> Non
     assert "crl.pem expired at" in problems
 
 
+def test_the_revocation_lists_of_an_own_authority(data_dir: Path, tmp_path: Path) -> None:
+    """They stand beside it in one file. An expired one, or none where another authority has one, refuses clients."""
+    directory, other, file = Directory(data_dir), Directory(data_dir / "other"), tmp_path / "authorities.pem"
+    other.make("Other", ["localhost"], present() - timedelta(days=400))
+    own = {"SALLYPORT_EAP_CERTIFICATE": str(directory.server), "SALLYPORT_EAP_KEY": str(directory.server_key)}
+    line = Service(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
+    parts = [each.read_bytes() for each in (directory.ca, directory.crl, other.ca, other.crl)]
+    file.write_bytes(b"".join(parts[:2]))
+    assert [told(line, level) for level in ("problem", "warning")] == [[], []]
+    file.write_bytes(b"".join(parts[:3]))
+    assert told(line, "warning") == [f"{file} has no revocation list of Other, but of others: its clients are refused"]
+    file.write_bytes(b"".join(parts))
+    (expired,) = told(line, "problem", status=1)
+    assert expired.startswith(f"{file}: the revocation list of CN=Other expired at ")
+
+
 def test_a_key_of_another_certificate(line: Service, data_dir: Path) -> None:
     """And one that others may read."""
     key = data_dir / "certs" / "server.key"

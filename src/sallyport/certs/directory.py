@@ -13,6 +13,7 @@ other.
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from sallyport.certs.authority import LIFE, Authority, checked_name, common_name
 FOLDER = "certs"
 SERVER = "server"
 CLIENT = "client"
+_LIST = re.compile(b"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,14 @@ def read_list(path: Path) -> x509.CertificateRevocationList:
         return x509.load_pem_x509_crl(_read(path))
     except ValueError as error:
         raise StartError(f"{path}: no revocation list in PEM") from error
+
+
+def read_lists(path: Path) -> list[x509.CertificateRevocationList]:
+    """The revocation lists in a PEM file, whatever else it holds. StartError."""
+    try:
+        return [x509.load_pem_x509_crl(each) for each in _LIST.findall(_read(path))]
+    except ValueError as error:
+        raise StartError(f"{path}: a revocation list in it cannot be read") from error
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:

@@ -74,12 +74,14 @@ class Authority:
         file.write_bytes(secret + certificate.public_bytes(PEM))
         return Issued(certificate, file)
 
-    def revocations(self, *revoked: x509.Certificate, until: datetime | None = None) -> Path:
+    def revocations(
+        self, *revoked: x509.Certificate, since: datetime = NOW - timedelta(hours=2), until: datetime | None = None
+    ) -> Path:
         """A revocation list that names these certificates."""
         blank = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._name)
-            .last_update(NOW - timedelta(hours=2))
+            .last_update(since)
             .next_update(until or NOW + timedelta(days=1))
         )
         for each in revoked:

@@ -75,6 +75,15 @@ def test_a_revocation_list_that_is_too_old(site: Site) -> None:
     assert (done.success, done.reason) == refused("the revocation list has expired")
 
 
+def test_a_revocation_list_of_tomorrow(site: Site) -> None:
+    """The reason is told in words, and so are those of a key that is too short and the like."""
+    site.configuration = replace(
+        site.configuration, crl_file=site.authority.revocations(since=NOW + timedelta(hours=1))
+    )
+    done = tried(site, site.issued)
+    assert (done.success, done.reason) == refused("the revocation list is not valid yet: is the clock right?")
+
+
 def test_an_expired_certificate(site: Site) -> None:
     """It does not get in."""
     done = tried(site, site.authority.certificate("ann", until=NOW - timedelta(minutes=1)))

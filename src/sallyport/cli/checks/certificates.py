@@ -14,7 +14,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import CLIENT, Directory, Issued, host_names, present, read_certificates, read_list
+from sallyport.certs.directory import (
+    CLIENT,
+    Directory,
+    Issued,
+    host_names,
+    present,
+    read_certificates,
+    read_list,
+    read_lists,
+)
 from sallyport.certs.model import Credentials
 from sallyport.certs.service import Certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
@@ -38,6 +47,8 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
         flaws += of_time(f"{used.ca_file}: {common_name(each)}", each.not_valid_before_utc, each, now)
     if used.crl_file is not None:
         flaws += _of_list(used.crl_file, now, chain[0])
+    if used.ca_file is not None:
+        flaws += _of_their_lists(used.ca_file, authorities, now)
     issued = _newest_of_clients(Directory(settings.data_dir))
     flaws += _of_clients(issued, now)
     if used.ca_file is None:
@@ -108,6 +119,20 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
         yield problem(f"{path} expired at {ends:%Y-%m-%d}: every peer is refused; sallyport cert renew")
     elif ends is not None and ends - now < SOON:
         yield warning(f"{path} expires at {ends:%Y-%m-%d}: sallyport cert renew")
+
+
+def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
+    """The revocation lists that stand beside the authorities, which bring new ones themselves, mostly each week."""
+    lists = {each.issuer: each.next_update_utc for each in read_lists(path)}
+    for issuer, ends in lists.items():
+        if ends is not None and ends <= now:
+            name = issuer.rfc4514_string()
+            yield problem(f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are refused")
+    for each in authorities if lists else ():
+        if each.subject not in lists:
+            yield warning(
+                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are refused"
+            )
 
 
 def _newest_of_clients(directory: Directory) -> dict[str, Issued]:

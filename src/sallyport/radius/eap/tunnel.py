@@ -24,9 +24,11 @@ _SESSION_ID: Final = 43
 _WHY_UNVERIFIED: Final = {
     2: "its issuer is unknown",
     3: "there is no revocation list of its issuer",
+    7: "its signature does not hold",
     8: "the revocation list is not signed by its issuer",
-    10: "it has expired",
     9: "it is not valid yet",
+    10: "it has expired",
+    11: "the revocation list is not valid yet: is the clock right?",
     12: "the revocation list has expired",
     18: "it is self-signed",
     19: "its authority is not trusted",
@@ -34,6 +36,12 @@ _WHY_UNVERIFIED: Final = {
     21: "its issuer is unknown",
     23: "it is revoked",
     26: "it is not meant for clients",
+    34: "it has a critical extension that is not known",
+    36: "the revocation list has a critical extension that is not known",
+    44: "the revocation list is of other certificates",
+    66: "its key is too short",
+    67: "its authority's key is too short",
+    68: "it is signed with a weak hash",
 }
 
 
