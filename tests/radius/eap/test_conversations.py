@@ -48,8 +48,11 @@ def test_the_busiest_client_makes_room() -> None:
 
 
 def test_old_ones_are_forgotten() -> None:
-    """By a purge, and when the same client begins anew."""
-    table = Conversations[Conversation](age_s=60)
+    """By a purge, and when the same client begins anew; somebody hears of each, and not of those that have ended."""
+    left: list[Conversation] = []
+    table = Conversations[Conversation](age_s=60, left=left.append)
+    table.end(1, table.add(1, blank(), now=0))
+    assert left == []
     table.add(1, blank(), now=0)
     table.add(1, blank(), now=60)
     assert len(table) == 1
@@ -57,7 +60,7 @@ def test_old_ones_are_forgotten() -> None:
     table.purge(now=120)
     assert len(table) == 1
     table.purge(now=121)
-    assert len(table) == 0
+    assert (len(table), len(left)) == (0, 3)
 
 
 @pytest.mark.torture

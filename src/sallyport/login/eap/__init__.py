@@ -4,6 +4,7 @@
     rounds      what the login path lends a conversation, and what the end of one comes to
     service     one Access-Request: finds its conversation, goes on with it, and says what the login comes to
     habits      by which method a station logged in last
+    unfinished  clients that stop answering, as the log tells of them
     examiners   answer a conversation's questions: from the passwords in memory, or by asking the domain's directory
 
 A domain whose first factor is `local` or `ldap` ends EAP; `radius` passes it on as it is. What the first factor cannot

@@ -56,17 +56,18 @@ class Caller:
 
 
 class Talk:
-    """A conversation and what is known of its login. scope: whose users it is about. refused: why, once it is. told:
-    that was decided, and what follows until EAP-Failure is no news. named_by: as `Login` has it. found, code, stamp:
-    what the first factor found.
-    session: of the challenge that the user answers next; second: what became of it."""
+    """A conversation and what is known of its login. scope: whose users it is about. client: who passes it on. refused:
+    why, once it is. told: that was decided, and what follows until EAP-Failure is no news. named_by: as `Login` has it.
+    found, code, stamp: what the first factor found. session: of the challenge that the user answers next; second: what
+    became of it."""
 
     __slots__ = (
-        "code", "conversation", "examiner", "found", "named_by", "refused", "scope", "second", "session", "stamp",
-        "told", "user",
+        "client", "code", "conversation", "examiner", "found", "named_by", "refused", "scope", "second", "session",
+        "stamp", "told", "user",
     )  # fmt: skip
 
-    def __init__(self, conversation: Conversation, scope: str, examiner: Examiner) -> None:
+    def __init__(self, conversation: Conversation, scope: str, examiner: Examiner, client: str) -> None:
+        self.client = client
         self.conversation = conversation
         self.scope = scope
         self.examiner = examiner

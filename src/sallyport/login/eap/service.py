@@ -17,6 +17,7 @@ from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
 from sallyport.login.eap.habits import Habits
 from sallyport.login.eap.model import Caller, Open, Result, Talk
+from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import in_full
 from sallyport.login.lockout.service import Lockouts
@@ -83,7 +84,7 @@ class Eap:
         self._lockouts = lockouts
         self._credentials = credentials
         self._now = now
-        self._talks = Conversations[Talk]()
+        self._talks = Conversations[Talk](left=Unfinished(now).note)
         self._habits = Habits()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
@@ -147,7 +148,7 @@ class Eap:
         size, scope = _fragment_size(login), _scope(domain)
         order = self._habits.order(scope, _station(login)) if station is None else (MD5,)
         terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=scope)
-        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner)
+        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner, login.client.name)
         return talk, self._talks.add(login.client.id, talk, now=now)
 
     def _offered(self, terms: Terms) -> Offers:

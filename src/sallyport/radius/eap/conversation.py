@@ -63,6 +63,11 @@ class Conversation:
         return self._name if self._method is None else self._method.name
 
     @property
+    def waits_for_client(self) -> bool:
+        """Whether it is for the client to go on."""
+        return isinstance(self._outcome, Send)
+
+    @property
     def identifier(self) -> int:
         """Of the last request."""
         return self._identifier or 0

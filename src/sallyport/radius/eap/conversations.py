@@ -1,6 +1,7 @@
 """All conversations that go on, by the State that names each; bounded, and fair among RADIUS clients."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from secrets import token_bytes
 from typing import Final, Generic, TypeVar
 
@@ -15,10 +16,14 @@ class Conversations(Generic[_Talk]):
     """Conversations, or what a caller keeps of each, by State. Where there are too many, the oldest of the client with
     the most makes room, so that nobody who begins and leaves thousands pushes out anybody else's.
 
-    most: how many go on. age_s: how long one waits for its client. now: seconds of a monotonic clock.
+    most: how many go on. age_s: how long one waits for its client. left: hears of each that has waited so long. now:
+    seconds of a monotonic clock.
     """
 
-    def __init__(self, most: int = MOST, age_s: float = AGE_S) -> None:
+    def __init__(
+        self, most: int = MOST, age_s: float = AGE_S, *, left: Callable[[_Talk], None] = lambda _talk: None
+    ) -> None:
+        self._left = left
         self._most = most
         self._age_s = age_s
         self._count = 0
@@ -63,10 +68,11 @@ class Conversations(Generic[_Talk]):
 
     def _drop_old(self, client: int, own: OrderedDict[bytes, tuple[_Talk, float]], now: float) -> None:
         while own:
-            state, (_, until) = next(iter(own.items()))
+            state, (talk, until) = next(iter(own.items()))
             if until > now:
                 return
             self._drop(client, state)
+            self._left(talk)
 
     def _drop(self, client: int, state: bytes) -> None:
         own = self._of[client]

@@ -1,0 +1,44 @@
+"""What the log says of clients that stop answering."""
+
+from structlog.testing import capture_logs
+
+from sallyport.login.eap.examiners import Station
+from sallyport.login.eap.model import Result, Talk
+from sallyport.login.eap.unfinished import Unfinished
+from sallyport.login.model import Reason
+from sallyport.radius.eap.conversation import Conversation
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.packet import IDENTITY, NAK, RESPONSE, Packet, encode
+from tests.radius.eap.users import EVERYTHING
+
+
+def begun(name: bytes) -> Talk:
+    """A conversation whose client is to answer a challenge."""
+    conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
+    conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, name)))
+    return Talk(conversation, "1/local", Station([], lambda: False), "nas")
+
+
+def test_a_line_a_second() -> None:
+    """It has the client, the user, how far it went, and how many others there were since the last."""
+    now = 0.0
+    unfinished = Unfinished(lambda: now)
+    with capture_logs() as logged:
+        for name in (b"ann", b"bob", b"carl"):
+            unfinished.note(begun(name))
+        now = 1.0
+        unfinished.note(begun(b"dan"))
+    assert [(each["client"], each["user"], each["method"], each["others"]) for each in logged] == [
+        ("nas", "ann", "eap-mschapv2", 0), ("nas", "dan", "eap-mschapv2", 2),
+    ]  # fmt: skip
+
+
+def test_what_was_decided_is_no_news() -> None:
+    """Nor is what has ended."""
+    refused, over = begun(b"ann"), begun(b"bob")
+    refused.refused = Result(Reason.WRONG_PASSWORD)
+    over.conversation.receive(encode(Packet(RESPONSE, over.conversation.identifier, NAK, b"\0")))
+    with capture_logs() as logged:
+        for each in (refused, over):
+            Unfinished(lambda: 0).note(each)
+    assert logged == []
