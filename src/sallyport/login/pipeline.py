@@ -55,7 +55,7 @@ class Pipeline:
         self._lockouts = lockouts
         self._bypass = bypass
         self._principals = principals
-        self._steps = steps = Steps(domains, users, sightings, rules, second, lockouts, principals)
+        self._steps = steps = Steps(domains, users, sightings, rules, first, second, lockouts, principals)
         self._rounds = Rounds(steps, domains, users, second, eap, bypass)
 
     def begin(self, login: Login) -> Decision | None:

@@ -4,7 +4,7 @@ passed, what the inventory and the lock-outs hear of it, and what is known of it
 from typing import Final
 
 from sallyport.directory.principals.service import Principals
-from sallyport.domains.model import LOCAL, MONITOR, Domain
+from sallyport.domains.model import LOCAL, MONITOR, Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, EndpointUsers
@@ -12,6 +12,8 @@ from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.login.decision import decide, refuse
 from sallyport.login.facts import facts_of
 from sallyport.login.first.password import check_password, known_as, still
+from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.vouched import check_vouched
 from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import NOTHING, PASSED, Decision, Login, Method, Reason, Verdict
 from sallyport.login.rules.model import MFA_REQUIRED, UNMATCHED, Action
@@ -42,6 +44,7 @@ class Steps:
         users: EndpointUsers,
         sightings: Sightings,
         rules: LoginRules,
+        first: FirstFactors,
         second: SecondFactor,
         lockouts: Lockouts,
         principals: Principals,
@@ -50,6 +53,7 @@ class Steps:
         self._users = users
         self._sightings = sightings
         self._rules = rules
+        self._first = first
         self._second = second
         self._lockouts = lockouts
         self._principals = principals
@@ -114,7 +118,7 @@ class Steps:
             else:
                 first = known_as(login, user, check_password(login, user, lambda: had_code))
         else:  # one login is one question to the directory or the other server
-            first = PASSED
+            first = self.same_factor(domain, told.asked.stamp)
         await self.recall(login, domain)
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, told.reason, domain.mode, domain.fallback)
@@ -154,12 +158,19 @@ class Steps:
 
     async def asked(self, domain: Domain, name: str) -> Asked:
         """Whom a second factor is asked of. StoreError, SecretError."""
-        user = await self.user(domain, name) if domain.first_factor is LOCAL else None
-        return Asked(0 if user is None else user.id, "" if user is None else user.stamp, domain.factor)
+        if domain.first_factor is not LOCAL:
+            return Asked(0, self._first.stamp(domain), domain.factor)
+        user = await self.user(domain, name)
+        return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
 
     def fresh(self, domain: Domain) -> Domain:
         """The domain as it is now: it took a while."""
         return self._domains.table.by_id.get(domain.id, domain)
+
+    def same_factor(self, domain: Domain, stamp: str) -> Reason:
+        """Whether who has checked a password is who would be asked now: in another directory the same name is somebody
+        else's. stamp: of the first factor's configuration then."""
+        return PASSED if stamp == self._first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
         """The challenge of ours and its step that a login answers; None: it answers none."""
@@ -175,8 +186,10 @@ class Steps:
         """Whether the user of a challenge is who it was sent to, with the same password; and what is known now."""
         if told.asked.factor != domain.factor:
             return Reason.FIRST_FACTOR_CHANGED
+        if domain.first_factor is FirstFactor.NONE:
+            return check_vouched(login)
         if domain.first_factor is not LOCAL:
-            return PASSED
+            return self.same_factor(domain, told.asked.stamp)
         user = await self.user(domain, login.user)
         if user is None or user.id != told.asked.user_id:
             return Reason.UNKNOWN_USER

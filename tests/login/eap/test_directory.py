@@ -11,8 +11,9 @@ from sallyport.login.first.model import Checker, Fields, Host, Tell
 from sallyport.login.model import NOTHING, Found, Login, Reason
 from sallyport.mfa.model import Outcome
 from sallyport.radius.eap import packet as eap
+from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.mschap import MsChap1, MsChap2, NtKey, nt_hash, nt_hash_hash
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.login.eap.conftest import Nas
 from tests.login.second.scripted import Script
 from tests.radius.eap.supplicant import (
@@ -21,6 +22,7 @@ from tests.radius.eap.supplicant import (
     Md5Side,
     MsChapSide,
     Side,
+    Supplicant,
     TlsSide,
     in_peap,
     in_ttls_chap,
@@ -144,6 +146,23 @@ async def test_a_session_is_of_one_directory(nas: Nas) -> None:
     await configure(nas)
     assert (await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"x")), before=before))).code == ACCESS_REJECT
     assert [method for *_, method in await nas.told()] == ["eap-peap-gtc", "eap-peap-resumed", "eap-peap-gtc"]
+
+
+async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
+    """A password that the one before found right lets nobody in by a name that is another person's now."""
+    await configure(nas)
+    inner = GtcSide(b"s3cret")
+    supplicant, state = Supplicant(ANN, TlsSide(eap.PEAP, in_peap(ANN, inner))), b""
+    response, ended = encode(Packet(RESPONSE, 0, IDENTITY, ANN)), None
+    while ended is None or ended.code == ACCESS_CHALLENGE:
+        asked = len(inner.prompts)
+        response = response if ended is None else supplicant.respond(ended.eap)
+        nas.wire.put(datagram := nas.request(response, ANN, state))
+        ended, state = await nas.answer(datagram)
+        if len(inner.prompts) > asked:  # and the password is on its way back, found right
+            await configure(nas)
+    assert ended.code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.told()] == [Reason.FIRST_FACTOR_CHANGED]
 
 
 @pytest.mark.parametrize("method", BINDS)

@@ -109,8 +109,9 @@ class Rounds:
         if result.refusal is not None:
             return self._steps.settle(login, fresh, result.refusal)
         first = result.first
-        if first is PASSED and domain.first_factor is LOCAL:
-            first = still(login, user, result.stamp)
+        if first is PASSED:
+            is_local = domain.first_factor is LOCAL
+            first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
         return self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
 
     async def _ask_inside(self, login: Login, domain: Domain, session: Session | None, code: Code) -> Second | None:

@@ -43,7 +43,8 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Whom a second factor is asked of: an endpoint user, 0 where somebody else knows the users. stamp: of the
-    password that was right. factor: the domain's first factor, which said so."""
+    password that was right, else of how the first factor was configured. factor: the domain's first factor, which said
+    so."""
 
     user_id: int
     stamp: str = ""
@@ -60,7 +61,7 @@ class Session:
     provider: which configuration of the domain's provider it was begun with. station: Calling-Station-Id in
     hexadecimal, empty for none. step: how many challenges were sent. wrong: how many wrong codes came. accept, groups,
     ous: what the first factor had found; accept in hexadecimal and without keys, which are of one answer. user_stamp:
-    of the user's password then. factor: the first factor.
+    of `Asked`. factor: the first factor.
     """
 
     question: Question
