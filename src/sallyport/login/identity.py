@@ -61,25 +61,33 @@ def who(login: Login, domains: DomainTable) -> Reason:
     return PASSED if user else Reason.NO_USER_NAME
 
 
-def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, certified: bool) -> str:
+def host_realm(name: str) -> str:
+    """The realm of a host's name, of which it stays a part: what is behind its first label."""
+    return name.partition(".")[2]
+
+
+def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, named_by: NamedBy | None) -> str:
     """A name that came inside EAP without its realm; empty where the realm is none of the login's domain.
 
-    certified: a certificate has it. All domains trust the same authorities, so where there are several, a name without
-    a realm would be that of somebody in each.
+    named_by: where a certificate has it; None: none has. All domains trust the same authorities, so where there are
+    several, a name without a realm would be that of somebody in each.
     """
     name = as_name(octets)
-    if "@" not in name and "\\" not in name:
-        return "" if certified and len(domains.by_id) > 1 else name
-    user, realm = split_realm(name)
+    if "@" in name or "\\" in name:
+        user, realm = split_realm(name)
+    elif named_by is None or len(domains.by_id) == 1:
+        return name
+    else:
+        user, realm = name, host_realm(name) if named_by is NamedBy.DNS else ""
     found = domains.by_realm(login.client.tenant_id, realm)
     return user if found is not None and found.id == domain.id else ""
 
 
 def bearers(name: str, domains: DomainTable) -> list[tuple[int, str]]:
     """Whom a certificate of this name lets in, by domain and name without realm, as `principal` has it."""
-    if "@" not in name and "\\" not in name:
-        return [(domain_id, name) for domain_id in domains.by_id] if len(domains.by_id) == 1 else []
-    user, realm = split_realm(name)
+    user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
+    if user == name and len(domains.by_id) == 1:
+        return [(domain_id, name) for domain_id in domains.by_id]
     found = (domains.by_realm(tenant_id, realm) for tenant_id in domains.by_tenant)
     return [(domain.id, user) for domain in found if domain is not None]
 

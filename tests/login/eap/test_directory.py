@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import pytest
 import trio
+from cryptography import x509
 
 from sallyport.domains.model import FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
@@ -82,11 +83,12 @@ class Listed:
         return (nt_hash_hash(hashed), found) if NtKey(hashed).made(attempt, name) else (Reason.WRONG_PASSWORD, NOTHING)
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Only ann is there, unless she is disabled."""
+        """Only ann is there, unless she is disabled, and the computer PC1."""
         await trio.lowlevel.checkpoint()
         if user in self.disabled:
             return Reason.ACCOUNT_DISABLED, NOTHING
-        return (Reason.NONE, Found(groups=frozenset({"staff"}))) if user == "ann" else (Reason.UNKNOWN_USER, NOTHING)
+        is_there = user in ("ann", "host/pc1.corp", "host/pc1.dmz")
+        return (Reason.NONE, Found(groups=frozenset({"staff"}))) if is_there else (Reason.UNKNOWN_USER, NOTHING)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
         """Not asked by EAP."""
@@ -210,6 +212,20 @@ async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
     assert [(reason, method) for reason, _, method in await nas.told()] == [
         (NO_PROVIDER, "eap-tls"), (NO_PROVIDER, "eap-ttls-pap"),
         (Reason.ACCOUNT_DISABLED, "eap-tls"), (Reason.ACCOUNT_DISABLED, "eap-ttls-pap"),
+    ]  # fmt: skip
+
+
+async def test_a_computer_by_its_host_name(nas: Nas) -> None:
+    """Its certificate has the host's name, and the directory the account that host/NAME stands for; a host of another
+    realm is nobody's account, whatever its first label."""
+    await configure(nas)
+    await nas.wire.areas.domains.add(nas.wire.areas.tenant, "branch")
+    for host, code in (("pc1.corp", ACCESS_ACCEPT), ("pc2.corp", ACCESS_REJECT), ("pc1.dmz", ACCESS_REJECT)):
+        shown = nas.authority.certificate("", [x509.DNSName(host)])
+        assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=shown), f"host/{host}".encode())).code == code
+    assert await nas.told() == [
+        (NO_PROVIDER, "pc1.corp", "eap-tls"), ("unknown user", "pc2.corp", "eap-tls"),
+        (Reason.UNKNOWN_REALM, "host/pc1.dmz", "eap-tls"),
     ]  # fmt: skip
 
 

@@ -139,6 +139,23 @@ async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
     assert reasons == [ACCESS_REJECT, ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_ACCEPT]
 
 
+async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
+    """It has no other realm; a common name that looks like one is nobody's."""
+    areas = nas.wire.areas
+    branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
+    for domain in (areas.domain, branch):
+        await areas.users.add(domain, "pc1.branch.example", b"hello")
+    codes = []
+    for names, outer in (
+        ([x509.DNSName("pc1.branch.example")], b"x"),
+        ([x509.DNSName("pc1.branch.example")], b"x@branch"),
+        ([], b"x@branch"),
+    ):
+        issued = nas.authority.certificate("" if names else "pc1.branch.example", names)
+        codes.append((await nas.log_in(TlsSide(eap.TLS, silent, shows=issued), outer)).code)
+    assert codes == [ACCESS_REJECT, ACCESS_ACCEPT, ACCESS_REJECT]
+
+
 async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
     """The device accounts for the session by it: branch's ann must not be taken for corp's, whose domain is the
     device's own. A realm that was told inside stays as it is."""

@@ -6,14 +6,17 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
+from sallyport.base.text import fold
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import Missing
 from sallyport.login.first.model import CODE_LENGTHS, Tell, silent
 from sallyport.login.first.mschap import made_with
 from sallyport.login.first.password import is_password, known, split_digits
+from sallyport.login.identity import host_realm
 from sallyport.login.model import NOTHING, Found, Reason
 from sallyport.mfa.model import Code
-from sallyport.radius.eap.model import Chap, MsChap, Password, Question
+from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds
@@ -143,12 +146,15 @@ class Binds(Protocol):
 
 class Directory:
     """A directory. has_codes: whether a user is known to have codes, which may stand behind the password. stamp: of its
-    configuration: in another directory the same name is somebody else's."""
+    configuration: in another directory the same name is somebody else's. realms: of the domain, without case."""
 
-    def __init__(self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str) -> None:
+    def __init__(
+        self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
+    ) -> None:
         self._directory = directory
         self._has_codes = has_codes
         self._stamp = stamp
+        self._realms = realms
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
@@ -171,7 +177,16 @@ class Directory:
             return Finding(key) if isinstance(key, Reason) else Finding(Reason.NONE, found, None, key, name)
         if isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
-        return Finding(*await self._directory.look_up(user, silent))
+        reason, found = await self._directory.look_up(user, silent)
+        if reason is Reason.UNKNOWN_USER and self._may_be_computer(user, question):
+            reason, found = await self._directory.look_up(f"host/{user}", silent)
+        return Finding(reason, found)
+
+    def _may_be_computer(self, user: str, question: Question) -> bool:
+        """Whether a certificate's host name is a computer's of the domain, by which Windows computers call
+        themselves, and their directory does not."""
+        by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
+        return by_host and fold(host_realm(user)) in self._realms
 
     async def _password(self, user: str, given: bytes) -> Finding:
         code = None

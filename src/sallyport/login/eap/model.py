@@ -42,14 +42,14 @@ class Result:
 class Caller:
     """What the login path lends a conversation for one request.
 
-    principal: a name without its realm, empty where it is none of the domain's; given the name, and whether it must
-    have a realm to be one person's. recalled: know from memory what the directories say of the login's user, who is
+    principal: a name without its realm, empty where it is none of the domain's; given the name, and where a certificate
+    has it, if one does. recalled: know from memory what the directories say of the login's user, who is
     another now, or that it has to be looked up; recall: look it up. ask:
     the second factor of whoever has passed the first, given the challenge that is answered, if any, and the code;
     None: a newer request of the same login took its place.
     """
 
-    principal: Callable[[bytes, bool], str]
+    principal: Callable[[bytes, NamedBy | None], str]
     recalled: Callable[[], bool]
     recall: Callable[[], Awaitable[None]]
     ask: Callable[[Session | None, Code], Awaitable[Second | None]]

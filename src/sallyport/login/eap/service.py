@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from sallyport.base.errors import ConfigError, PacketError
+from sallyport.base.text import fold
 from sallyport.certs.model import Credentials
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import User
@@ -168,7 +169,7 @@ class Eap:
         if isinstance(checker, Reason):
             return checker
         return (
-            Directory(checker, partial(self._second.has_codes, domain), self._first.stamp(domain))
+            Directory(checker, partial(self._second.has_codes, domain), self._first.stamp(domain), _realms(domain))
             if isinstance(checker, Binds)
             else Reason.METHOD_UNFIT
         )
@@ -220,7 +221,7 @@ class Eap:
         """Whom a question is about; empty: none of the domain's."""
         login.method = f"eap-{talk.conversation.method}"
         talk.named_by = question.by if isinstance(question, Certificate) else None
-        name = caller.principal(question.user, talk.named_by is not None)
+        name = caller.principal(question.user, talk.named_by)
         login.user = talk.user = name or login.user
         login.outside = False
         return name
@@ -313,6 +314,10 @@ def _scope(domain: Domain) -> str:
 
 def _station(login: Login) -> bytes:
     return login.request.first.get(CALLING_STATION_ID, b"")
+
+
+def _realms(domain: Domain) -> frozenset[str]:
+    return frozenset(fold(each) for each in (domain.name, *domain.realms))
 
 
 def _fragment_size(login: Login) -> int:
