@@ -77,6 +77,8 @@ class DuoServer:
     async def _preauth(self, parameters: dict[str, str]) -> Reply:
         if self.web.behaviour is Behaviour.UNKNOWN_USER:
             return _ok({"result": "enroll", "enroll_portal_url": "https://x.invalid/"})
+        if not parameters["username"].strip():
+            return _fail(400, 40002, "Invalid request parameters")
         assert parameters["username"] == USER
         return _ok({"result": self.result, "devices": [{"device": "DP1", "capabilities": self.capabilities}]})
 

@@ -44,7 +44,8 @@ class OktaServer:
         prefix, _, login = call.path.rpartition("/")
         assert prefix == "/api/v1/users"
         if unquote(login) != USER or self.web.behaviour is Behaviour.UNKNOWN_USER:
-            return Reply(404, {"errorCode": "E0000007"})
+            is_name = bool(unquote(login).strip())
+            return Reply(404, {"errorCode": "E0000007"}) if is_name else Reply(400, {"errorCode": "E0000001"})
         return Reply(200, {"id": USER_PATH.rpartition("/")[2], "status": self.status})
 
     def _transaction(self, call: Call) -> Reply:

@@ -1,6 +1,7 @@
 """Duo: signatures as Duo checks them, and what its answers come to."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import duo_client
 import pytest
@@ -129,6 +130,17 @@ async def test_unknown_preauth(bench: Bench) -> None:
         await provider.start(question())
     with pytest.raises(ProviderError):
         await provider.enrolled(USER)
+    await provider.aclose()
+
+
+async def test_names_that_are_none(bench: Bench) -> None:
+    """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
+    provider = bench.make()
+    for user in (" ", "\t"):
+        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+        answer = await provider.start(replace(question(), user=user, challenge_id=user))
+        assert answer.outcome is Outcome.NOT_ENROLLED
+    assert bench.prompts == 0
     await provider.aclose()
 
 

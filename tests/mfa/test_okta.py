@@ -1,6 +1,7 @@
 """Okta: push first, a code otherwise."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -101,6 +102,17 @@ async def test_names_stay_in_their_place(bench: Bench, user: str) -> None:
     """A name cannot lead to another path of the API."""
     provider = bench.make()
     assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+    await provider.aclose()
+
+
+async def test_names_that_are_none(bench: Bench) -> None:
+    """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
+    provider = bench.make()
+    for user in (" ", "\t"):
+        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+        answer = await provider.start(replace(question(), user=user, challenge_id=user))
+        assert answer.outcome is Outcome.NOT_ENROLLED
+    assert bench.prompts == 0
     await provider.aclose()
 
 

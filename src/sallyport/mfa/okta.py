@@ -128,7 +128,7 @@ class Okta:
         if login in {"", ".", ".."}:  # they would name other paths
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
-        if response.status_code == 404:
+        if response.status_code in {400, 404}:  # 400: of a name that Okta takes for none, which anybody can type
             return _User("", False, {})
         _check(response)
         document = json_object(response)
