@@ -340,7 +340,7 @@ def _check_share(tx: Tx, tenant_id: int, networks: Iterable[Network], *, former:
     own = [each for each in repo.own_ranges(tx, tenant_id) if each != former]
     for network in large:
         if takes_too_much(own, network):
-            raise Conflict("ranges this wide leave other tenants too little: they can be added on the command line")
+            raise Conflict("a range this wide leaves other tenants too little: it can be added on the command line")
         own.append(network)
 
 
