@@ -20,7 +20,7 @@ import trio
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
-from sallyport.listen.fair import FairQueue
+from sallyport.base.fair import FairQueue
 from sallyport.radius.duplicates import Source
 
 DRAIN = 64
@@ -100,10 +100,11 @@ async def receive(
     ahead: int = AHEAD,
 ) -> None:
     """Hand the datagrams of each wake-up to `take`, and tell `taken` after it, until cancelled. ahead: how many
-    datagrams are read before their turn; more stay in the kernel, which drops and counts what its buffer does not
-    hold."""
+    datagrams are read before their turn, and are taken from each source in turn; more stay in the kernel, which drops
+    and counts what its buffer does not hold. A source is an address with its port: one NAS may stand for many, as a
+    proxy does, with a port for each."""
     pull = _puller(sock)
-    behind: FairQueue[Datagram] = FairQueue()
+    behind: FairQueue[Source, Datagram] = FairQueue()
 
     def read_ahead(at: int, now: float) -> None:
         while len(behind) < ahead:

@@ -7,8 +7,9 @@ from typing import Final
 
 import trio
 
-from sallyport.listen.fair import FairQueue
+from sallyport.base.fair import FairQueue
 from sallyport.login.model import Login
+from sallyport.radius.duplicates import Source
 
 BEGIN_AT_ONCE: Final = 8
 """Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
@@ -25,7 +26,7 @@ class Undecided:
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
         self._decide = decide
-        self._waiting: FairQueue[Login] = FairQueue()
+        self._waiting: FairQueue[Source, Login] = FairQueue()
         self._begins = False
 
     def put(self, login: Login) -> None:

@@ -74,7 +74,8 @@ class Store(Protocol):
         """Run `work` on a consistent view of what is committed. StoreError."""
 
     async def search(self, work: Work[T]) -> T:
-        """`read` for what may walk through many rows: few at a time, and for a bounded time. StoreError."""
+        """`read` for what may walk through many rows: few at a time, of each who asks in turn (`base.actor`), and for a
+        bounded time. StoreError."""
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. It may run beside others' work in one transaction, and is

@@ -12,10 +12,12 @@ from typing import TypeVar
 import structlog
 import trio
 
+from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import Readers, open_connection
 from sallyport.store.directory import Reserve
+from sallyport.store.fair import FairPlaces
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Done, Work
 from sallyport.store.writer import Writer
@@ -44,6 +46,7 @@ class SqliteStore:
         self._writer = Writer(path, self._connection, metrics, reserve)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
+        self._turns = FairPlaces[Actor](SEARCHERS)
         metrics.watch_files(path)
 
     @property
@@ -64,7 +67,8 @@ class SqliteStore:
         return await self._readers.run(work, timeout_s=READ_S)
 
     async def search(self, work: Work[T]) -> T:
-        return await self._searchers.run(work, timeout_s=SEARCH_S)
+        async with self._turns.place(acting()):  # a token that searches much leaves the others their turns
+            return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
         return await self._writer.write(work)

@@ -2,20 +2,20 @@
 
 import pytest
 
-from sallyport.listen.fair import FairQueue
+from sallyport.base.fair import FairQueue
 
 ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
 
-def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[int]:
+def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], int]:
     """A queue that the items of some sources were put into."""
-    queue: FairQueue[int] = FairQueue()
+    queue: FairQueue[tuple[str, int], int] = FairQueue()
     for source, item in items:
         queue.put(source, item)
     return queue
 
 
-def taken(queue: FairQueue[int]) -> list[int]:
+def taken(queue: FairQueue[tuple[str, int], int]) -> list[int]:
     """Everything, as it comes."""
     return [queue.take() for _ in range(len(queue))]
 

@@ -1,27 +1,26 @@
 """A queue in which a source that sends much waits for itself and not before others."""
 
 from collections import OrderedDict, deque
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from sallyport.radius.duplicates import Source
-
+SourceT = TypeVar("SourceT", bound=Hashable)
 T = TypeVar("T")
 
 
-class FairQueue(Generic[T]):
-    """Each source in turn, the first of each first. Sources are told apart by address and port: one NAS may stand for
-    many, as a proxy does, with a port for each."""
+class FairQueue(Generic[SourceT, T]):
+    """Each source in turn, the first of each first."""
 
     __slots__ = ("_by_source", "_size")
 
     def __init__(self) -> None:
-        self._by_source: OrderedDict[Source, deque[T]] = OrderedDict()  # whose turn is next comes first
+        self._by_source: OrderedDict[SourceT, deque[T]] = OrderedDict()  # whose turn is next comes first
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def put(self, source: Source, item: T) -> None:
+    def put(self, source: SourceT, item: T) -> None:
         """Behind all others of its source; a source that has none waits for everybody's turn."""
         own = self._by_source.get(source)
         if own is None:
