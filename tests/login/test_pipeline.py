@@ -234,6 +234,18 @@ async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: Fir
         assert decided == ("reject", R.FIRST_FACTOR_UNAVAILABLE, "ann", domain)
 
 
+@pytest.mark.parametrize("name", [" ann", "ann  ", "ann @corp", "CORP\\ ann", " host/pc1", "PC1$ "])
+async def test_spaces_around_a_name_walk_round_no_rule(desk: Desk, name: str) -> None:
+    """Whoever checks the password finds ann by it."""
+    areas = desk.areas
+    vouching = await areas.client("192.0.2.9/32", password_verified=True)
+    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["ann"]))
+    await areas.rules.add(areas.domain, RuleFields(name="computers", action="block", kinds=["machine"]))
+    assert (await desk.decided(pap(name, "x"), vouching))[:2] == ("reject", R.BLOCKED)
+
+
 async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
     """Where the domain has no first factor of its own: a client that was added for it, signed, whatever the user is
     called and whatever was typed; nobody else, in either mode."""

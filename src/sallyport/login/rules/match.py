@@ -80,18 +80,26 @@ class DomainRules:
 
         Where it only may match, because something is not known of the login, it comes without reply attributes.
         """
-        if not facts.user:
+        user = _name(facts.user)
+        if not user:
             return _first(self._all, facts)
-        own = self._of_user.get(fold(facts.user))
+        own = self._of_user.get(user)
         if facts.names and self._of_user:  # what counts for one of somebody's names counts for all
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, facts)
 
 
+def _name(user: str) -> str:
+    """A user's name in the form that is compared. Spaces around it are nothing to many who check a password for us:
+    ` ann` would be ann without her rules."""
+    return fold(user.strip())
+
+
 def kind_of(user: str) -> Kind:
     """Whose name this is: a Windows computer logs in as `host/NAME.DOMAIN` or by its account `NAME$`."""
-    return Kind.MACHINE if user.endswith("$") or user[:5].casefold() == "host/" else Kind.USER
+    name = _name(user)
+    return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
 
 
 def station_key(station: str) -> str:
@@ -169,9 +177,10 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
 
 def _user(wanted: Names) -> Condition:
     def holds(facts: Facts) -> bool | None:
-        if not facts.user:
+        user = _name(facts.user)
+        if not user:
             return None
-        return fold(facts.user) in wanted or not wanted.isdisjoint(facts.names)
+        return user in wanted or not wanted.isdisjoint(facts.names)
 
     return holds
 
