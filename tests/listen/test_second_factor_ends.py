@@ -9,7 +9,7 @@ import trio.testing
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.model import Fallback, FirstFactor, Mode
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Enrolment, Outcome, ProviderError
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
@@ -92,6 +92,18 @@ async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio
     assert (await exchange(wire, a_login(a_session(), user="bob")))[0] == ACCESS_ACCEPT
     mock_clock.jump(61)
     assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_ACCEPT
+
+
+async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None:
+    """Where another server has checked the password, ` ann` is ann, and has no ten prompts of her own."""
+    areas = wire.areas
+    await areas.clients.update(areas.tenant, areas.clients.named(areas.tenant, "nas").id, {"password_verified": True})
+    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    script.begins = Outcome.DENIED
+    for spaces in range(11):
+        assert (await exchange(wire, a_login(a_session(), user=" " * spaces + "ann")))[0] == ACCESS_REJECT
+    assert (await events(areas))[-1].reason == "too many prompts"
+    assert len(script.started) == 10
 
 
 async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script) -> None:

@@ -173,7 +173,7 @@ class SecondFactor:
         talk = None if key is None else self._same.get(key)
         if talk is not None and talk.attached is attached:
             return await self._join(login, talk)
-        user = (domain.id, fold(login.principal))
+        user = (domain.id, fold(login.principal.strip()))  # to many who check a password for us ` ann` is ann
         if not self._prompts.begin(user):
             return Told(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
