@@ -8,9 +8,10 @@ import pytest
 import trio
 
 from sallyport.base.errors import StoreError
+from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE
-from sallyport.radius.packet import ACCESS_CHALLENGE, ACCESS_REJECT
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from sallyport.store.model import Done, Work
 from tests.areas import Areas, SetClock, clock, running_areas
 from tests.listen.conftest import Wire
@@ -99,6 +100,23 @@ async def test_codes_behind_the_password_count(wire: Wire, script: Script) -> No
     assert set(await reasons(wire)) == {"wrong code"}
     assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
     assert len(script.verified) == 10
+
+
+@pytest.mark.parametrize("code", ["", "123456"])
+async def test_who_was_asked_for_no_code_has_shown_none(wire: Wire, script: Script, code: str) -> None:
+    """A success without a second factor forgives wrong passwords and no wrong codes: who has a user's password would
+    have nine more. A right code forgives all."""
+    script.begins = Outcome.CODE
+    rule = RuleFields.model_validate({"name": "wifi", "action": "allow", "stations": ["02-00-00-00-00-77"]})
+    await wire.areas.rules.add(wire.areas.domain, rule)
+    for number in range(5):
+        assert (await exchange(wire, a_login(password=f"hello{number:06}")))[0] == ACCESS_REJECT
+    body = SESSION if code else ELSEWHERE
+    assert (await exchange(wire, a_login(body, password=f"hello{code}")))[0] == ACCESS_ACCEPT
+    await fail(wire, 5)
+    right = (await exchange(wire, a_login(password="hello12345678")))[0]
+    assert right == (ACCESS_ACCEPT if code else ACCESS_REJECT)
+    assert ("locked out after failures" in await reasons(wire)) is not bool(code)
 
 
 async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> None:

@@ -215,6 +215,7 @@ class Login(Answered):
 
     domain: whose user logs in; None where none is to be found. home: the domain of the client's devices. user: the
     name without its realm. noted: the inventory knows of it. proven: a right password or code showed who sends it.
+    approved: its second factor was asked, and approved.
     code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
     checked. found: what the first factor found. imported: what the domain's
     directories say of the user; None: not yet known. keep: what is written in one transaction with its event. go_on:
@@ -224,7 +225,7 @@ class Login(Answered):
     """
 
     __slots__ = (
-        "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
+        "approved", "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
         "latency_us", "method", "named_by", "noted", "outside", "proven", "station",
     )  # fmt: skip
 
@@ -238,6 +239,7 @@ class Login(Answered):
         self.station = ""
         self.noted = False
         self.proven = False
+        self.approved = False
         self.code: Code | None = None
         self.attributes = b""
         self.factor = ""

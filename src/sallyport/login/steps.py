@@ -100,6 +100,7 @@ class Steps:
         """Decide a login whose second factor was asked, by what has become of user, rules and mode meanwhile."""
         if told.reason is Reason.CHALLENGE_OVER:
             return refuse(told.reason, domain)
+        login.approved = told.reason is PASSED
         before, domain = domain, self.fresh(domain)
         if domain.first_factor is not before.first_factor:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)

@@ -32,10 +32,13 @@ def test_failures_within_the_window_count() -> None:
 
 
 def test_a_success_forgives() -> None:
-    """The next failure is the first."""
+    """The next failure is the first; wrong codes stay where only the password was right."""
     failures = table()
     failures.fail(ANN, 0)
-    failures.forgive(ANN)
+    failures.fail(ANN, 0, of_code=True)
+    failures.forgive(ANN, codes=False)
+    assert failures.fail(ANN, 1) == 2
+    failures.forgive(ANN, codes=True)
     assert failures.fail(ANN, 1) == 1
 
 
@@ -91,7 +94,7 @@ def test_never_more_than_the_limit_in_a_window(limit: int, steps: list[tuple[int
     for seconds, success in steps:
         at += seconds * SECOND
         if success:
-            failures.forgive(ANN)
+            failures.forgive(ANN, codes=True)
             past.clear()
         else:
             past.append(at)

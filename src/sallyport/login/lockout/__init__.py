@@ -6,12 +6,13 @@
     repo       the locks in the store
 
 A user is a name in a domain, a station a Calling-Station-Id in it. Wrong passwords, names that nobody has and wrong
-codes count; a success of the user, or of somebody at the station, sets them back to none. Only authentic requests
-count, and each guess once: who spoofs packets, or sends a captured one again, locks nobody out, nor does a device that
-repeats one wrong password under new authenticators. The failure that locks is an event with its usual reason and, in
-the same transaction, a lock in the store and an entry of the audit trail; then every login is refused at once with a
-reason of its own, which neither counts nor prolongs the lock. A login that was being decided meanwhile is refused too,
-so that guesses that come together are worth no more than those that come one by one.
+codes count; a success of the user, or of somebody at the station, sets them back to none, but for wrong codes where no
+second factor was approved: a login that needs no code would forgive whoever has the password each guess at one. Only
+authentic requests count, and each guess once: who spoofs packets, or sends a captured one again, locks nobody out, nor
+does a device that repeats one wrong password under new authenticators. The failure that locks is an event with its
+usual reason and, in the same transaction, a lock in the store and an entry of the audit trail; then every login is
+refused at once with a reason of its own, which neither counts nor prolongs the lock. A login that was being decided
+meanwhile is refused too, so that guesses that come together are worth no more than those that come one by one.
 
 What a client calls itself outside EAP is no user's name: it may be `anonymous` for everybody, and whoever guesses may
 choose another each time. It is not counted, nor locked, nor forgiven; the name inside is, once it is known. Where

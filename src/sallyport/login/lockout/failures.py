@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from sallyport.base.clock import SECOND
 
@@ -24,6 +24,12 @@ class Lock:
     holds: bool = True
 
 
+class _Failure(NamedTuple):
+    at: int
+    proof: bytes
+    of_code: bool
+
+
 class Failures:
     """The names of one sort. limit: so many failures within the window lock a name, for `lock_us`.
 
@@ -34,7 +40,7 @@ class Failures:
         self.limit = limit
         self._lock_us = lock_us
         self._max_names = max_names
-        self._failed: dict[Key, list[tuple[int, bytes]]] = {}
+        self._failed: dict[Key, list[_Failure]] = {}
         self.locks: dict[Key, Lock] = {}
 
     def __len__(self) -> int:
@@ -56,20 +62,22 @@ class Failures:
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
-    def fail(self, key: Key, at: int, proof: bytes = b"") -> int:
+    def fail(self, key: Key, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
         """Count a failure: how many there are within the window, this one among them; 0 where it is none.
 
-        proof: tells this guess from others. One that was counted already within the window is the same again.
+        proof: tells this guess from others. One that was counted already within the window is the same again. of_code:
+        it was the second factor's.
         """
         before = self._failed.get(key, ())
-        if proof and any(each[1] == proof for each in before):
+        if proof and any(each.proof == proof for each in before):
             return 0
         self._failed.pop(key, None)
-        times = [each for each in before if each[0] > at - WINDOW_US]
+        failures = [each for each in before if each.at > at - WINDOW_US]
         if len(self._failed) >= self._max_names:
             del self._failed[next(iter(self._failed))]
-        self._failed[key] = times = [*times, (at, proof)][-self.limit :]  # a dictionary keeps its order
-        return len(times)
+        failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
+        self._failed[key] = failures  # a dictionary keeps its order
+        return len(failures)
 
     def lock(self, key: Key, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
         """Lock a name out. at: of the failure that did it."""
@@ -84,9 +92,9 @@ class Failures:
             del self.locks[next(iter(self.locks))]
         self.locks[key] = lock
 
-    def forgive(self, key: Key) -> None:
-        """A success: what was counted is forgotten."""
-        self._failed.pop(key, None)
+    def forgive(self, key: Key, *, codes: bool) -> None:
+        """A success: what was counted is forgotten. codes: wrong codes too: the second factor was a success as well."""
+        self._keep(key, [] if codes else [each for each in self._failed.get(key, ()) if each.of_code])
 
     def unlock(self, key: Key) -> None:
         """An admin says so: as if nothing had been."""
@@ -95,18 +103,20 @@ class Failures:
 
     def take_back(self, key: Key, at: int) -> None:
         """A failure that could not be recorded, so that nobody was answered, was none; nor was its lock."""
-        times = [each for each in self._failed.get(key, ()) if each[0] != at]
-        if times:
-            self._failed[key] = times
-        else:
-            self._failed.pop(key, None)
+        self._keep(key, [each for each in self._failed.get(key, ()) if each.at != at])
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:
             del self.locks[key]
 
+    def _keep(self, key: Key, failures: list[_Failure]) -> None:
+        if failures:
+            self._failed[key] = failures
+        else:
+            self._failed.pop(key, None)
+
     def sweep(self, now: int) -> int:
         """Forget what is over; how many locks have ended. The oldest are first."""
-        failed = list(takewhile(lambda key: self._failed[key][-1][0] <= now - WINDOW_US, self._failed))
+        failed = list(takewhile(lambda key: self._failed[key][-1].at <= now - WINDOW_US, self._failed))
         ended = list(takewhile(lambda key: self.locks[key].until <= now, self.locks))
         for key in failed:
             del self._failed[key]

@@ -93,40 +93,37 @@ class Lockouts:
         elif decision.applied is Verdict.ACCEPT and self.some:
             user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
             if station is not None:
-                self._stations.forgive(station)
+                self._stations.forgive(station, codes=login.approved)
             if login.outside:
                 return
-            self._users.forgive(user)
-            self._strangers.forgive(user)
+            self._users.forgive(user, codes=login.approved)
+            self._strangers.forgive(user, codes=login.approved)
             if station is not None:
                 self._shared.note(station, user[1], login.at)
 
     def _fail(self, login: Login, domain: Domain, reason: Reason) -> None:
         self.some = True
         self._last_failure = now = self._clock()
-        proof = self._proof(login, reason)
+        proof, of_code = self._proof(login, reason), reason not in _OF_PASSWORDS
         if not login.outside:
             names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
-            self._fail_user(names, login, domain, now, proof)
+            user = _user_key(domain.id, login.principal)
+            failures = names.fail(user, login.at, proof, of_code=of_code)
+            if failures >= self._limit:
+                lock = names.lock(user, login.at, now, failures)
+                row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+                _keep_too(login, partial(self._write, domain=domain, row=row))
         station = station_of(login, domain.id)
         if station is None or self._stations.knows(station, now):
             return
         if is_nas(login) or self._shared.is_shared(station, now):
             return
-        failures = self._stations.fail(station, login.at, proof)
+        failures = self._stations.fail(station, login.at, proof, of_code=of_code)
         if failures >= self._limit:
             lock = self._stations.lock(station, login.at, now, failures, holds=False)
             sent = as_text(login.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
             _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
-
-    def _fail_user(self, names: Failures, login: Login, domain: Domain, now: int, proof: bytes) -> None:
-        user = _user_key(domain.id, login.principal)
-        failures = names.fail(user, login.at, proof)
-        if failures >= self._limit:
-            lock = names.lock(user, login.at, now, failures)
-            row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
-            _keep_too(login, partial(self._write, domain=domain, row=row))
 
     def _proof(self, login: Login, reason: Reason) -> bytes:
         """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
