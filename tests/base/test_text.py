@@ -5,7 +5,7 @@ from unicodedata import normalize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.text import composed, fold
+from sallyport.base.text import composed, fold, fold_name
 
 
 def test_letters_with_accents() -> None:
@@ -14,6 +14,12 @@ def test_letters_with_accents() -> None:
     assert {fold(name) for name in ("Zoë", "ZOË", "Zoe\u0308", "ZOE\u0308")} == {"zoë"}
     assert fold("Straße") == fold("STRASSE")
     assert fold("Ann") == "ann" != fold("Änn")
+
+
+def test_spaces_around_a_name() -> None:
+    """They are no part of it; those inside are."""
+    assert {fold_name(name) for name in ("Ann Lee", " ann lee", "ANN LEE\t", "\u00a0ann lee ")} == {"ann lee"}
+    assert fold_name(" ") == ""
 
 
 @given(st.text())

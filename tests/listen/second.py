@@ -1,6 +1,6 @@
 """What the tests of the second factor share: logins of one session over the wire, and their answers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count
 
 import pytest
@@ -8,6 +8,7 @@ import trio
 
 from sallyport.login.repo import EventQuery, EventRow
 from sallyport.login.service import Events
+from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import decode_reply
@@ -75,6 +76,30 @@ async def challenged(wire: Wire, body: bytes = SESSION, *, password: str = "hell
 def typed(code: str, state: bytes, body: bytes = SESSION, *, user: str = "ann", signed: bool = True) -> bytes:
     """The request that answers a challenge."""
     return a_login(body + attributes(STATE=state), user=user, password=code, signed=signed)
+
+
+async def change_before_code(
+    wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
+) -> tuple[int, str]:
+    """What the right code of a challenge comes to that was sent before a change: the answer, and the event's reason."""
+    script.begins = Outcome.CODE
+    state = await challenged(wire)
+    await change(wire.areas)
+    code, _ = await exchange(wire, typed("123456", state))
+    return code, (await events(wire.areas))[-1].reason
+
+
+async def change_before_approval(
+    wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
+) -> tuple[int, str]:
+    """The same for an approval of a push."""
+    login = a_login()
+    wire.put(login)
+    await prompted(script)
+    await change(wire.areas)
+    script.answer(0, Outcome.APPROVED)
+    code, _ = await answer(wire, login)
+    return code, (await events(wire.areas))[-1].reason
 
 
 async def events(areas: Areas) -> list[EventRow]:

@@ -10,7 +10,16 @@ from sallyport.mfa.model import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock
 from tests.listen.conftest import Wire, areas
-from tests.listen.second import a_login, answer, challenged, events, exchange, prompted, script, typed, wire
+from tests.listen.second import (
+    challenged,
+    change_before_approval,
+    change_before_code,
+    events,
+    exchange,
+    script,
+    typed,
+    wire,
+)
 from tests.login.first.conftest import Book, book
 from tests.login.second.scripted import Script
 
@@ -54,11 +63,7 @@ async def test_while_a_code_is_typed(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
     """A name of another directory is somebody else's."""
-    script.begins = Outcome.CODE
-    state = await challenged(wire)
-    await change(wire.areas)
-    assert (await exchange(wire, typed("123456", state)))[0] == code
-    assert (await events(wire.areas))[-1].reason == reason
+    assert await change_before_code(wire, script, change) == (code, reason)
 
 
 @CHANGES
@@ -66,13 +71,7 @@ async def test_while_the_phone_is_reached_for(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
     """An approval for somebody of the old directory lets nobody of the new one in."""
-    login = a_login()
-    wire.put(login)
-    await prompted(script)
-    await change(wire.areas)
-    script.answer(0, Outcome.APPROVED)
-    assert (await answer(wire, login))[0] == code
-    assert (await events(wire.areas))[-1].reason == reason
+    assert await change_before_approval(wire, script, change) == (code, reason)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,14 @@ from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock
 from tests.listen.conftest import Wire, areas
-from tests.listen.second import a_login, answer, challenged, events, exchange, prompted, script, typed, wire
+from tests.listen.second import (
+    a_login,
+    change_before_approval,
+    change_before_code,
+    prompted,
+    script,
+    wire,
+)
 from tests.login.second.scripted import Script
 
 __all__ = ["areas", "clock", "script", "wire"]
@@ -86,11 +93,7 @@ CHANGES = pytest.mark.parametrize(
 @CHANGES
 async def test_while_a_code_is_typed(wire: Wire, script: Script, staff: int, change: Change, reason: str) -> None:
     """The right code of a challenge that was sent before lets nobody in."""
-    script.begins = Outcome.CODE
-    state = await challenged(wire)
-    await change(wire.areas)
-    assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
-    assert (await events(wire.areas))[-1].reason == reason
+    assert await change_before_code(wire, script, change) == (ACCESS_REJECT, reason)
 
 
 @CHANGES
@@ -98,13 +101,7 @@ async def test_while_the_phone_is_reached_for(
     wire: Wire, script: Script, staff: int, change: Change, reason: str
 ) -> None:
     """An approval after it lets nobody in."""
-    login = a_login()
-    wire.put(login)
-    await prompted(script)
-    await change(wire.areas)
-    script.answer(0, Outcome.APPROVED)
-    assert (await answer(wire, login))[0] == ACCESS_REJECT
-    assert (await events(wire.areas))[-1].reason == reason
+    assert await change_before_approval(wire, script, change) == (ACCESS_REJECT, reason)
 
 
 @pytest.mark.parametrize("ttl", ["600", "60"])

@@ -1,9 +1,9 @@
 """What a provider is lent in tests: seeds in memory, HTTP to loopback, a clock that stands still."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.mfa.model import Host, Question
+from sallyport.mfa.model import Enrolment, Host, Outcome, Provider, Question
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust
 
@@ -67,3 +67,11 @@ def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: 
 def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:
     """A login at a switch."""
     return Question(challenge_id, 1, "corp", user, "switch-7", "192.0.2.7", "00-11-22-33-44-55", now_us() + 60_000_000)
+
+
+async def takes_for_nobody(provider: Provider, *users: str) -> None:
+    """Assert that nobody of these names is asked, and that they are no failure."""
+    for user in users:
+        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+        answer = await provider.start(replace(question(), user=user, challenge_id=user))
+        assert answer.outcome is Outcome.NOT_ENROLLED

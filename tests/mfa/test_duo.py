@@ -1,7 +1,6 @@
 """Duo: signatures as Duo checks them, and what its answers come to."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import duo_client
 import pytest
@@ -12,7 +11,7 @@ from sallyport.mfa.duo import canonical_parameters, sign
 from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, duo_bench
 from tests.mfa.duo_server import CODE, IKEY, SKEY, DuoServer
-from tests.mfa.host import USER, make_host, question
+from tests.mfa.host import USER, make_host, question, takes_for_nobody
 
 Bench = HttpBench[DuoServer]
 
@@ -136,10 +135,7 @@ async def test_unknown_preauth(bench: Bench) -> None:
 async def test_names_that_are_none(bench: Bench) -> None:
     """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
     provider = bench.make()
-    for user in (" ", "\t"):
-        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
-        answer = await provider.start(replace(question(), user=user, challenge_id=user))
-        assert answer.outcome is Outcome.NOT_ENROLLED
+    await takes_for_nobody(provider, " ", "\t")
     assert bench.prompts == 0
     await provider.aclose()
 

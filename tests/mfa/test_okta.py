@@ -1,14 +1,13 @@
 """Okta: push first, a code otherwise."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, okta_bench
-from tests.mfa.host import USER, question
+from tests.mfa.host import USER, question, takes_for_nobody
 from tests.mfa.okta_server import CODE, PENDING, PUSH, SMS, TOTP, OktaServer
 
 Bench = HttpBench[OktaServer]
@@ -108,10 +107,7 @@ async def test_names_stay_in_their_place(bench: Bench, user: str) -> None:
 async def test_names_that_are_none(bench: Bench) -> None:
     """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
     provider = bench.make()
-    for user in (" ", "\t"):
-        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
-        answer = await provider.start(replace(question(), user=user, challenge_id=user))
-        assert answer.outcome is Outcome.NOT_ENROLLED
+    await takes_for_nobody(provider, " ", "\t")
     assert bench.prompts == 0
     await provider.aclose()
 

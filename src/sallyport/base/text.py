@@ -15,3 +15,9 @@ def composed(text: str) -> str:
 def fold(text: str) -> str:
     """Text in the form that is compared."""
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
+
+
+def fold_name(name: str) -> str:
+    """A user's name in the form that is compared where others check the password: to many of them spaces around it are
+    nothing, and ` ann` would be ann without her rules, her failures and her prompts."""
+    return fold(name.strip())

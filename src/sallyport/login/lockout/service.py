@@ -11,7 +11,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import StoreError
-from sallyport.base.text import fold
+from sallyport.base.text import fold_name
 from sallyport.domains.model import Domain
 from sallyport.login.first.password import given_password
 from sallyport.login.lockout import repo
@@ -133,7 +133,7 @@ class Lockouts:
         request = login.request
         if login.method == Method.PAP:
             again = b"" if reason in _OF_PASSWORDS else request.authenticator
-            guess = login.principal.casefold().encode() + b"\0" + given_password(login) + again
+            guess = fold_name(login.principal).encode() + b"\0" + given_password(login) + again
         else:
             guess = request.authenticator + request.without(_OF_A_HOP)
         return blake2b(guess, key=self._key, digest_size=16).digest()
@@ -179,7 +179,7 @@ class Lockouts:
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
         """Let a user or a station in again, with nothing counted. name: a station's may be written in any way. False:
         it was not locked out. StoreError."""
-        now, same = self._clock(), fold if kind is Kind.USER else station_key
+        now, same = self._clock(), fold_name if kind is Kind.USER else station_key
         wanted = same(name.strip())
 
         def work(tx: Tx) -> list[LockoutRow]:
@@ -239,7 +239,7 @@ class Lockouts:
 
 
 def _user_key(domain_id: int, name: str) -> tuple[int, str]:
-    return domain_id, fold(name.strip())
+    return domain_id, fold_name(name)
 
 
 def _key(row: LockoutRow) -> Key:

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Final
 
 from sallyport.base.clock import SECOND
-from sallyport.base.text import fold
+from sallyport.base.text import fold, fold_name
 from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
@@ -80,7 +80,7 @@ class DomainRules:
 
         Where it only may match, because something is not known of the login, it comes without reply attributes.
         """
-        user = _name(facts.user)
+        user = fold_name(facts.user)
         if not user:
             return _first(self._all, facts)
         own = self._of_user.get(user)
@@ -90,15 +90,9 @@ class DomainRules:
         return _first((*own, *self._others) if own else self._others, facts)
 
 
-def _name(user: str) -> str:
-    """A user's name in the form that is compared. Spaces around it are nothing to many who check a password for us:
-    ` ann` would be ann without her rules."""
-    return fold(user.strip())
-
-
 def kind_of(user: str) -> Kind:
     """Whose name this is: a Windows computer logs in as `host/NAME.DOMAIN` or by its account `NAME$`."""
-    name = _name(user)
+    name = fold_name(user)
     return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
 
 
@@ -177,7 +171,7 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
 
 def _user(wanted: Names) -> Condition:
     def holds(facts: Facts) -> bool | None:
-        user = _name(facts.user)
+        user = fold_name(facts.user)
         if not user:
             return None
         return user in wanted or not wanted.isdisjoint(facts.names)

@@ -14,7 +14,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
-from sallyport.base.text import fold
+from sallyport.base.text import fold, fold_name
 from sallyport.domains.model import Domain
 from sallyport.login.model import Login, Method, Reason
 from sallyport.login.second import session as sessions
@@ -173,7 +173,7 @@ class SecondFactor:
         talk = None if key is None else self._same.get(key)
         if talk is not None and talk.attached is attached:
             return await self._join(login, talk)
-        user = (domain.id, fold(login.principal.strip()))  # to many who check a password for us ` ann` is ann
+        user = (domain.id, fold_name(login.principal))
         if not self._prompts.begin(user):
             return Told(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
