@@ -165,12 +165,14 @@ def test_who_may_switch(world: World, tenant: Tenant) -> None:
     assert domains(tenant)[0]["enforcementMode"] == "monitor"
 
 
-def test_an_operators_domain_begins_in_monitor_mode(tenant: Tenant) -> None:
-    """Modes are set by admins: an operator adds domains, and none that enforces."""
+def test_an_operators_domain_has_the_default_trust(tenant: Tenant) -> None:
+    """An operator adds a domain with the default mode, fallback and first factor only."""
     operator = tenant.role("operator")
-    refused = tenant.refused(ADD, token=operator, domainName="a", enforcementMode="enforce")
-    assert refused == (403, "role not allowed")
-    tenant.ask(ADD, token=operator, domainName="b", enforcementMode="monitoring")
+    for field, value in (("enforcementMode", "enforce"), ("fallbackAction", "allow"), ("firstFactor", "none")):
+        refused = tenant.refused(ADD, token=operator, domainName="a", **{field: value})
+        assert refused == (403, "role not allowed"), field
+    defaults = {"enforcementMode": "monitoring", "fallbackAction": "DENY", "firstFactor": "Local"}
+    tenant.ask(ADD, token=operator, domainName="b", **defaults)
     tenant.ask(ADD, domainName="c", enforcementMode="enforcing")
     assert [(each["domainName"], each["enforcementMode"]) for each in domains(tenant)[1:]] == [
         ("b", "monitor"), ("c", "enforce"),

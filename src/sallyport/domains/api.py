@@ -10,6 +10,8 @@ from sallyport.domains.model import (
     DomainEntry,
     DomainList,
     EnforcementUpdated,
+    Fallback,
+    FirstFactor,
     GetAllDomains,
     Mode,
     UpdateDomainEnforcement,
@@ -35,9 +37,10 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     async def add_domain(body: AddDomain, caller: Caller) -> DomainAdded:
         """Add a domain. A name or a realm that another domain of the tenant has is refused with 409.
 
-        An operator's domain begins in monitor mode; modes are set by admins.
+        An enforcementMode, fallbackAction or firstFactor other than the default requires the role admin.
         """
-        if body.enforcementMode is not Mode.MONITOR and caller.role not in ADMINS:
+        decided = (body.enforcementMode, body.fallbackAction, body.firstFactor)
+        if decided != (Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL) and caller.role not in ADMINS:
             raise Forbidden("role not allowed")
         domain_id = await service.add(
             caller.tenant_id,
