@@ -1,5 +1,7 @@
 """The rules of RADIUS clients."""
 
+from typing import Any
+
 import pytest
 import trio
 
@@ -10,6 +12,7 @@ from sallyport.inventory.clients.model import LIMITED, SIGNED
 from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.vault import Vault
+from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas
 from tests.plans import plans
 
@@ -80,14 +83,14 @@ async def test_names_and_addresses_are_taken_once(areas: Areas) -> None:
 
 
 async def test_ranges_of_tenants_do_not_touch(areas: Areas) -> None:
-    """Neither inside nor around another tenant's range, by adding or by changing; a tenant's own may overlap."""
+    """A range inside or around another tenant's range is refused; the message does not repeat an address."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("10.1.0.0/16", tenant=other)
     mine = await areas.client("192.0.2.1/32")
     for network in ("10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"):
-        with pytest.raises(Conflict, match="touches a range of another tenant"):
+        with pytest.raises(Conflict, match=r"^address is not available: choose another one, or ask [^0-9]*$"):
             await areas.clients.add(areas.tenant, NewClient("n", network))
-        with pytest.raises(Conflict, match="touches a range of another tenant"):
+        with pytest.raises(Conflict, match="address is not available"):
             await areas.clients.update(areas.tenant, mine.id, {"network": network})
     await areas.client("10.1.2.3/32", tenant=other)
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
@@ -102,44 +105,90 @@ async def test_an_address_without_its_prefix(areas: Areas) -> None:
         await areas.client("192.0.2.9/32")
 
 
-async def test_a_tenant_leaves_the_others_something(areas: Areas) -> None:
-    """Where there are others, a tenant takes no range wider than a company has, by adding or by changing; who runs the
-    service may give it one."""
+WIDE = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/23", "::/0", "2001:db8::/63"]
+
+
+@pytest.mark.parametrize("network", WIDE)
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.OPERATOR])
+async def test_a_wide_range_is_refused_if_there_are_several_tenants(areas: Areas, network: str, role: Role) -> None:
+    """A tenant can neither add a range wider than /24 (IPv6: /64) nor change a client to one."""
+    await areas.tenancy.ensure_tenant(2, 1)
     mine = await areas.client("192.0.2.1/32")
-    (wide,) = await areas.clients.add_all(areas.tenant, [NewClient("all", "::/0")], by_tenant=True)
+    with pytest.raises(Forbidden, match="several tenants"):
+        await areas.clients.add(areas.tenant, NewClient("n", network), by=role)
+    with pytest.raises(Forbidden, match="several tenants"):
+        await areas.clients.update(areas.tenant, mine.id, {"network": network}, by=role)
+    assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
+
+
+@pytest.mark.parametrize("network", ["198.51.100.0/24", "2001:db8::/64", "2001:db8::7/128"])
+async def test_the_widest_range_of_a_tenant(areas: Areas, network: str) -> None:
+    """A tenant adds a /24 or an IPv6 /64 if there are several tenants."""
     await areas.tenancy.ensure_tenant(2, 1)
-    for network in ("0.0.0.0/0", "8.0.0.0/7", "::/0", "2000::/31"):
-        with pytest.raises(Conflict, match="too little"):
-            await areas.clients.add(areas.tenant, NewClient("n", network), by_tenant=True)
-        with pytest.raises(Conflict, match="too little"):
-            await areas.clients.update(areas.tenant, mine.id, {"network": network}, by_tenant=True)
-    await areas.clients.update(areas.tenant, wide[0], {"network": "::/0", "product": "x"}, by_tenant=True)
-    for number, network in enumerate(("10.0.0.0/8", "2001:db8::/32")):
-        await areas.clients.add(areas.tenant, NewClient(f"n{number}", network), by_tenant=True)
-    await areas.clients.add(areas.tenant, NewClient("every", "0.0.0.0/0"))
+    await areas.clients.add(areas.tenant, NewClient("n", network), by=Role.ADMIN)
 
 
-async def test_a_tenant_leaves_the_others_something_by_small_steps_too(areas: Areas) -> None:
-    """Two ranges as wide as one may be are all, or what makes up as much; all private addresses are less. What lies in
-    its own is free, what takes the place of another counts once, and what is small does not count."""
-
-    async def add(network: str, *, by_tenant: bool = True) -> int:
-        return (await areas.clients.add(areas.tenant, NewClient(network, network), by_tenant=by_tenant))[0]
-
+@pytest.mark.parametrize("network", WIDE)
+async def test_the_installation_gives_a_wide_range(areas: Areas, network: str) -> None:
+    """The command line adds any range, also if there are several tenants."""
     await areas.tenancy.ensure_tenant(2, 1)
-    last = [await add(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "20.0.0.0/9")][-1]
-    for network in ("11.0.0.0/8", "12.0.0.0/9"):
-        with pytest.raises(Conflict, match="too little"):
-            await add(network)
-    for network in ("10.128.0.0/9", "12.0.0.0/17", "2001:db8::/32", "2001:db9::/32"):
-        await add(network)
-    with pytest.raises(Conflict, match="too little"):
-        await add("2001:dba::/33")
-    with pytest.raises(Conflict, match="too little"):
-        await areas.clients.update(areas.tenant, last, {"network": "12.0.0.0/8"}, by_tenant=True)
-    await areas.clients.update(areas.tenant, last, {"network": "12.128.0.0/9"}, by_tenant=True)
-    await add("13.0.0.0/8", by_tenant=False)
-    await add("13.4.0.0/14")
+    await areas.clients.add(areas.tenant, NewClient("n", network))
+
+
+async def test_the_only_tenant_has_any_range(areas: Areas) -> None:
+    """A wide range of the only tenant keeps working after a second tenant is added, and its client can be changed."""
+    client_id, _ = await areas.clients.add(areas.tenant, NewClient("all", "10.0.0.0/8"), by=Role.ADMIN)
+    await areas.tenancy.ensure_tenant(2, 1)
+    same = {"network": "10.0.0.0/8", "product": "x"}
+    await areas.clients.update(areas.tenant, client_id, same, by=Role.ADMIN)
+    found = areas.clients.find(("10.200.0.1", 1))
+    assert found is not None and (found.id, found.product) == (client_id, "x")
+
+
+async def test_a_wide_range_tells_nothing_about_other_tenants(areas: Areas) -> None:
+    """The refusal of a wide range is the same whether or not another tenant has an address in it."""
+    await areas.client("10.1.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
+    told = []
+    for network in ("10.1.0.0/16", "10.2.0.0/16"):
+        with pytest.raises(Forbidden) as refused:
+            await areas.clients.add(areas.tenant, NewClient("n", network), by=Role.ADMIN)
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+
+
+TRUSTED: list[tuple[str, dict[str, Any]]] = [
+    ("tlsName", {"changes": {"tls_name": "proxy.example.org"}}),
+    ("tlsName cleared", {"changes": {"tls_name": ""}}),
+    ("tlsFingerprint", {"changes": {"tls_fingerprint": "12" * 32}}),
+    ("passwordVerified", {"changes": {"password_verified": 0}}),
+    ("requireMessageAuthenticator", {"changes": {"require_message_authenticator": "no"}}),
+    ("limitProxyState", {"changes": {"limit_proxy_state": "no"}}),
+    ("secret", {"changes": {}, "secret": b"another secret"}),
+    ("domains", {"changes": {}, "domain_ids": []}),
+]
+
+
+@pytest.mark.parametrize("change", [each for _, each in TRUSTED], ids=[name for name, _ in TRUSTED])
+async def test_trust_is_changed_by_an_admin(areas: Areas, change: dict[str, Any]) -> None:
+    """An operator cannot change a field that decides which packets are trusted; an admin can."""
+    trusted = {"tls_name": "nas.example.org", "tls_fingerprint": "ab" * 32, "password_verified": True}
+    client = await areas.client(domain_ids=(areas.domain,), require_message_authenticator="yes", **trusted)
+    with pytest.raises(Forbidden, match="role not allowed"):
+        await areas.clients.update(areas.tenant, client.id, **change, by=Role.OPERATOR)
+    assert areas.clients.table.by_id[client.id] is client
+    await areas.clients.update(areas.tenant, client.id, **change, by=Role.ADMIN)
+
+
+async def test_an_operator_sends_trust_as_it_is(areas: Areas) -> None:
+    """An operator's update may contain the fields that decide trust if their values stay the same."""
+    client = await areas.client(domain_ids=(areas.domain,), tls_name="nas.example.org", password_verified=True)
+    same = {
+        "tls_name": "nas.example.org", "tls_fingerprint": "", "password_verified": 1,
+        "require_message_authenticator": "auto", "limit_proxy_state": "auto", "network": "198.51.100.9/32",
+    }  # fmt: skip
+    ids = [areas.domain, areas.domain]
+    await areas.clients.update(areas.tenant, client.id, same, domain_ids=ids, by=Role.OPERATOR)
+    assert areas.clients.table.by_id[client.id].address == "198.51.100.9"
 
 
 async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
@@ -164,9 +213,9 @@ async def test_many_are_added_all_or_none(areas: Areas) -> None:
     """One that cannot be added keeps the others out, whatever of it is taken; each gets its own secret and domains."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
     for third, taken in (
-        (NewClient("A", "192.0.2.3/32"), "a RADIUS client A exists"),
-        (NewClient("c", "192.0.2.2/32"), "a RADIUS client with the address 192.0.2.2/32 exists"),
-        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "a RADIUS client with the certificate nas exists"),
+        (NewClient("A", "192.0.2.3/32"), "a RADIUS client with this name exists"),
+        (NewClient("c", "192.0.2.2/32"), "a RADIUS client with this address exists"),
+        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "a RADIUS client with this tlsName exists"),
     ):
         with pytest.raises(Conflict, match=taken):
             await areas.clients.add_all(areas.tenant, [first, second, third])

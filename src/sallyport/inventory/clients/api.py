@@ -1,6 +1,5 @@
 """The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
-from sallyport.base.errors import Forbidden
 from sallyport.inventory.clients.model import (
     AddClient,
     Client,
@@ -23,10 +22,10 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
     async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
-        """Let an address, or a range, speak to the RADIUS listeners. The secret is in this answer only.
+        """Let an address or a range send requests to the RADIUS listeners. The secret is in this answer only.
 
-        A range that touches another tenant's is 409, and so is, where there are other tenants, one wider than a /8
-        (IPv6: /32) or one by which the tenant's ranges of /16 (/40) and wider would come to more than two /8 (/32).
+        An address that is in use is 409. If the installation has several tenants, a range wider than /24 (IPv6: /64)
+        is 403: the installation's administrator adds it on the command line.
         """
         client_id, secret = await service.add(
             caller.tenant_id,
@@ -43,7 +42,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
                 tls_name=body.tlsName,
                 tls_fingerprint=body.tlsFingerprint,
             ),
-            by_tenant=True,
+            by=caller.role,
         )
         return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
 
@@ -57,16 +56,18 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> Done:
-        """Change a RADIUS client. It holds for the next request. Its secret is changed by an admin only."""
-        if body.secret and caller.role not in ADMINS:
-            raise Forbidden("role not allowed")
+        """Change a RADIUS client. The change applies to the next request.
+
+        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
+        limitProxyState requires the role admin.
+        """
         await service.update(
             caller.tenant_id,
             body.clientId,
             _changes(body),
             secret=body.secret.encode() if body.secret else None,
             domain_ids=body.domainIds,
-            by_tenant=True,
+            by=caller.role,
         )
         return Done(message="client updated")
 

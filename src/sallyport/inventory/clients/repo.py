@@ -82,7 +82,7 @@ _COLUMNS = (
 )
 
 
-_SPELLED: Final = {
+SPELLED: Final = {
     "name": "name",
     "network": "address",
     "product": "product",
@@ -93,7 +93,8 @@ _SPELLED: Final = {
     "tls_fingerprint": "tlsFingerprint",
     "coa_port": "coaPort",
 }
-_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *_SPELLED)
+"""The interface's spelling of each column."""
+_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *SPELLED)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
 """What a client has learned, in the audit trail."""
 
@@ -151,13 +152,8 @@ def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
     return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
 
 
-def own_ranges(tx: Tx, tenant_id: int) -> list[Network]:
-    """A tenant's networks."""
-    return tx.all(_network, "select network from radius_clients where tenant_id = :t", t=tenant_id)
-
-
 def has_others(tx: Tx, tenant_id: int) -> bool:
-    """Whether the installation has other tenants."""
+    """Return whether the installation has other tenants."""
     return tx.value(int, "select 1 from tenants where id <> :t limit 1", t=tenant_id) is not None
 
 
@@ -172,7 +168,7 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
     that it comes second.
     """
     rows = [
-        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, _SPELLED))
+        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, SPELLED))
         for each in clients
     ]
     last = tx.value(int, "select max(id) from radius_clients") or 0
@@ -206,7 +202,7 @@ def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
         **spelled(
-            {column: getattr(row, column) for column in _SPELLED},
+            {column: getattr(row, column) for column in SPELLED},
             _domains(tx, client_id, client_id).get(client_id, ()),
         ),
         LEARNED[SIGNED]: row.signed_since is not None,
@@ -217,7 +213,7 @@ def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
 def spelled(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
     """A client's settings, spelled as the interface does; it has learned nothing. domain_ids: in their order."""
     return {
-        **{spelling: _spelled(column, settings[column]) for column, spelling in _SPELLED.items()},
+        **{spelling: _spelled(column, settings[column]) for column, spelling in SPELLED.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
         LEARNED[SIGNED]: False,
         LEARNED[LIMITED]: False,
@@ -301,23 +297,25 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
     tx.execute(f"update radius_clients set {assignments}name_key = :key where id = :id", id=row.id, key=key, **columns)
     forgotten = (what for what in LEARNED if what in columns and getattr(row, what) is not None)
     return {
-        **{_SPELLED[c]: [_spelled(c, getattr(row, c)), _spelled(c, columns[c])] for c in _SPELLED if c in other},
+        **{SPELLED[c]: [_spelled(c, getattr(row, c)), _spelled(c, columns[c])] for c in SPELLED if c in other},
         **{LEARNED[what]: [True, False] for what in forgotten},
     }
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
-    """What another client has already: one of the tenant the name, or one of any tenant the network or the certificate,
-    which have to say which client comes. Empty where all is free. columns: those that are set."""
+    """Return an error message if a value is taken: a name in the tenant; a network or certificate in the installation.
+
+    Return an empty string if all values are free. columns: the columns to set.
+    """
     name = str(columns.get("name", ""))
     sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
     if name and tx.value(int, sql, t=tenant_id, key=fold(name), id=client_id) is not None:
-        return f"a RADIUS client {name} exists"
-    for column, called in (("network", "address"), ("tls_name", "certificate"), ("tls_fingerprint", "certificate")):
+        return "a RADIUS client with this name exists: choose another name"
+    for column, called in (("network", "address"), ("tls_name", "tlsName"), ("tls_fingerprint", "tlsFingerprint")):
         value = str(columns.get(column, ""))
         sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
-            return f"a RADIUS client with the {called} {value} exists"
+            return f"a RADIUS client with this {called} exists"
     return ""
 
 

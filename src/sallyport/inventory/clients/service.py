@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from types import MappingProxyType
+from typing import Final
 
 import structlog
 import trio
@@ -17,17 +18,27 @@ from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
-from sallyport.inventory.clients.weakness import Ranges, is_large, takes_too_much
+from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
+from sallyport.web.scope import Role
 
 log = structlog.get_logger()
 
 KEEP_S = 1.0
+WIDEST: Final = {4: 24, 6: 64}
+"""The shortest prefix that a tenant may register if the installation has several tenants."""
+TRUST: Final = frozenset(
+    {
+        "domainIds", "limitProxyState", "passwordVerified", "requireMessageAuthenticator", "secret", "tlsFingerprint",
+        "tlsName",
+    }
+)  # fmt: skip
+"""The fields that decide which packets are trusted: the role admin is required to change them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +111,17 @@ class Clients:
                 return client
         raise NotFound(f"no RADIUS client {name}")
 
-    async def add(self, tenant_id: int, new: NewClient, *, by_tenant: bool = False) -> tuple[int, bytes]:
-        """The new client's id and its secret, made here when none was given.
+    async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
+        """Add a client; return its id and its secret, which is generated if none is given.
 
-        by_tenant: a tenant asks, and not who runs the service. Conflict: the name or address is taken, or the range
-        touches another tenant's, or leaves the others too little. Forbidden: a foreign domain.
+        by: the role of the tenant's token; None: the installation's command line. Conflict: the name or address is
+        taken. Forbidden: the domain is another tenant's, or only the installation may give the range.
         """
-        (added,) = await self.add_all(tenant_id, [new], by_tenant=by_tenant)
+        (added,) = await self.add_all(tenant_id, [new], by=by)
         return added
 
     async def add_all(
-        self, tenant_id: int, clients: Sequence[NewClient], *, by_tenant: bool = False
+        self, tenant_id: int, clients: Sequence[NewClient], *, by: Role | None = None
     ) -> list[tuple[int, bytes]]:
         """Add several clients, all or none."""
         for new in clients:
@@ -118,10 +129,7 @@ class Clients:
         rows = await trio.to_thread.run_sync(_rows, clients)
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
-            networks = [row.network for row in rows]
-            if by_tenant:
-                _check_share(tx, tenant_id, networks)
-            _check_ranges(tx, tenant_id, networks)
+            _check_ranges(tx, tenant_id, [row.network for row in rows], by)
             return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(work)
@@ -148,7 +156,7 @@ class Clients:
         rows = await trio.to_thread.run_sync(_rows, new)
 
         def work(tx: Tx) -> None:
-            _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)])
+            _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
             self._update(tx, tenant_id, changes)
             self._add(tx, tenant_id, rows)
 
@@ -162,18 +170,23 @@ class Clients:
         *,
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
-        by_tenant: bool = False,
+        by: Role | None = None,
     ) -> None:
-        """Change a client; what is not given keeps its value. by_tenant: see `add`. NotFound, Conflict, Forbidden."""
+        """Change a client; fields that are not given keep their value. by: see `add`. NotFound, Conflict, Forbidden."""
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
-            former = repo.told(tx, tenant_id, client_id)["address"]
-            if changes.get("network", former) != former:
-                network = ip_network(str(changes["network"]))
-                if by_tenant:
-                    _check_share(tx, tenant_id, [network], former=ip_network(str(former)))
-                _check_ranges(tx, tenant_id, [network])
+            former = repo.told(tx, tenant_id, client_id)
+            fields: dict[str, object] = {repo.SPELLED[column]: value for column, value in changes.items()}
+            if domain_ids is not None:
+                fields["domainIds"] = list(dict.fromkeys(domain_ids))
+            if secret is not None:
+                fields["secret"] = audit.HIDDEN
+            changed = {name for name, value in fields.items() if value != former.get(name)}
+            if by not in {None, Role.ADMIN} and changed & TRUST:
+                raise Forbidden("role not allowed")
+            if "address" in changed:
+                _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
@@ -324,24 +337,20 @@ def _settings(new: NewClient, network: Network) -> dict[str, str | int]:
     }
 
 
-def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> None:
-    """In the transaction of the change, since two tenants may ask at the same moment."""
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
+    """Refuse a range that a tenant may not have. The messages tell nothing about other tenants.
+
+    Call it in the transaction of the change: two tenants may ask for the same range at the same time.
+    """
+    wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
+    if by is not None and wide and repo.has_others(tx, tenant_id):
+        raise Forbidden(
+            "the installation has several tenants: address may be /24 (IPv6: /64) or narrower; "
+            "the installation's administrator adds wider ranges with `sallyport client add`"
+        )
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
-    for network in networks:
-        if foreign.touch(network):
-            raise Conflict(f"the address {network} touches a range of another tenant")
-
-
-def _check_share(tx: Tx, tenant_id: int, networks: Iterable[Network], *, former: Network | None = None) -> None:
-    """Where there are other tenants. former: what a network takes the place of."""
-    large = [network for network in networks if is_large(network)]
-    if not large or not repo.has_others(tx, tenant_id):
-        return
-    own = [each for each in repo.own_ranges(tx, tenant_id) if each != former]
-    for network in large:
-        if takes_too_much(own, network):
-            raise Conflict("a range this wide leaves other tenants too little: it can be added on the command line")
-        own.append(network)
+    if any(map(foreign.touch, networks)):
+        raise Conflict("address is not available: choose another one, or ask the installation's administrator")
 
 
 def _new(wanted: Wanted) -> NewClient:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -38,23 +37,6 @@ def of_width(network: Network) -> str:
     if network.prefixlen == 0:
         return "admits every address there is, and leaves other tenants none"
     return "a very wide range" if network.prefixlen <= WIDE[network.version] else ""
-
-
-def is_large(network: Network) -> bool:
-    """Whether a network counts for what a tenant may have where there are others."""
-    return network.prefixlen <= WIDE[network.version] + 8
-
-
-def takes_too_much(own: Iterable[Network], network: Network) -> bool:
-    """Whether a tenant, with a large network beside its own, would have more of all addresses than it may take where
-    there are others: one range wider than a company has, or in all more than two that are as wide. All private
-    addresses (RFC 1918) are less."""
-    if network.prefixlen < WIDE[network.version]:
-        return True
-    large = {each for each in (*own, network) if each.version == network.version and is_large(each)}
-    inside = set(chain.from_iterable(enclosing(large).values()))
-    taken = sum(each.num_addresses for each in large - inside)
-    return network not in inside and taken > 2 << network.max_prefixlen - WIDE[network.version]
 
 
 def of_client(client: Client) -> list[str]:
