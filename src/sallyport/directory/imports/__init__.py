@@ -3,7 +3,8 @@
     ldif or a reading --convert--> prepared lines --applier--> the store --finisher--> fields and numbers of members
 
 lines     the two forms of an entry on disk
-convert   the child process that reads a file through
+child     starts the child process, with its limits
+convert   the code of the child process, which reads a file through
 files     where the files are
 applier   short transactions
 telling   when logins hear of it

@@ -1,14 +1,14 @@
-"""A file of entries made ready to be written, in a process of its own: `python -m ... ldif|spool SOURCE TARGET MAPPED`.
+"""Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
-Reading 100,000 entries takes seconds of the interpreter, which logins need. So a child process reads the file through,
-and writes what is to be done with each entry as a line of TARGET (`lines`). TARGET appears when all of SOURCE has been
-read: a file with an error in it imports nothing. What the child has to tell is one JSON object on standard output:
-`{"total", "skipped"}`, or `{"error"}`, which is for a person. MAPPED: the attributes that mappings take, with commas
-between them.
+Reading 100,000 entries takes seconds of the interpreter, which logins need. So a child process (`child`) reads SOURCE
+and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read: a file with an
+error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a message for an
+admin. MAPPED: the attributes that mappings take, separated by commas. CPU_S, OCTETS: limits of CPU time and of memory.
 """
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -56,21 +56,27 @@ class Converter:
         self._finish()
 
     def spool(self, source: BinaryIO) -> None:
-        """All entries that a reading has told."""
-        open_group: Group | None = None
+        """Prepare all entries of a reading."""
+        group: Group | None = None
+        members: list[str] = []
         for line in source:
             entry, continued = entry_of(json.loads(line))
-            if continued and isinstance(entry, Group) and open_group is not None:
-                open_group = replace(open_group, members=(*open_group.members, *entry.members))
+            if continued and isinstance(entry, Group) and group is not None:
+                members += entry.members
                 continue
-            if open_group is not None:
-                self._entry(open_group, "")
-            open_group = entry if isinstance(entry, Group) else None
-            if open_group is None:
+            self._whole(group, members)
+            group = entry if isinstance(entry, Group) else None
+            if group is None:
                 self._entry(entry, "")
-        if open_group is not None:
-            self._entry(open_group, "")
+            else:
+                members = [*group.members]
+        self._whole(group, members)
         self._finish()
+
+    def _whole(self, group: Group | None, members: list[str]) -> None:
+        """Prepare a group with the members of all its parts."""
+        if group is not None:
+            self._entry(replace(group, members=tuple(members)), "")
 
     def _record(self, record: Record, now: int) -> None:
         place = f"line {record.line}"
@@ -108,7 +114,7 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error)
 
     def _change(self, line: Line) -> None:
-        """A change of what is there, behind everything that came before it."""
+        """Write a change of a known entry, after all entries before it."""
         self._finish()
         self._write(iter([line]))
 
@@ -145,9 +151,14 @@ def _renamed(record: Renaming) -> Line:
     return prepared_change(record.dn, f"{record.new_rdn},{superior}" if superior else record.new_rdn, steps)
 
 
+def parts_of(target: Path) -> tuple[Path, Path]:
+    """Return the files that `convert` writes before TARGET is complete."""
+    return target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
+
+
 def convert(kind: str, source: Path, target: Path, mapped: Collection[str] = ()) -> dict[str, int | str]:
-    """Read SOURCE through and write TARGET; what there is to tell. OSError."""
-    part, later = target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
+    """Read SOURCE and write TARGET; return the object that the child prints. OSError, MemoryError."""
+    part, later = parts_of(target)
     try:
         with source.open("rb") as lines, part.open("wb") as written, later.open("w+b") as kept:
             converter = Converter(written, kept, mapped)
@@ -167,14 +178,18 @@ def convert(kind: str, source: Path, target: Path, mapped: Collection[str] = ())
 
 
 def main() -> None:
-    """The child process."""
-    kind, source, target, mapped = sys.argv[1:]
+    """Run the child process."""
+    kind, source, target, mapped, cpu_s, octets = sys.argv[1:]
     os.umask(0o077)
     os.nice(KINDNESS)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:
         told = convert(kind, Path(source), Path(target), frozenset(mapped.split(",")))
     except OSError as error:
         told = {"error": f"the file cannot be prepared: {error.strerror}"}
+    except MemoryError:
+        told = {"error": f"the file needs more than {int(octets) >> 20} MiB of memory: import it in smaller parts"}
     print(json.dumps(told))
 
 

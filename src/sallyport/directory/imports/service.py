@@ -7,8 +7,6 @@ with the next start.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -29,6 +27,7 @@ from sallyport.directory.entries.model import Run
 from sallyport.directory.entry import Entry
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.applier import Applier
+from sallyport.directory.imports.child import LIMITS, Limits, prepare
 from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.finisher import Finisher
 from sallyport.directory.imports.lines import encoded, spooled
@@ -59,8 +58,8 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """All jobs; `run` must run for them to be done. readers: by the kind of the directory. changed: told of each domain
-    in which somebody has changed."""
+    """The jobs of all domains, done while `run` runs. readers: by the kind of the directory. changed: is called with
+    the id of each domain that an import has changed. limits: of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -73,8 +72,10 @@ class Jobs:
         *,
         metrics: DirectoryMetrics,
         changed: Callable[[int], None],
+        limits: Limits = LIMITS,
     ) -> None:
         self._store = store
+        self.limits = limits
         self._vault = vault
         self._files = files
         self._readers = readers
@@ -313,25 +314,13 @@ class Jobs:
         return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
 
     async def _prepare(self, job: Job, mapped: Collection[str]) -> None:
-        """Have a child process read the job's file through. Invalid: there is an error in it."""
+        """Prepare the job's file in a child process. Invalid: the file has an error, or needs too much."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
         kind = "ldif" if job.kind == Kind.LDIF else "spool"
-        arguments = [kind, str(source), str(target), ",".join(sorted(mapped))]
-        command = [sys.executable, "-m", "sallyport.directory.imports.convert", *arguments]
-        done = await trio.run_process(
-            command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
-        )
-        told: dict[str, int | str] = {"error": "the file could not be read through"}
-        if done.returncode == 0:
-            told = json.loads(done.stdout)
-        else:
-            log.error("an import's child process failed", job=job.id, status=done.returncode, error=done.stderr[-2000:])
-        if "error" in told:
-            raise Invalid(str(told["error"]))
-        total, skipped = int(told["total"]), int(told["skipped"])
-        await self._store.write(partial(repo.prepared, job_id=job.id, total=total, skipped=skipped))
+        done = await prepare(kind, source, target, mapped, self.limits)
+        await self._store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
     async def _finish(self, run: Run) -> str:
         """What follows from all entries together; what there is to tell."""

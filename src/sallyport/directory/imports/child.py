@@ -1,0 +1,75 @@
+"""Start the child process that prepares a file (`convert`).
+
+The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment: it
+imports nothing from the current directory, and it does not inherit the master key. It sets its own limits for CPU time
+and memory before it opens the file.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.imports.convert import parts_of
+
+MODULE: Final = "sallyport.directory.imports.convert"
+_STDERR: Final = 2000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a child process. cpu_s: seconds of CPU time. octets: address space."""
+
+    cpu_s: int = 900
+    octets: int = 1 << 30
+
+
+LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Number of entries in a prepared file, and how many of them are no person, group or unit."""
+
+    total: int
+    skipped: int
+
+
+async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
+    """Prepare a file in a child process. kind: ldif or spool. Invalid: the file has an error, or a limit was hit."""
+    arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
+    try:
+        done = await trio.run_process(
+            [sys.executable, "-I", "-m", MODULE, *arguments],
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={},
+        )
+    finally:
+        for part in parts_of(target):  # a child that was killed leaves them
+            part.unlink(missing_ok=True)
+    if done.returncode:
+        log.error("import_child_failed", status=done.returncode, error=done.stderr[-_STDERR:].decode(errors="replace"))
+        raise Invalid(_why(done.returncode, limits))
+    told: dict[str, int | str] = json.loads(done.stdout)
+    if "error" in told:
+        raise Invalid(str(told["error"]))
+    return Prepared(int(told["total"]), int(told["skipped"]))
+
+
+def _why(status: int, limits: Limits) -> str:
+    if status == -signal.SIGXCPU:
+        return f"the file was not prepared within {limits.cpu_s} s of CPU time: import it in smaller parts"
+    return "the file could not be prepared: see the log of the service"
