@@ -41,12 +41,15 @@ _SCHEMAS = Path("/etc/ldap/schema")
 
 
 class Slapd:
-    """One server. start_tls: it also offers StartTLS, and `secure_url` ldaps. directory: an empty one. in_all: how
-    many entries it gives of a search in pages; a search without them gets SIZE_LIMIT."""
+    """A slapd with StartTLS, and with ldaps at `secure_url`. directory: an empty folder. in_all: `size.prtotal`, the
+    number of entries of a paged search. page: `size.pr`, the largest page. A search without pages gets SIZE_LIMIT."""
 
-    def __init__(self, directory: Path, authority: Authority, in_all: str = "unlimited") -> None:
+    def __init__(
+        self, directory: Path, authority: Authority, in_all: str = "unlimited", page: str = "unlimited"
+    ) -> None:
         self.directory = directory
         self._in_all = in_all
+        self._page = page
         self.authority = authority
         self.port, self.secure_port = free_port(), free_port()
         self.url = f"ldap://127.0.0.1:{self.port}"
@@ -63,7 +66,7 @@ class Slapd:
         modules = "".join(f"moduleload {name}\n" for name in ("back_mdb", "ppolicy", "memberof"))
         key = self.directory / "key.pem"
         return f"""{schemas}modulepath {_MODULES}
-{modules}sizelimit size.soft={SIZE_LIMIT} size.hard={SIZE_LIMIT} size.prtotal={self._in_all}
+{modules}sizelimit size.soft={SIZE_LIMIT} size.hard={SIZE_LIMIT} size.prtotal={self._in_all} size.pr={self._page}
 pidfile {self.directory}/pid
 TLSCACertificateFile {self.directory}/authority.pem
 TLSCertificateFile {key}
@@ -225,9 +228,11 @@ member: {dn_of("ann")}
 
 
 @contextmanager
-def slapd(directory: Path, authority: Authority | None = None, in_all: str = "unlimited") -> Iterator[Slapd]:
+def slapd(
+    directory: Path, authority: Authority | None = None, in_all: str = "unlimited", page: str = "unlimited"
+) -> Iterator[Slapd]:
     """A populated server that runs for the time of the block. directory: an empty one."""
-    server = Slapd(directory, authority or Authority("The directory's CA"), in_all)
+    server = Slapd(directory, authority or Authority("The directory's CA"), in_all, page)
     try:
         server.start()
         server.populate()

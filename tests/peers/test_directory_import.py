@@ -115,6 +115,14 @@ def test_import_users(tenant: Tenant, directory: Slapd) -> None:
     assert members(tenant, "outer") == members(tenant, "circle") == {"ann", "zoë", "bob"}
 
 
+def test_import_users_from_a_server_with_small_pages(tenant: Tenant, tmp_path: Path, authority: Authority) -> None:
+    """importUsers reads everybody from a server whose `size.pr` is below 100."""
+    with slapd(tmp_path, authority, page="30") as directory:
+        directory.add("\n".join(person(f"many{number}") for number in range(MANY)))
+        assert imported(tenant, directory)["state"] == "DONE"
+    assert set(people(tenant)) == {*PEOPLE, *(f"many{number}" for number in range(MANY))}
+
+
 def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> None:
     """LDAPS and StartTLS with the right authority; with a wrong one nobody is imported, and the reason is told."""
     failed = imported(tenant, directory, useTls=True, caCertificate=Authority("another CA").pem)

@@ -219,6 +219,14 @@ async def test_a_limit_on_all_pages_is_told(tmp_path: Path, authority: Authority
             await read(source_of(directory))
 
 
+@pytest.mark.parametrize("page", ["1", "7", "60", "99"])
+async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Authority, page: str) -> None:
+    """A server whose `size.pr` is below the reader's page is read in the smaller pages that it accepts."""
+    with slapd(tmp_path, authority, page=page) as directory:
+        directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * PAGE)))
+        assert len((await read(source_of(directory))).people) == 2 * PAGE + len(PEOPLE)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

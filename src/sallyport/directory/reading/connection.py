@@ -26,9 +26,11 @@ from sallyport.directory.reading.server import Unreachable
 
 if TYPE_CHECKING:
     import bonsai
+    from bonsai._bonsai import ldapsearchiter
     from bonsai.trio import TrioLDAPConnection
 
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
+ADMIN_LIMIT: Final = 11
 NO_SUCH_OBJECT: Final = 32
 INAPPROPRIATE_AUTHENTICATION: Final = 48
 INVALID_CREDENTIALS: Final = 49
@@ -118,16 +120,16 @@ class Connection:
     async def pages(
         self, base: str, pattern: str, attributes: Sequence[str], size: int, *, timeout_s: float
     ) -> AsyncGenerator[list[RawEntry], None]:
-        """All entries below, and at, a base that fit a filter, `size` at a time (RFC 2696); between two pages the
-        connection may be used for `values`. timeout_s: for one page. Refusal, Unreachable."""
+        """Yield pages of the entries at and below a base that match a filter (RFC 2696).
+
+        size: entries of a page; smaller where the server accepts less. timeout_s: for one page. `values` may be called
+        between two pages. Refusal, Unreachable.
+        """
         import bonsai
 
         self._keep_octets(attributes)
         try:
-            with trio.fail_after(timeout_s):
-                page = await self._ldap.paged_search(
-                    base, bonsai.LDAPSearchScope.SUBTREE, pattern, [*attributes], page_size=size
-                )
+            page = await self._first_page(base, pattern, attributes, size, timeout_s)
             while True:
                 entries: list[RawEntry] = []
                 for each in page:
@@ -145,6 +147,22 @@ class Connection:
             raise _meant(error) from None
         except trio.TooSlowError:
             raise Unreachable("no answer in time") from None
+
+    async def _first_page(
+        self, base: str, pattern: str, attributes: Sequence[str], size: int, timeout_s: float
+    ) -> ldapsearchiter:
+        """Begin a paged search. OpenLDAP refuses a page above its `size.pr`: halve the page until it fits."""
+        import bonsai
+
+        scope = bonsai.LDAPSearchScope.SUBTREE
+        while True:
+            try:
+                with trio.fail_after(timeout_s):
+                    return await self._ldap.paged_search(base, scope, pattern, [*attributes], page_size=size)
+            except bonsai.LDAPError as error:
+                if error.code != ADMIN_LIMIT or size == 1:
+                    raise
+                size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
         """One entry in octets, where it may be read. Refusal, Unreachable."""
