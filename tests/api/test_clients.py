@@ -109,6 +109,16 @@ def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
     assert [each["name"] for each in listed(other)] == ["Switch-x"]
 
 
+@pytest.mark.parametrize("form", ["2001:DB8:9::7", "2001:0db8:9:0:0:0:0:7"])
+def test_any_form_of_an_ipv6_address_finds_a_client(tenant: Tenant, form: str) -> None:
+    """An address is stored in canonical form, found by any form, and taken once."""
+    client = tenant.ask(ADD, name="v6", address=form)["clientId"]
+    (found,) = listed(tenant, search=form)
+    assert found["address"] == "2001:db8:9::7"
+    assert tenant.refused(ADD, name="again", address="2001:db8:9::7")[0] == 409
+    tenant.ask(DELETE, clientId=client)
+
+
 def test_what_is_taken(world: World, tenant: Tenant) -> None:
     """A name of the tenant, in any case, or an address of any tenant is 409, and the message repeats neither. A range
     wider than /24 (IPv6: /64) is 403. A tenant's own ranges may overlap."""

@@ -1,6 +1,7 @@
 """/network_device/DeleteDevice, ListStations and DeviceHistory."""
 
 import re
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -57,6 +58,14 @@ def test_devices_are_named_one_or_many(tenant: Tenant, name: str, shape: str) ->
     )
     tenant.ask(DELETE, domainId=tenant.domain, **{name: named})
     assert tenant.names() == (["b", "c"] if shape in {"one", "text"} else ["c"])
+
+
+@pytest.mark.parametrize("form", ["2001:DB8::7", "2001:0db8:0:0:0:0:0:7"])
+def test_a_device_is_deleted_by_any_form_of_its_address(tenant: Tenant, form: str) -> None:
+    """client_ip may be written in any form of an IPv6 address."""
+    address = tenant.device("a", NAS_IPV6_ADDRESS=ip_address("2001:db8::7").packed)
+    tenant.ask(DELETE, domainId=tenant.domain, ip_address=f"::ffff:{address}", client_ip=form)
+    assert tenant.names() == []
 
 
 def test_devices_are_named_by_addresses(tenant: Tenant) -> None:

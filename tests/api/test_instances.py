@@ -46,6 +46,20 @@ def test_the_answer_of_adding(tenant: Tenant) -> None:
     assert answer == {"code": 200, "message": "instance added"}
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("2001:DB8:0::7", "2001:db8::7"), ("::ffff:192.0.2.7", "192.0.2.7")],
+    ids=["IPv6", "IPv4-mapped"],
+)
+def test_an_address_is_shown_in_canonical_form(tenant: Tenant, given: str, shown: str) -> None:
+    """publicIp and privateIp take any form of an address; add-machine calls a nameless machine by the canonical one."""
+    add(tenant, "web", publicIp=given, privateIp=given)
+    tenant.ask("/api/v1/machine/add-machine", domainId=tenant.domain, osId=1, privateIpAddress=given)
+    found = listed(tenant)
+    assert [found["web"][name] for name in ("publicIp", "privateIp")] == [shown, shown]
+    assert found[shown]["privateIp"] == shown
+
+
 def test_both_spellings_of_the_body(tenant: Tenant) -> None:
     """With capitals or with underscores, the same instance."""
     add(tenant, "a", osId=2, publicIp="192.0.2.1", privateIp="10.0.0.1")

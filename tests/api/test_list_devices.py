@@ -62,6 +62,32 @@ def test_an_ipv6_client(tenant: Tenant) -> None:
     assert [device["client_ip"] for device in tenant.devices()] == ["2001:db8::7"]
 
 
+@pytest.mark.parametrize("form", ["2001:db8::7", "2001:DB8::7", "2001:0db8:0:0:0:0:0:7"])
+def test_any_form_of_an_ipv6_address_finds_a_device(tenant: Tenant, form: str) -> None:
+    """The filter CLIENT_IP, the search of devices and that of logins take an address in any form."""
+    tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::7").packed)
+    tenant.device("b", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::8").packed)
+    assert tenant.names(filter={"filterBy": "CLIENT_IP", "value": form}) == ["a"]
+    assert tenant.names(search=form) == ["a"]
+    events = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain, search=form)["events"]
+    assert [each["device_name"] for each in events] == ["a"]
+
+
+def test_a_mapped_address_is_an_ipv4_address(tenant: Tenant) -> None:
+    """An IPv4-mapped NAS-IPv6-Address is listed as IPv4, and found by both forms."""
+    tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("::ffff:192.0.2.7").packed)
+    assert [device["client_ip"] for device in tenant.devices()] == ["192.0.2.7"]
+    for form in ("192.0.2.7", "::ffff:192.0.2.7", "::FFFF:C000:0207"):
+        assert tenant.names(filter={"filterBy": "client_ip", "value": form}) == ["a"]
+
+
+@pytest.mark.parametrize("column", ["NAS_IDENTIFIER", "DEVICE_NAME"])
+def test_a_name_is_no_address(tenant: Tenant, column: str) -> None:
+    """A filter by name compares the text, also if it reads as an address."""
+    tenant.device("2001:DB8:0::7")
+    assert tenant.names(filter={"filterBy": column, "value": "2001:db8:0::7"}) == ["2001:DB8:0::7"]
+
+
 def test_a_list_begins_empty(tenant: Tenant) -> None:
     """No devices, and no error."""
     assert tenant.ask(LIST_DEVICES, domainId=tenant.domain) == {"network_devices": [], "totalCount": 0}

@@ -1,6 +1,7 @@
 """/network_device/ListSessions: who is connected, by the accounting of real devices."""
 
 import re
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -108,6 +109,14 @@ def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
     ]  # fmt: skip
     for fields, found in cases:
         assert sessions(tenant, **fields) == found, fields
+
+
+@pytest.mark.parametrize("form", ["2001:DB8::9", "2001:0db8:0:0:0:0:0:9"])
+def test_any_form_of_an_ipv6_address_finds_a_session(tenant: Tenant, nas: Nas, form: str) -> None:
+    """The search takes a Framed-IPv6-Address in any form."""
+    nas.account(START, "a", FRAMED_IPV6_ADDRESS=ip_address("2001:db8::9").packed)
+    nas.account(START, "b", FRAMED_IPV6_ADDRESS=ip_address("2001:db8::a").packed)
+    assert [each["acctSessionId"] for each in sessions(tenant, search=form)] == ["a"]
 
 
 def test_pages(tenant: Tenant, nas: Nas) -> None:

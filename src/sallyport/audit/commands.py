@@ -9,6 +9,7 @@ from sallyport.audit.repo import FOREVER, AuditQuery
 from sallyport.audit.service import Audit
 from sallyport.base.command import JSON, Arguments, Command, Tenants, command
 from sallyport.base.validation import Moment
+from sallyport.web.scope import AddressOrText
 
 PAGE = 100
 
@@ -20,7 +21,7 @@ class ListAudit(Arguments):
     """
 
     domain: str | None = None
-    search: str = ""
+    search: AddressOrText = ""
     action: str = ""
     actor: str = ""
     since: Moment = Field(default=0, validation_alias="from")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 from sallyport.base.model import Model
 from sallyport.base.validation import Moment
 from sallyport.web.paging import Paged
-from sallyport.web.scope import ScopedIfGiven, Text, Whole
+from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
 
 
 def _none_where_empty(value: object) -> object:
@@ -26,7 +26,7 @@ class ListAudit(ScopedIfGiven, Paged):
     """
 
     domainId: Whole | None = None
-    search: Text = ""
+    search: AddressOrText = ""
     action: Text = ""
     actor: Text = ""
     since: MomentIfGiven = Field(default=None, validation_alias="from")

@@ -12,6 +12,7 @@ from sallyport.domains.model import Domain
 from sallyport.login.api import entry
 from sallyport.login.repo import FOREVER, EventQuery, Stretch
 from sallyport.login.service import Events, parse_cursor
+from sallyport.web.scope import AddressOrText
 
 PAGE = 200
 """Events in an answer: two milliseconds of the service's time, and little memory however long the log is."""
@@ -37,7 +38,7 @@ class OfEvents(Arguments):
 class ListEvents(OfEvents):
     """search: a part of user, device, station or address."""
 
-    search: str = ""
+    search: AddressOrText = ""
 
 
 class ExportEvents(OfEvents):

@@ -12,7 +12,7 @@ from sallyport.domains.model import FirstFactor
 from sallyport.inventory.sessions.report import Report
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.web.paging import Paged
-from sallyport.web.scope import InDomain, Text
+from sallyport.web.scope import AddressOrText, InDomain, Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -300,7 +300,7 @@ class AccountingRecord(Answered):
 class GetAuthLog(InDomain, Paged):
     """Body of GetAuthLog. from and to: ISO 8601; cursor: of the page before."""
 
-    search: Text = ""
+    search: AddressOrText = ""
     since: Text = Field(default="", validation_alias="from")
     until: Text = Field(default="", validation_alias="to")
     cursor: Text = ""

@@ -13,6 +13,7 @@ from typing import Annotated, Protocol, TypeVar
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.actor import Actor
+from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, Unauthenticated
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
@@ -125,6 +126,8 @@ PlainText = Annotated[str, AfterValidator(_plain)]
 """Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
 Text = Annotated[str, Field(max_length=255), AfterValidator(_plain)]
 """A short value, which may be empty."""
+AddressOrText = Annotated[Text, AfterValidator(canonical)]
+"""A short value, which may be empty. An IP address takes its canonical form."""
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_plain), AfterValidator(_not_blank)]
 """A name."""
 NameOrNone = Annotated[Text, AfterValidator(_not_blank)]

@@ -131,10 +131,12 @@ def test_a_range_that_exempts_is_the_senders() -> None:
 
 
 def test_addresses_of_both_families() -> None:
-    """IPv6 by network, with a scope; IPv4 inside of IPv6 is IPv4."""
+    """An IPv6 address matches by network, with a scope too; an IPv4-mapped address, of a rule too, is one of IPv4."""
     six = rule(clients=["2001:db8::/32", "fe80::1"])
     assert [matched(facts(source=each, nas=each), six) for each in ("2001:db8::7", "fe80::1%eth0", "::1")] == [1, 1, 0]
     assert matched(facts(source="::ffff:192.0.2.7", nas=""), rule(clients=["192.0.2.0/24"])) == 1
+    for form in ("::ffff:192.0.2.7", "::FFFF:C000:0200/120"):
+        assert matched(facts(source="192.0.2.7", nas=""), rule(clients=[form])) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from sallyport.endpoints.bodies import AnyAction
 from sallyport.endpoints.imports import ImportRows
 from sallyport.endpoints.instances.model import ImportedInstance, Instance, InstanceQuery
 from sallyport.endpoints.instances.service import Instances
+from sallyport.web.scope import AddressOrText
 
 FindDomain = Callable[[str], int]
 """A domain's name or id to its id. NotFound."""
@@ -26,7 +27,7 @@ class ListInstances(Arguments):
     """Of one domain. after: the number of instances to pass over, since a command reads page by page."""
 
     domain: str
-    search: str = ""
+    search: AddressOrText = ""
     after: int = Field(default=0, ge=0)
 
 

@@ -1,11 +1,11 @@
 """What an instance is, in the service and in the interface."""
 
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
+from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import Assignment, Methods
@@ -32,7 +32,7 @@ INACTIVE = "Inactive"
 def _address(value: object) -> object:
     text = str(value).strip()
     try:
-        return str(ip_address(text)) if text else ""
+        return str(parse_address(text)) if text else ""
     except ValueError:
         raise unfit("an IP address") from None
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sallyport.base.addresses import canonical
 from sallyport.base.command import JSON, CommandLine, Form, Row, entries
 from sallyport.base.errors import StartError
 from sallyport.inventory.clients import freeradius
@@ -253,7 +254,8 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
 def _stranger(line: CommandLine, address: str | None) -> Row:
     """The sender that no RADIUS client has, and that asks like a device. StartError: none, or several."""
     strangers = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
-    found = [each for each in strangers if address in (None, each["address"])]
+    wanted = None if address is None else canonical(address)
+    found = [each for each in strangers if wanted in (None, each["address"])]
     if len(found) == 1:
         return found[0]
     names = ", ".join(str(each["address"]) for each in strangers[:10]) or "nobody"

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
+from sallyport.base.addresses import Network, canonical, parse_network
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.inventory.clients.weakness import Ranges
@@ -16,9 +17,8 @@ from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import PORT
 from sallyport.vendors import PRODUCTS
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
+from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_SECRET = 128
 # What a client learns, by the column that keeps since when: it signs, and it needs no unsigned Proxy-State.
 SIGNED: Final = "signed_since"
@@ -27,7 +27,6 @@ RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, which is what proves who it is (RFC 6614 section 2.3)."""
 _MEMO = 65_536
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
-_MAPPED: Final = 96  # the prefix of IPv4 addresses in IPv6 (RFC 4291 section 2.5.5.2)
 
 
 class Signatures(StrEnum):
@@ -182,15 +181,11 @@ class ClientTable:
 
 def _network(value: str) -> str:
     try:
-        network = ipaddress.ip_network(value.strip(), strict=False)
+        network = parse_network(value.strip())
     except ValueError:
         network = None
     if network is None or "%" in value:  # a sender's zone is not looked at
         raise unfit("an IP address or a network such as 192.0.2.0/24")
-    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED:
-        mapped = network.network_address.ipv4_mapped  # as logs of dual-stack programs write IPv4
-        if mapped is not None:
-            return f"{mapped}/{network.prefixlen - _MAPPED}"
     return str(network)
 
 
@@ -213,10 +208,7 @@ def _secret(value: str) -> str:
 def _tls_name(value: str) -> str:
     if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
         raise unfit("a name of a certificate: a host name, an IP address or a common name")
-    try:
-        return str(ipaddress.ip_address(value))
-    except ValueError:
-        return value.lower()
+    return canonical(value).lower()
 
 
 def _fingerprint(value: str) -> str:
@@ -302,7 +294,7 @@ class DeleteClient(Scoped):
 class ListClients(Scoped, Paged):
     """Body of ListClients."""
 
-    search: Text = ""
+    search: AddressOrText = ""
 
 
 class ClientEntry(Model):

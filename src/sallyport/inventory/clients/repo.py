@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Final, cast
 
+from sallyport.base.addresses import Network
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault

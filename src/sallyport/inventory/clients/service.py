@@ -9,13 +9,14 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.inventory.clients import repo
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Network, Signatures
+from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.inventory.clients.weakness import Ranges

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Final
+
+from sallyport.base.addresses import Network
 
 if TYPE_CHECKING:
     from sallyport.inventory.clients.model import Client
-
-Network = IPv4Network | IPv6Network
 
 SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
 WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers

@@ -1,5 +1,6 @@
 """The HTTP operations of the inventory: /network_device/...Device(s), ListStations."""
 
+from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
 from sallyport.inventory.devices.model import (
     DeleteDevice,
@@ -20,6 +21,7 @@ from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
+ADDRESSES = ("ip_address", "client_ip")
 
 
 def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
@@ -96,7 +98,7 @@ def _query(body: ListDevices) -> DeviceQuery:
         domain_id=body.domainId,
         search=body.search,
         column=column if chosen.value else "",
-        value=chosen.value,
+        value=canonical(chosen.value) if column in ADDRESSES else chosen.value,
         offset=page.offset,
         limit=page.size,
     )

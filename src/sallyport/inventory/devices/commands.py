@@ -11,6 +11,7 @@ from sallyport.base.command import JSON, Arguments, Command, NamedDomain, Row, c
 from sallyport.inventory.devices.api import entry
 from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.service import Devices
+from sallyport.web.scope import AddressOrText
 
 PAGE = 1000
 MOST = 10_000  # addresses that the doctor looks at
@@ -25,7 +26,7 @@ class ListDevices(Arguments):
     """domain: its name or domainId. after: the number of devices to pass over, since a command reads page by page."""
 
     domain: str
-    search: str = ""
+    search: AddressOrText = ""
     after: int = Field(default=0, ge=0)
     limit: int = Field(default=PAGE, ge=0, le=PAGE)
 

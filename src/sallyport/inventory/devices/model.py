@@ -8,7 +8,7 @@ from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.inventory.devices.posture import Posture
 from sallyport.web.paging import Paged, ShortPaged
-from sallyport.web.scope import Body, Id, InDomain, Many, Text
+from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
 
 UNKNOWN = "Unknown"
 
@@ -90,7 +90,7 @@ class Filter(Body):
 class ListDevices(InDomain, ShortPaged):
     """Body of ListDevices."""
 
-    search: Text = ""
+    search: AddressOrText = ""
     filter: Filter | None = None
     MachineType: Text = ""
 
@@ -138,8 +138,8 @@ class DeleteDevice(InDomain):
     deviceId: Many[Id] = Field(
         default_factory=list, validation_alias=AliasChoices("deviceId", "device_id", "deviceIds")
     )
-    ip_address: Text = ""
-    client_ip: Text = ""
+    ip_address: AddressOrText = ""
+    client_ip: AddressOrText = ""
 
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":

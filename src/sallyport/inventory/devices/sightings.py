@@ -5,10 +5,11 @@ RADIUS client changes, and once a minute. What has been counted goes to the stor
 bounded: past its limit everything that is flushed is forgotten, and found again in the store.
 """
 
-import ipaddress
 import json
 from dataclasses import dataclass
+from ipaddress import ip_address
 
+from sallyport.base.addresses import canonical
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN, Device, Station
@@ -152,7 +153,7 @@ class Sightings:
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
     """A device as its first request shows it; one that is not proven is shown in an event and never kept."""
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
-    client_ip = str(ipaddress.ip_address(nas)) if len(nas) in {4, 16} else source
+    client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
     return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at=at)
 
 

@@ -4,14 +4,14 @@ from pydantic import Field
 
 from sallyport.base.model import Model
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Flag, Id, InDomain, Text
+from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
 
 class ListSessions(InDomain, Paged):
     """Body of ListSessions. live: absent for live and past ones. deviceId: 0 for every device. from and to: when a
     session began, ISO 8601."""
 
-    search: Text = ""
+    search: AddressOrText = ""
     live: Flag | None = None
     deviceId: Id = 0
     userName: Text = ""

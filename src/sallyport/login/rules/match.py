@@ -5,7 +5,6 @@ condition is a function of the facts that says True, False, or None: it cannot b
 told in the package's docstring.
 """
 
-import ipaddress
 import re
 import zoneinfo
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
+from sallyport.base.addresses import Network, parse_address, parse_network
 from sallyport.base.clock import SECOND
 from sallyport.base.text import fold, fold_name
 from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
@@ -22,7 +22,6 @@ from sallyport.vendors import UNKNOWN
 
 __all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of", "station_key"]
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Condition = Callable[["Facts"], bool | None]
 Names = frozenset[str]
 
@@ -215,9 +214,9 @@ def _station(wanted: Names) -> Condition:
 
 
 def network_of(entry: str) -> Network | None:
-    """The network, or the single address, that an entry of `clients` is; None for a name."""
+    """Return the network or single address of an entry of `clients`, or None if the entry is a name."""
     try:
-        return ipaddress.ip_network(entry, strict=False)
+        return parse_network(entry)
     except ValueError:
         return None
 
@@ -267,13 +266,12 @@ class _Ranges:
 
 @lru_cache(4096)
 def _address(text: str) -> tuple[int, int] | None:
-    """Version and number of an address; None for what is none. IPv4 inside of IPv6 is IPv4."""
+    """Return the version and number of an address, or None if the text is not an address."""
     try:
-        address = ipaddress.ip_address(text.partition("%")[0])
+        address = parse_address(text.partition("%")[0])
     except ValueError:
         return None
-    inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (address.version, int(address)) if inner is None else (4, int(inner))
+    return address.version, int(address)
 
 
 def _time(window: Window) -> Condition:

@@ -1,0 +1,40 @@
+"""IP addresses and networks in canonical form, so that equal ones compare equal as text.
+
+The canonical form is that of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
+since dual-stack programs write IPv4 addresses so.
+"""
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+_MAPPED_PREFIX: Final = 96
+
+
+def parse_address(text: str) -> Address:
+    """Return the address. ValueError: the text is not an IP address."""
+    address = ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
+
+
+def parse_network(text: str) -> Network:
+    """Return the network; bits behind the prefix are cleared. ValueError: the text is neither a network nor an address.
+
+    Without a prefix length, the network is the single address.
+    """
+    network = ip_network(text, strict=False)
+    if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_PREFIX:
+        mapped = network.network_address.ipv4_mapped
+        if mapped is not None:
+            return IPv4Network((mapped, network.prefixlen - _MAPPED_PREFIX))
+    return network
+
+
+def canonical(text: str) -> str:
+    """Return an IP address in canonical form, and any other text unchanged."""
+    try:
+        return str(parse_address(text.strip()))
+    except ValueError:
+        return text
