@@ -20,6 +20,7 @@ ISSUE_PR = "/api/v1/verifierService/issuePR"
 POLL_PR = "/api/v1/walletService/pollPresentationRequest"
 CREATE = "/api/v1/walletService/createPresentation"
 SUBMIT = "/api/v1/walletService/submitPresentation"
+STATUS = "/api/v1/verifierService/presentationStatus"
 HOLDER = "/api/v1/did/createHolderDid"
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -258,6 +258,7 @@ OPERATIONS = (
         {"issuerDid": "did:key:z6Mk", "holderDid": "did:key:z6Mk", "endpoint": "e"},
         in_domain=False,
     ),
+    Operation("/api/v1/verifierService/presentationStatus", READER, {"presentationRequestId": 1}, in_domain=False),
     *(
         Operation(
             f"/api/v1/walletService/{name}",

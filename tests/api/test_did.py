@@ -274,7 +274,7 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
         "credentials": [
             {
                 "id": made["id"], "issuerId": answer["credentials"][0]["issuerId"], "schemaId": sent["schemaId"],
-                "credentialId": made["credentialId"], "name": "Badge", "status": "ACTIVE",
+                "credentialId": made["credentialId"], "name": "Badge", "status": "ACTIVE", "expired": False,
             }
         ],
     }  # fmt: skip
@@ -315,6 +315,18 @@ def test_expiry_may_be_left_out(tenant: Tenant) -> None:
     """Empty or absent is a credential that does not expire."""
     made = tenant.ask(ISSUE[0], **body(tenant, expiry=""))
     assert "expirationDate" not in tenant.ask(GET, credentialId=made["credentialId"])["credential"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"issuerId": 0, "userId": 0}, {"pageNumber": 2, "pageSize": 1}])
+def test_the_total_of_an_array_is_in_a_header(tenant: Tenant, fields: dict[str, Any]) -> None:
+    """DIDList and credentialSchemaList send the total of the whole list as X-Total-Count."""
+    by = issuer(tenant)
+    for _ in range(2):
+        schema(tenant, by)
+    issuer(tenant)
+    for path in (LIST, SCHEMAS):
+        answer = tenant.world.post(path, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
+        assert (answer.status_code, answer.headers["x-total-count"]) == (200, "2"), path
 
 
 def test_pages_of_credentials(tenant: Tenant) -> None:

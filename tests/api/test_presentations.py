@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sallyport.base.clock import now_us
+from sallyport.base.clock import SECOND, from_iso, now_us
 from sallyport.did.crypto import proofs
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.api.holders import (
@@ -18,6 +18,7 @@ from tests.api.holders import (
     ISSUE_PR,
     POLL_PR,
     REGISTER,
+    STATUS,
     SUBMIT,
     Holder,
     made,
@@ -61,6 +62,56 @@ def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
     }
     assert tenant.refused(SUBMIT, token=holder.token, **body) == (409, "the presentation request is over")
     assert tenant.refused(POLL_PR, **holder.own()) == (404, "no presentation request is open")
+
+
+def test_a_document_whose_proof_has_the_interfaces_keys(holder: Holder, server: str) -> None:
+    """The credential's document is accepted if `proof.jws` is the holder's VP-JWT."""
+    tenant, credential = holder.tenant, holder.issue()
+    jwt = holder.give(credential)["jwt"]
+    read = tenant.ask("/api/v1/credential/GetCredential", token=holder.token, credentialId=str(credential))
+    tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
+    body = holder.answer(jwt, holder.poll())
+    proof = {
+        "type": "JsonWebSignature2020",
+        "created": "2026-01-01T00:00:00Z",
+        "jws": body["presentation"],
+        "proofPurpose": "authentication",
+        "verificationMethod": holder.signer.method_id,
+    }
+    shown = {**read["credential"], "proof": proof}
+    assert tenant.ask(SUBMIT, token=holder.token, **{**body, "presentation": shown})["status"] == "Success"
+
+
+@pytest.mark.parametrize("state", ["Pending", "Accepted", "Declined", "Withdrawn"])
+def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> None:
+    """presentationStatus tells the state of a request, since when, and its holder."""
+    tenant, credential = holder.tenant, holder.issue()
+    jwt = holder.give(credential)["jwt"]
+    (pr,) = tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
+    body = holder.answer(jwt, holder.poll())
+    if state == "Accepted":
+        tenant.ask(SUBMIT, token=holder.token, **body)
+    elif state == "Declined":
+        tenant.ask(SUBMIT, token=holder.token, **body, decline=True)
+    elif state == "Withdrawn":
+        revoked = {"vcid": credential, "issuerDid": holder.issuer, "holderDid": holder.did}
+        tenant.ask("/api/v1/credential/revokecredential", domainId=tenant.domain, **revoked)
+    answer = tenant.ask(STATUS, token=tenant.role("auditor"), presentationRequestId=pr["prId"])
+    assert abs(from_iso(answer.pop("at")) - now_us()) < 60 * SECOND
+    assert answer == {
+        "code": 200,
+        "message": f"presentation request {state.lower()}",
+        "status": state,
+        "presentationRequestId": pr["prId"],
+        "holderDid": holder.did,
+    }
+
+
+def test_the_status_of_another_tenants_request(world: World, holder: Holder, server: str) -> None:
+    """A request of another tenant does not exist."""
+    (pr,) = holder.tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
+    told = world.tenant().refused(STATUS, presentationRequestId=pr["prId"])
+    assert told == (404, "presentation request not found")
 
 
 def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:

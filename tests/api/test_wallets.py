@@ -1,5 +1,8 @@
 """/api/v1/walletService/* and /api/v1/wallet/users: wallets, who they are of, and their credentials."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from tests.api.holders import ACKNOWLEDGE, ASSIGN, ISSUE_PR, LIST, POLL, POLL_PR, REGISTER, RESET, SUBMIT, USERS, Holder
@@ -89,6 +92,21 @@ def test_arrays_of_assignments(holder: Holder) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "2 credential(s) assigned"}
     found = tenant.ask("/api/v1/credential/GetAssignedCredential", token=holder.token, walletId=holder.wallet)
     assert [each["id"] for each in found["credentials"]] == credentials
+
+
+def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
+    """The lists of a domain and of a wallet return the status as stored, and `expired` beside it."""
+    tenant, credential = holder.tenant, holder.issue()
+    holder.give(credential)
+    store = holder.tenant.world.service.data_dir / "sallyport.db"
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("update credentials set expires_at = 1 where id = ?", [credential])
+    for path, body in (
+        ("/api/v1/credential/credentialList", {"domainId": tenant.domain}),
+        ("/api/v1/credential/GetAcceptedCredential", {"walletId": holder.wallet}),
+    ):
+        (entry,) = tenant.ask(path, **body)["credentials"]
+        assert (entry["status"], entry["expired"]) == ("Accepted", True), path
 
 
 def test_the_credentials_of_a_wallet(holder: Holder) -> None:

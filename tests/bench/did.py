@@ -63,7 +63,7 @@ class ListCase:
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
         """The same inside the process."""
         stretch = Stretch(tenant.domain_id, (self.page - 1) * self.size, self.size)
-        return lambda tx: repo.entries(tx, stretch, START_US)[1]
+        return lambda tx: repo.entries(tx, stretch)[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ async def test_one_is_found_by_what_is_its_own(areas: Areas, work: Work[object])
     assert not [plan for plan in found if plan.startswith("SCAN") or plan.endswith(("(domain_id=?)", "(tenant_id=?)"))]
 
 
-@pytest.mark.parametrize("entries", [credentials.page, lambda tx, stretch: credentials.entries(tx, stretch, 1)])
+@pytest.mark.parametrize("entries", [credentials.page, credentials.entries])
 async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas, entries: object) -> None:
     """The last one as quickly as the first."""
     found = plans(areas.store.path, lambda tx: entries(tx, DEEP))  # type: ignore[operator]
@@ -97,12 +97,13 @@ def test_a_page_of_dids_and_wallets_far_behind() -> None:
             kind = Kind.USER if number % 2 else Kind.ISSUER
             dids.add(tx, 1, new, kind, f"did:key:{number}", 1, wallet_id=None, issuer_id=None)
             wallets.add(tx, NewWallet(domain, "", f"{number}@corp.example", ""), "wk_x", number, 1)
-        for record in dids.page(tx, Stretch(3, 7, 40)):
+        for record in dids.page(tx, Stretch(3, 7, 40))[0]:
             dids.delete(tx, record, 2)
         sql = "select id from {} where domain_id = 3 order by id"
         left = [row for (row,) in tx.rows(sql.format("dids").replace(" order", " and deleted_at is null order"))]
         every = [row for (row,) in tx.rows(sql.format("wallets"))]
         for offset in (0, PART - 1, PART, PART + 3, len(left) - 3, len(left), 10 * PART):
-            assert [each.id for each in dids.page(tx, Stretch(3, offset, 5))] == left[offset : offset + 5], offset
+            listed, total = dids.page(tx, Stretch(3, offset, 5))
+            assert ([each.id for each in listed], total) == (left[offset : offset + 5], len(left)), offset
             found, total = wallets.page(tx, Stretch(3, offset, 5))
             assert ([each.id for each in found], total) == (every[offset : offset + 5], len(every)), offset

@@ -105,7 +105,7 @@ def _did_commands(issuing: Issuing, find_domain: FindDomain) -> dict[str, Comman
         return (await issuing.dids.create_issuer(place.tenant_id, new)).did
 
     async def listing(wanted: OfDomain) -> JSON:
-        found = await issuing.dids.page(Stretch(find_domain(wanted.domain).id, wanted.after, PAGE))
+        found, _ = await issuing.dids.page(Stretch(find_domain(wanted.domain).id, wanted.after, PAGE))
         return [_did(each) for each in found]
 
     async def rotate(wanted: OneDid) -> JSON:
@@ -123,7 +123,7 @@ def _did_commands(issuing: Issuing, find_domain: FindDomain) -> dict[str, Comman
         return (await issuing.schemas.create(find_domain(wanted.domain).tenant_id, new)).id
 
     async def schemas(wanted: OfDomain) -> JSON:
-        found = await issuing.schemas.page(Stretch(find_domain(wanted.domain).id, wanted.after, PAGE))
+        found, _ = await issuing.schemas.page(Stretch(find_domain(wanted.domain).id, wanted.after, PAGE))
         return [_schema(each) for each in found]
 
     return {
@@ -196,7 +196,8 @@ def _credential(credential: Credential, now: int) -> Row:
         "id": credential.id,
         "name": credential.name,
         "user": credential.epm_username,
-        "status": credential.stands(now),
+        "status": credential.status,
+        "expired": credential.is_expired(now),
         "issuer": credential.issuer_did,
         "holder": credential.holder_did,
         "issued": iso(credential.issued_at),

@@ -260,11 +260,11 @@ def _end(rows: Sequence[object], stretch: Stretch, count: Callable[[], int]) -> 
 
 
 def whole_page(
-    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str
+    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
-    """`page` of all rows that a domain has in a table, which are counted in parts (`counters.add_row`): as quick at its
-    end as at its beginning."""
+    """Return `page` of all rows of a domain in a table, which are counted in parts (`counters.add_row`): its last page
+    is as quick as its first. only: SQL condition of the rows that count."""
     start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
-    ids = f"select id from {table} where domain_id = :d and id >= :start"  # noqa: S608
+    ids = f"select id from {table} where domain_id = :d and {only} and id >= :start"  # noqa: S608
     within = replace(stretch, offset=offset)
     return page(tx, shape, select, ids, within, counter=counter, d=stretch.domain_id, start=start)

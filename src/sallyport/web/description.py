@@ -8,7 +8,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast, get_origin
 
 import trio
 from pydantic import BaseModel
@@ -21,6 +21,7 @@ from sallyport.web import docs, problem
 from sallyport.web.examples import EXAMPLES, TOKENS
 from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import BEARER_PREFIX, Operation
+from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.upload import FILE, KIND
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ def _document(operations: Sequence[Operation], version: str) -> dict[str, object
                 name=operation.name,
                 tags=[operation.tag],
                 description=operation.description,
-                responses={code: {"model": shape, "description": told} for code, told in errors.items()},
+                responses={
+                    **_headers(operation),
+                    **{code: {"model": shape, "description": told} for code, told in errors.items()},
+                },
                 dependencies=_security(path),
                 openapi_extra=_extra(operation, path),
             )
@@ -120,6 +124,14 @@ def _extra(operation: Operation, path: str) -> dict[str, object]:
         media["example"] = EXAMPLES[operation.method, path]
     extra: dict[str, object] = {"requestBody": {"required": True, "content": {kind: media}}} if media else {}
     return extra | ({docs.TOKEN: TOKENS[path]} if path in TOKENS else {})
+
+
+def _headers(operation: Operation) -> "dict[int | str, dict[str, Any]]":
+    """Return the header of a successful answer that carries a total."""
+    if get_origin(operation.answer) is not Counted:
+        return {}
+    total = {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
+    return {200: {"description": "Successful Response", "headers": {TOTAL_HEADER: total}}}
 
 
 def _form(operation: Operation) -> dict[str, object]:

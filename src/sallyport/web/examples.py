@@ -276,6 +276,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         "/api/v1/verifierService/issuePR",
         {"issuerDid": _ISSUER, "holderDid": _HOLDER, "endpoint": "build-1", "username": "ann"},
     ),
+    ("POST", "/api/v1/verifierService/presentationStatus", {"presentationRequestId": 1}),
     (
         "POST",
         "/api/v1/walletService/pollPresentationRequest",

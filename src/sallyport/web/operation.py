@@ -30,6 +30,7 @@ from sallyport.base.model import Model
 from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
 from sallyport.web import problem
+from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
 
@@ -164,7 +165,10 @@ class _Answer(Generic[AnswerT]):
     def response(self, answer: AnswerT) -> Response:
         """The answer as it is sent."""
         content = self._adapter.dump_json(answer, by_alias=True)
-        return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+        headers = {"cache-control": "no-store"}
+        if isinstance(answer, Counted):
+            headers[TOTAL_HEADER] = str(answer.total)
+        return Response(content, media_type="application/json", headers=headers)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[AnswerT]:

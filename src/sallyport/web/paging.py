@@ -4,13 +4,18 @@ A body takes one of the mix-ins; an operation calls `body.page()`. A number outs
 `invalid pageNumber` or `invalid pageSize`, a body error like any other.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from types import GenericAlias
+from typing import Annotated, Final, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from sallyport.web.scope import Body, Whole
 
+TOTAL_HEADER: Final = "X-Total-Count"
+ItemT = TypeVar("ItemT")
 SHORT = 100
 LONG = 1000
 # The last page whose offset a 63-bit number can hold at the largest size.
@@ -23,6 +28,18 @@ class Page:
 
     offset: int
     size: int
+
+
+class Counted(list[ItemT]):
+    """An answer that is an array: one page of a list. The total of the whole list is sent in TOTAL_HEADER."""
+
+    def __init__(self, entries: Iterable[ItemT], total: int) -> None:
+        super().__init__(entries)
+        self.total = total
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(GenericAlias(list, get_args(source)))
 
 
 def _or_first(value: object) -> object:

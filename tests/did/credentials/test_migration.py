@@ -38,7 +38,7 @@ def test_credentials_of_before_have_their_places() -> None:
             connection.execute(CREDENTIAL, {"id": number, "domain": domain})
         migrate(connection, Path("memory"))
         tx = SqliteTx(connection)
-        found = [repo.entries(tx, Stretch(domain, offset, 2), 0)[0] for domain, offset in ((3, 0), (3, 2), (4, 0))]
+        found = [repo.entries(tx, Stretch(domain, offset, 2))[0] for domain, offset in ((3, 0), (3, 2), (4, 0))]
         assert [[each.id for each in page] for page in found] == [[1, 5], [7], [2, 8]]
         counted = tx.rows("select name, value from counters where name like 'dids%' order by name")
         assert counted == [("dids", 1), ("dids#0000000000000", 1)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sallyport.base.clock import SECOND
+from sallyport.base.clock import SECOND, iso_seconds
 from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
 from sallyport.did.crypto import jws, proofs, vc
@@ -52,6 +52,18 @@ def held(credential: JSON, **more: JSON) -> dict[str, JSON]:
     return {"@context": [vc.CONTEXT], "type": [vc.PRESENTATION], "verifiableCredential": credential, **more}
 
 
+def tokened(jws: str, **more: JSON) -> dict[str, JSON]:
+    """The credential's document with a proof that has the keys of the interface."""
+    proof: dict[str, JSON] = {
+        "type": "JsonWebSignature2020",
+        "created": iso_seconds(NOW),
+        "jws": jws,
+        "proofPurpose": AUTHENTICATION,
+        "verificationMethod": HOLDER.method_id,
+    }
+    return {**DOCUMENT, "proof": {**proof, **more}}
+
+
 def refused(presentation: Presentation, at: int = NOW) -> str:
     """Why it is refused."""
     with pytest.raises(CredentialError) as error:
@@ -70,13 +82,14 @@ def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
     [
         (token(), Shown(TOKEN)),
         ({"type": ["VerifiablePresentation"], "proof": {"type": "JwtProof2020", "jwt": token()}}, Shown(TOKEN)),
+        (tokened(token()), Shown(TOKEN)),
         (proven(DOCUMENT), Shown(document=DOCUMENT)),
         (beside_the_issuers(proven(DOCUMENT)), Shown(document=DOCUMENT)),
         (proven(held(TOKEN)), Shown(TOKEN)),
         (proven(held([TOKEN], holder=did(HOLDER))), Shown(TOKEN)),
         (proven(held(proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW))), Shown(document=DOCUMENT)),
     ],
-    ids=["token", "JwtProof2020", "document", "two proofs", "presentation", "its list", "its document"],
+    ids=["token", "JwtProof2020", "jws", "document", "two proofs", "presentation", "its list", "its document"],
 )
 def test_each_shape(presentation: Presentation, shown: Shown) -> None:
     """The credential in it, by its own name."""
@@ -95,6 +108,11 @@ def test_each_shape(presentation: Presentation, shown: Shown) -> None:
         (lambda: token(at=NOW - 3600 * SECOND), "expired"),
         (lambda: token(at=NOW + 3600 * SECOND), "not_yet_valid"),
         (lambda: token(held=(TOKEN, TOKEN)), "malformed"),
+        (lambda: tokened(token(MALLORY)), "issuer"),
+        (lambda: tokened(token(nonce="another nonce")), "nonce"),
+        (lambda: tokened(token(audience="did:web:elsewhere.test")), "audience"),
+        (lambda: tokened(TOKEN), "issuer"),
+        (lambda: tokened(token(), proofPurpose=ASSERTION), "holder"),
         (lambda: proven(DOCUMENT, MALLORY), "issuer"),
         (lambda: proven(DOCUMENT, challenge="another nonce"), "nonce"),
         (lambda: proven(DOCUMENT, challenge=""), "nonce"),

@@ -1,14 +1,17 @@
 """Presentation requests: each is answered once, by its holder, with the credential that is asked for."""
 
+from functools import partial
+
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import Conflict, Forbidden, NotFound, TooMany, Unauthenticated
+from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound, TooMany, Unauthenticated
 from sallyport.did.crypto import jws, proofs
 from sallyport.did.crypto.documents import AUTHENTICATION
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.dids.model import Kind
 from sallyport.did.presentations.asking import Wanted
+from sallyport.did.presentations.model import State
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.instances.model import NewInstance
@@ -118,6 +121,28 @@ async def test_who_tries_is_slowed_down(world: World) -> None:
         await submit(world, request, shown(world, request))
     world.areas.clock.pass_by(30)
     assert await still_open(world, request)
+
+
+async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
+    """Ten wrong presentations of one wallet leave the token's other wallets alone."""
+    bob = await world.person("bob@corp.example", signer(3), "bob")
+    request = await requested(world)
+    submit_as_admin = partial(world.holding.presentations.submit, world.admin)
+    for _ in range(10):
+        with pytest.raises(CredentialError):
+            await submit_as_admin(world.ann.wallet_id, world.ann.did, request.id, "nonsense")
+    with pytest.raises(TooMany):
+        await submit_as_admin(world.ann.wallet_id, world.ann.did, request.id, "nonsense")
+    with pytest.raises(NotFound):
+        await submit_as_admin(bob.wallet_id, bob.did, request.id, "nonsense")
+
+
+async def test_an_unanswered_request_expires(world: World) -> None:
+    """Its status is Expired from the time at which it could not be answered any more."""
+    request = await requested(world)
+    world.areas.clock.pass_by(3600)
+    standing = await world.holding.presentations.status(world.areas.tenant, request.id)
+    assert (standing.state, standing.since) == (State.EXPIRED, request.expires_at)
 
 
 async def test_a_revocation_closes_open_requests(world: World) -> None:

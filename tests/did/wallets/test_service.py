@@ -104,22 +104,39 @@ async def test_a_wallet_acts_for_itself_alone(world: World) -> None:
     assert (wallet.id, len(found)) == (ann.wallet_id, 1)
 
 
-async def test_wrong_keys_are_told_alike_and_slowed_down(world: World) -> None:
-    """Nobody's address and a wrong key are one answer; the eleventh guess of a token has to wait, the right key too,
-    while others are not held up."""
+async def lock(world: World, email: str) -> None:
+    """Send ten wrong walletKeys for an address with the admin's token."""
+    for _ in range(10):
+        with pytest.raises(Unauthenticated, match="invalid walletKey"):
+            await world.holding.wallets.deliver(world.admin, email, new_wallet_key())
+
+
+@pytest.mark.parametrize("email", ["ann@corp.example", "nobody@corp.example"], ids=["a wallet's", "unknown"])
+async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
+    """The next key has to wait, whether or not the address has a wallet, in any case and with spaces around it."""
+    await lock(world, email)
+    for spelled in (email, f" {email.upper()}"):
+        with pytest.raises(TooMany):
+            await world.holding.wallets.deliver(world.admin, spelled, new_wallet_key())
+
+
+async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
+    """The right walletKey is refused for a minute too, for an answer would tell that it is right."""
     ann, wallets = world.ann, world.holding.wallets
-    told = set()
-    for number in range(10):
-        email = ann.email if number % 2 else "nobody@corp.example"
-        with pytest.raises(Unauthenticated) as error:
-            await wallets.deliver(ann.caller, email, new_wallet_key())
-        told.add(str(error.value))
-    assert told == {"invalid walletKey"}
+    await lock(world, ann.email)
     with pytest.raises(TooMany):
-        await delivered(world)
-    assert (await wallets.deliver(world.admin, ann.email, ann.wallet_key))[0].id == ann.wallet_id
+        await wallets.deliver(world.admin, ann.email, ann.wallet_key)
     world.areas.clock.pass_by(60)
-    assert await delivered(world) == [(ann.credential, "Accepted")]
+    assert (await wallets.deliver(world.admin, ann.email, ann.wallet_key))[0].id == ann.wallet_id
+
+
+async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
+    """The same token still acts for another wallet, and another token for the locked wallet."""
+    bob = await world.person("bob@corp.example", signer(3))
+    await lock(world, world.ann.email)
+    found, _ = await world.holding.wallets.deliver(world.admin, bob.email, bob.wallet_key)
+    assert found.id == bob.wallet_id
+    assert await delivered(world) == [(world.ann.credential, "Accepted")]
 
 
 async def test_another_tenant_sees_nothing(world: World) -> None:

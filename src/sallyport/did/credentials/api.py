@@ -31,7 +31,7 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
     """The operations of this slice."""
     credentials = Operations("Credentials", gate)
     _declare_changing(credentials, service)
-    _declare_reading(credentials, service)
+    _declare_reading(credentials, service, clock)
     _declare_wallets(credentials, service, clock)
     return credentials
 
@@ -63,13 +63,17 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
         return CredentialRevoked(Message="credential revoked")
 
 
-def _declare_reading(credentials: Operations, service: Credentials) -> None:
+def _declare_reading(credentials: Operations, service: Credentials, clock: Clock) -> None:
     @credentials.post("/api/v1/credential/credentialList", roles=READERS)
     async def list_credentials(body: ListCredentials, caller: Caller) -> CredentialList:
-        """The credentials of a domain, ordered by id; a page of a thousand unless pageSize says otherwise."""
+        """List the credentials of a domain, ordered by id; 1000 on a page unless pageSize is given.
+
+        `status` is the stored status. `expired` tells whether the credential's time is over.
+        """
         page = body.page()
         found, count = await service.entries(Stretch(body.domainId, page.offset, page.size))
-        listed = [_entry(each) for each in found]
+        now = clock()
+        listed = [_entry(each, now) for each in found]
         return CredentialList(message=f"{count} credential(s)", domainId=body.domainId, count=count, credentials=listed)
 
     @credentials.post("/api/v1/credential/GetCredential", roles=HOLDERS)
@@ -108,7 +112,7 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
         return await answer(body, caller, Status.IGNORED)
 
 
-def _entry(listed: Listed) -> CredentialEntry:
+def _entry(listed: Listed, now: int) -> CredentialEntry:
     return CredentialEntry(
         id=listed.id,
         issuerId=listed.issuer_id,
@@ -116,6 +120,7 @@ def _entry(listed: Listed) -> CredentialEntry:
         credentialId=listed.uuid,
         name=listed.name,
         status=listed.status,
+        expired=listed.is_expired(now),
     )
 
 
@@ -131,5 +136,6 @@ def _held(held: Held, now: int) -> WalletCredential:
         credentialId=credential.uuid,
         expireDate="" if credential.expires_at is None else iso_seconds(credential.expires_at),
         name=credential.name,
-        status=credential.stands(now),
+        status=credential.status,
+        expired=credential.is_expired(now),
     )

@@ -15,14 +15,13 @@ from sallyport.web.scope import Id, Name, OfDomain, ScopedIfGiven, Text
 
 
 class Status(StrEnum):
-    """How a credential stands; EXPIRED is told of one whose time is over, and never stored."""
+    """The stored status of a credential. Expiry is not a status: answers have `expired` for it."""
 
     ACTIVE = "ACTIVE"
     ASSIGNED = "Assigned"
     ACCEPTED = "Accepted"
     IGNORED = "Ignored"
     REVOKED = "Revoked"
-    EXPIRED = "Expired"
 
 
 def _or_none(value: object) -> object:
@@ -58,7 +57,7 @@ class ListCredentials(OfDomain, PagedByNumber):
 
 
 class CredentialEntry(Model):
-    """A credential in the list."""
+    """A credential in the list. status: as stored. expired: the credential's time is over."""
 
     id: int
     issuerId: int
@@ -66,6 +65,7 @@ class CredentialEntry(Model):
     credentialId: str
     name: str
     status: str
+    expired: bool
 
 
 class CredentialList(Model):
@@ -87,7 +87,8 @@ class OfWallet(ScopedIfGiven, PagedByNumber):
 
 
 class WalletCredential(Model):
-    """A credential of a wallet. expireDate: empty where it does not expire."""
+    """A credential of a wallet. expireDate: empty if the credential does not expire. status: as stored. expired: the
+    credential's time is over."""
 
     id: int
     issuerId: int
@@ -99,6 +100,7 @@ class WalletCredential(Model):
     expireDate: str
     name: str
     status: str
+    expired: bool
 
 
 class WalletCredentials(Model):
@@ -141,6 +143,11 @@ class CredentialRevoked(Model):
     Status: str = "Success"
 
 
+def is_over(expires_at: int | None, now: int) -> bool:
+    """Return whether the expiry time is reached. None: never."""
+    return expires_at is not None and expires_at <= now
+
+
 @dataclass(frozen=True, slots=True)
 class NewCredential:
     """What is to be issued. claims: of the subject, without its id. password: for the holder alone. expires_at:
@@ -178,15 +185,14 @@ class Credential:
     issued_at: int
     expires_at: int | None
 
-    def stands(self, now: int) -> str:
-        """Its status at a time."""
-        over = self.expires_at is not None and self.expires_at <= now and self.status != Status.REVOKED
-        return Status.EXPIRED if over else self.status
+    def is_expired(self, now: int) -> bool:
+        """Return whether the credential's time is over."""
+        return is_over(self.expires_at, now)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A credential as a domain's list shows it. status: at the time of the list."""
+    """The columns of a credential that a domain's list shows."""
 
     id: int
     issuer_id: int
@@ -194,6 +200,11 @@ class Listed:
     uuid: str
     name: str
     status: str
+    expires_at: int | None
+
+    def is_expired(self, now: int) -> bool:
+        """Return whether the credential's time is over."""
+        return is_over(self.expires_at, now)
 
 
 @dataclass(frozen=True, slots=True)

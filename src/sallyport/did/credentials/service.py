@@ -132,9 +132,8 @@ class Credentials:
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
     async def entries(self, stretch: Stretch) -> tuple[list[Listed], int]:
-        """`page` with what a list shows alone, at this time."""
-        now = self._clock()
-        return await self._store.search(lambda tx: repo.entries(tx, stretch, now))
+        """Return `page` with only the columns of the list."""
+        return await self._store.search(lambda tx: repo.entries(tx, stretch))
 
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""

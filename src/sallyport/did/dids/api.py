@@ -21,6 +21,7 @@ from sallyport.did.dids.model import (
 from sallyport.did.dids.service import Dids
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
+from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
@@ -65,12 +66,16 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
-    async def list_dids(body: ListDids, caller: Caller) -> list[DidEntry]:
-        """The DIDs of a domain, ordered by id: of an issuer with its holders, or of a wallet user, or all."""
+    async def list_dids(body: ListDids, caller: Caller) -> Counted[DidEntry]:
+        """List the DIDs of a domain, ordered by id: of an issuer with its holders, or of a wallet user, or all.
+
+        The header `X-Total-Count` has the total.
+        """
         page = body.page()
         stretch = Stretch(body.domainId, page.offset, page.size)
-        found = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
-        return [DidEntry.model_validate({**_entry(each), "lastYpdatedAt": spoken(each.updated_at)}) for each in found]
+        found, total = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
+        listed = [DidEntry.model_validate({**_entry(each), "lastYpdatedAt": spoken(each.updated_at)}) for each in found]
+        return Counted(listed, total)
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
     async def search(body: SearchDids, caller: Caller) -> DidsFound:

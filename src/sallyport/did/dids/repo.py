@@ -9,7 +9,7 @@ from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
 from sallyport.did.dids.model import KeyRow, Kind, NewDid, Record
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -80,30 +80,23 @@ def by_id(tx: Tx, did_id: int) -> Record | None:
     return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
 
 
-def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> list[Record]:
-    """One page of a domain's DIDs, ordered by id. issuer_id: that issuer's own and its holders'; 0: any."""
+def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
+    """Return one page of a domain's DIDs, ordered by id, and how many there are. issuer_id: only that issuer's DID and
+    its holders' DIDs; 0: any. wallet_id: only that wallet's; 0: any."""
+    if not issuer_id and not wallet_id:
+        return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
     parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
-    offset = stretch.offset
     of_domain = f"domain_id = :d and {_LIVE}"
     if wallet_id:
         narrower = " and (issuer_id = :issuer or id = :issuer)" if issuer_id else ""
         ids = f"select id from dids where {of_domain} and wallet_id = :wallet{narrower}"
-    elif issuer_id:
+    else:
         ids = (
             f"select id from dids where {of_domain} and id = :issuer union all "
             f"select id from dids where {of_domain} and issuer_id = :issuer and id <> :issuer"
         )
-    else:
-        parameters["start"], offset = counters.seek(tx, stretch.domain_id, COUNTER, offset)
-        ids = f"select id from dids where {of_domain} and id >= :start"
     used = {name: value for name, value in parameters.items() if f":{name}" in ids}
-    return tx.all(
-        Record,
-        f"{_SELECT} where id in ({ids} order by id limit :limit offset :offset) order by id",
-        limit=stretch.limit,
-        offset=offset,
-        **used,
-    )
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, **used)
 
 
 def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:

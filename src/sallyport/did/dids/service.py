@@ -87,8 +87,8 @@ class Dids:
 
         return await self._store.write(work)
 
-    async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> list[Record]:
-        """One page of a domain's DIDs, ordered by id; 0: any."""
+    async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
+        """Return one page of a domain's DIDs, ordered by id, and how many there are; 0: any."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(

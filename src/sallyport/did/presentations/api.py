@@ -1,4 +1,4 @@
-"""The HTTP operations of presentations: /api/v1/verifierService/issuePR, /api/v1/walletService/*Presentation*."""
+"""The HTTP operations of presentations: /api/v1/verifierService/*, /api/v1/walletService/*Presentation*."""
 
 import json
 
@@ -11,24 +11,26 @@ from sallyport.did.presentations.model import (
     PolledPR,
     PollPR,
     PresentationCreated,
+    PresentationStanding,
+    PresentationStatus,
     PRsIssued,
     SubmitPresentation,
 )
 from sallyport.did.presentations.service import Presentations
 from sallyport.did.wallets.api import HOLDERS
 from sallyport.web.operation import Done, Operations
-from sallyport.web.scope import OPERATORS, Caller, Gate
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operations:
     """The operations of this slice."""
     presentations = Operations("Presentations", gate)
-    _declare_asking(presentations, verifier)
+    _declare_asking(presentations, verifier, service)
     _declare_answering(presentations, service)
     return presentations
 
 
-def _declare_asking(presentations: Operations, verifier: Verifier) -> None:
+def _declare_asking(presentations: Operations, verifier: Verifier, service: Presentations) -> None:
     @presentations.post("/api/v1/verifierService/issuePR", roles=OPERATORS)
     async def issue_pr(body: IssuePR, caller: Caller) -> PRsIssued:
         """Ask a holder, or with groupop all holders of a group, for a credential of the issuer with an epmUsername.
@@ -44,6 +46,19 @@ def _declare_asking(presentations: Operations, verifier: Verifier) -> None:
                 for each in issued
             ],
             message=f"{len(issued)} presentation request(s) issued",
+        )
+
+    @presentations.post("/api/v1/verifierService/presentationStatus", roles=READERS)
+    async def status(body: PresentationStatus, caller: Caller) -> PresentationStanding:
+        """Tell whether a presentation request is pending, accepted, declined, expired or withdrawn, since when, and its
+        holder. A request is kept for 30 days after its expiry."""
+        standing = await service.status(caller.tenant_id, body.presentationRequestId)
+        return PresentationStanding(
+            message=f"presentation request {standing.state.lower()}",
+            status=standing.state,
+            at=iso(standing.since),
+            presentationRequestId=standing.request.id,
+            holderDid=standing.request.holder_did,
         )
 
 
@@ -67,10 +82,11 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
 
     @presentations.post("/api/v1/walletService/submitPresentation", roles=HOLDERS)
     async def submit(body: SubmitPresentation, caller: Caller) -> Done:
-        """Meet a request with a presentation, once; with `decline` say no.
+        """Answer a request with a presentation, once; `decline` refuses it.
 
-        A presentation is a VP-JWT with the request's nonce and `aud` verifierDid, or a document with a proof of the
-        holder (eddsa-jcs-2022 or ecdsa-jcs-2019, purpose authentication, challenge nonce, domain verifierDid).
+        A presentation is a VP-JWT with the request's nonce and `aud` verifierDid, or a document with such a VP-JWT as
+        `proof.jws` or `proof.jwt`, or a document with a data integrity proof of the holder (eddsa-jcs-2022 or
+        ecdsa-jcs-2019, challenge nonce, domain verifierDid). The proof's purpose is authentication.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()

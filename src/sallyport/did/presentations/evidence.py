@@ -2,12 +2,12 @@
 
 It comes in one of these shapes, each with the holder's signature over the audience and the nonce of the request:
 
-- a VP-JWT, as text, or as `proof.jwt` of a document (JwtProof2020);
+- a VP-JWT, as text, or as `proof.jws` or `proof.jwt` of a document;
 - a presentation document with the holder's proof, which holds the credential as a token or as a document;
 - a credential document with the holder's proof, beside the issuer's own where that was left in.
 
-The proof's purpose is authentication. An issuer's proof (assertionMethod) shows that a credential was issued, and not
-who shows it: it could be replayed by everybody who has ever seen it.
+The proof's purpose is authentication. An issuer's proof (assertionMethod) proves that a credential was issued. It does
+not prove that its holder shows the credential: everyone to whom the credential was shown could replay it.
 """
 
 import json
@@ -53,8 +53,8 @@ def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
     if isinstance(presentation, str):
         return _of_token(presentation, asked, now)
     proof = _of_holder(presentation.get("proof"))
-    if isinstance(proof.get("jwt"), str):
-        return _of_token(str(proof["jwt"]), asked, now)
+    if (token := _token_in(proof)) is not None:
+        return _of_token(token, asked, now)
     document = proofs.verify(
         {**presentation, "proof": proof},
         asked.holder,
@@ -88,6 +88,12 @@ def _of_holder(proof: JSON) -> dict[str, JSON]:
     if len(found) != 1:
         raise CredentialError("a presentation has one proof of its holder", "holder")
     return found[0]
+
+
+def _token_in(proof: dict[str, JSON]) -> str | None:
+    """Return the VP-JWT of a proof, or None for a data integrity proof, which may have a `jws` beside its value."""
+    token = None if "proofValue" in proof else proof.get("jws", proof.get("jwt"))
+    return token if isinstance(token, str) else None
 
 
 def _held(document: dict[str, JSON], asked: Asked) -> Shown:

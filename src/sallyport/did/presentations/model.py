@@ -129,6 +129,33 @@ class PresentationCreated(Model):
     presentation: str
 
 
+class PresentationStatus(ScopedIfGiven):
+    """Body of presentationStatus."""
+
+    presentationRequestId: Id
+
+
+class State(StrEnum):
+    """The state of a request in the answer of presentationStatus."""
+
+    PENDING = "Pending"
+    ACCEPTED = "Accepted"
+    DECLINED = "Declined"
+    EXPIRED = "Expired"
+    WITHDRAWN = "Withdrawn"
+
+
+class PresentationStanding(Model):
+    """Answer of presentationStatus. at: when the request came into this state, ISO 8601."""
+
+    code: int = 200
+    message: str
+    status: State
+    at: str
+    presentationRequestId: int
+    holderDid: str
+
+
 class Status(StrEnum):
     """How a request stands."""
 
@@ -171,8 +198,27 @@ class Request:
     purpose: str
     endpoint: str
     status: str
+    created_at: int
     expires_at: int
+    answered_at: int | None
 
     def is_open(self, now: int) -> bool:
         """Whether it may still be answered."""
         return self.status == Status.OPEN and now < self.expires_at
+
+    def standing(self, now: int) -> "Standing":
+        """Return the request's state at a time, and since when it has been in this state."""
+        if self.is_open(now):
+            return Standing(self, State.PENDING, self.created_at)
+        if self.status == Status.OPEN:
+            return Standing(self, State.EXPIRED, self.expires_at)
+        return Standing(self, State(self.status.capitalize()), self.answered_at or self.created_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a request. since: in microseconds."""
+
+    request: Request
+    state: State
+    since: int

@@ -42,6 +42,12 @@ def get(tx: Tx, request_id: int) -> Request | None:
     return tx.one(Request, f"{_SELECT} where id = :id", id=request_id)
 
 
+def of_tenant(tx: Tx, tenant_id: int, request_id: int) -> Request | None:
+    """Return a request of the tenant's domains, or None."""
+    sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"
+    return tx.one(Request, sql, id=request_id, t=tenant_id)
+
+
 def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | None:
     """The oldest request that the holder may still answer."""
     return tx.one(

@@ -14,7 +14,7 @@ from sallyport.did.held import repo as held
 from sallyport.did.held.model import HeldCredential
 from sallyport.did.presentations import definition, evidence, exchange, repo, signing
 from sallyport.did.presentations.evidence import Asked, Shown
-from sallyport.did.presentations.model import Request, Status
+from sallyport.did.presentations.model import Request, Standing, Status
 from sallyport.did.presentations.peers import Meter
 from sallyport.did.presentations.waker import Waker
 from sallyport.did.wallets import guard
@@ -130,8 +130,8 @@ class Presentations:
     ) -> None:
         """Meet a request, once. NotFound. Conflict: it is over. CredentialError: the presentation does not hold, or is
         of another credential; the request stays open. Forbidden, TooMany."""
-        self._tries.check(caller)
         wallet = await self._wallet(caller, wallet_id)
+        self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))
         try:
             if not request.is_open(self._clock()):
@@ -143,7 +143,7 @@ class Presentations:
             self._meter.presented("over")
             raise
         except CredentialError as error:
-            self._tries.failed(caller)
+            self._tries.failed(caller, wallet.id)
             self._meter.presented(error.reason)
             raise
         self._meter.presented("accepted")
@@ -169,6 +169,13 @@ class Presentations:
     async def _keyed(self, caller: Caller, wallet_id: int, wallet_key: str) -> Wallet:
         wallet = await self._wallet(caller, wallet_id)
         return guard.check_key(self._tries, caller, [wallet], wallet_key)
+
+    async def status(self, tenant_id: int, request_id: int) -> Standing:
+        """Return how a request of the tenant stands. NotFound."""
+        request = await self._store.read(lambda tx: repo.of_tenant(tx, tenant_id, request_id))
+        if request is None:
+            raise NotFound(NO_REQUEST)
+        return request.standing(self._clock())
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
         """A holder has no credentials of an issuer any more, empty for any: the open requests for them are over. Which

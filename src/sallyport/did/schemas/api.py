@@ -12,6 +12,7 @@ from sallyport.did.schemas.model import (
 from sallyport.did.schemas.service import Schemas
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Operations
+from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
@@ -30,10 +31,11 @@ def operations(service: Schemas, gate: Gate) -> Operations:
         return SchemaCreated(id=made.id, Schema=json.loads(made.content))
 
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
-    async def list_schemas(body: ListSchemas, caller: Caller) -> list[SchemaEntry]:
-        """The schemas of a domain, ordered by id: of one author, or all."""
+    async def list_schemas(body: ListSchemas, caller: Caller) -> Counted[SchemaEntry]:
+        """List the schemas of a domain, ordered by id: of one author, or all. The header `X-Total-Count` has the
+        total."""
         page = body.page()
-        found = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
-        return [SchemaEntry(id=each.id, name=each.name) for each in found]
+        found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
+        return Counted([SchemaEntry(id=each.id, name=each.name) for each in found], total)
 
     return schemas

@@ -3,6 +3,7 @@
 from sallyport.did.schemas.model import Schema
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
+from sallyport.store.search import page as page_of
 
 _SELECT = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 
@@ -35,15 +36,9 @@ def public(tx: Tx, uuid: str) -> Schema | None:
     return tx.one(Schema, f"{_SELECT} where uuid = :uuid", uuid=uuid)
 
 
-def page(tx: Tx, stretch: Stretch, author: str) -> list[Schema]:
-    """One page of a domain's schemas, ordered by id. author: a DID; empty for any."""
+def page(tx: Tx, stretch: Stretch, author: str) -> tuple[list[Schema], int]:
+    """Return one page of a domain's schemas, ordered by id, and how many there are. author: a DID; empty for any."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given = {"author": author} if author else {}
-    return tx.all(
-        Schema,
-        f"{_SELECT} where domain_id = :d{by} order by id limit :limit offset :offset",
-        d=stretch.domain_id,
-        limit=stretch.limit,
-        offset=stretch.offset,
-        **given,
-    )
+    ids = f"select id from credential_schemas where domain_id = :d{by}"
+    return page_of(tx, Schema, _SELECT, ids, stretch, counter=None, d=stretch.domain_id, **given)

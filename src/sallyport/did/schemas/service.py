@@ -76,9 +76,10 @@ class Schemas:
 
         return await self._store.write(work)
 
-    async def page(self, stretch: Stretch, author: str = "") -> list[Schema]:
-        """One page of a domain's schemas, ordered by id. author: a DID; empty for any."""
-        return await self._store.read(lambda tx: repo.page(tx, stretch, author))
+    async def page(self, stretch: Stretch, author: str = "") -> tuple[list[Schema], int]:
+        """Return one page of a domain's schemas, ordered by id, and how many there are. author: a DID; empty for
+        any."""
+        return await self._store.search(lambda tx: repo.page(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:
         """A schema for everybody, as JSON. NotFound."""

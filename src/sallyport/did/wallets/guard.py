@@ -1,14 +1,15 @@
-"""Who may act for a wallet.
+"""Authorization of requests that act for a wallet.
 
 A token with the role wallet acts for its own wallet alone; an admin's or operator's for every one of the tenant. Where
-the walletKey is asked for, both must bring it. Whoever sends wrong ones is stopped for a while: counted by token, so
-that nobody can keep somebody else out.
+the walletKey is asked for, both must bring it. Wrong walletKeys and presentations lock one wallet for one token for a
+while: the token's other wallets, and other tokens, stay unaffected.
 """
 
 from typing import Protocol
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.text import fold
 from sallyport.did.wallets.key import is_key
 from sallyport.did.wallets.model import Wallet
 from sallyport.web.scope import Caller, Role
@@ -28,20 +29,21 @@ class Guesses(Protocol):
 
 
 class Tries:
-    """The wrong walletKeys and presentations of each token."""
+    """The wrong walletKeys and presentations of each token for each wallet. A wallet is named by its id; an e-mail
+    address without a wallet counts like a wallet, so that the lock does not reveal which addresses have one."""
 
     def __init__(self, guesses: Guesses, clock: Clock = now_us) -> None:
         self._guesses = guesses
         self._clock = clock
 
-    def check(self, caller: Caller) -> None:
-        """TooMany: the caller has failed too often."""
-        if self._guesses.too_many(_source(caller), self._clock()):
-            raise TooMany("too many wrong wallet keys or presentations: try again in a minute")
+    def check(self, caller: Caller, wallet: int | str) -> None:
+        """Raise TooMany if the wallet is locked for the caller's token."""
+        if self._guesses.too_many(_source(caller, wallet), self._clock()):
+            raise TooMany("too many wrong wallet keys or presentations for this wallet: try again in a minute")
 
-    def failed(self, caller: Caller) -> None:
-        """Count one more."""
-        self._guesses.fail(_source(caller), self._clock())
+    def failed(self, caller: Caller, wallet: int | str) -> None:
+        """Count a failure of the caller's token for the wallet."""
+        self._guesses.fail(_source(caller, wallet), self._clock())
 
 
 def own(caller: Caller, wallet: Wallet) -> None:
@@ -50,16 +52,22 @@ def own(caller: Caller, wallet: Wallet) -> None:
         raise Forbidden(NOT_YOURS)
 
 
-def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str) -> Wallet:
-    """The one of these wallets that has the key. Unauthenticated: none has. Forbidden, TooMany."""
-    tries.check(caller)
+def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
+    """Return the wallet that has the key. email: the address that the wallets were found by.
+
+    Unauthenticated: none of the wallets has the key. Forbidden, TooMany.
+    """
     matching = [wallet for wallet in wallets if is_key(wallet_key, wallet.key_hash)]
+    asked: list[int | str] = [wallet.id for wallet in matching or wallets] or [fold(email.strip())]
+    for each in asked:
+        tries.check(caller, each)
     if not matching:
-        tries.failed(caller)
+        for each in asked:
+            tries.failed(caller, each)
         raise Unauthenticated(WRONG_KEY)
     own(caller, matching[0])
     return matching[0]
 
 
-def _source(caller: Caller) -> str:
-    return f"token {caller.token_id}"
+def _source(caller: Caller, wallet: int | str) -> str:
+    return f"token {caller.token_id} wallet {wallet}"

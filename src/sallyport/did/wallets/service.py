@@ -117,11 +117,12 @@ class Wallets:
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
     async def deliver(self, caller: Caller, email: str, wallet_key: str) -> tuple[Wallet, list[Delivered]]:
-        """What the wallet of that address and key holds, ordered by id. Unauthenticated: there is none. Forbidden,
-        TooMany."""
-        self._tries.check(caller)
+        """Return the wallet of that e-mail address and key with its credentials, ordered by id.
+
+        Unauthenticated: no such wallet. Forbidden, TooMany.
+        """
         wallets = await self._store.read(lambda tx: repo.by_email(tx, caller.tenant_id, email))
-        wallet = guard.check_key(self._tries, caller, wallets, wallet_key)
+        wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
         at = self._clock()
 
         def work(tx: Tx) -> list[Delivered]:
