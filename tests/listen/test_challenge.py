@@ -170,6 +170,20 @@ async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
     assert (len(script.verified), wire.auth.in_flight) == (1, 0)
 
 
+async def test_an_unsigned_copy_of_a_code_does_not_join(wire: Wire, script: Script) -> None:
+    """It is refused, and the pending signed request gets the Accept."""
+    branch = ("198.51.100.1", 40000)  # of a range, which takes unsigned requests beside signed ones
+    _, values = await exchange(wire, a_login(), branch)
+    script.gate = trio.Event()
+    signed = typed("123456", values[STATE])
+    wire.put(signed, source=branch)
+    await until(lambda: len(script.verified) == 1)
+    await refused(wire, typed("123456", values[STATE], signed=False), (branch[0], 50000))
+    script.gate.set()
+    assert (await answer(wire, signed, branch))[0] == ACCESS_ACCEPT
+    assert len(script.verified) == 1
+
+
 async def test_another_code_meanwhile(wire: Wire, script: Script) -> None:
     """While one code is checked another with the same State is refused at once, and changes nothing."""
     state, script.gate = await challenged(wire), trio.Event()

@@ -207,9 +207,11 @@ async def test_requests_are_told_apart_by_socket(wire: Wire) -> None:
     assert (wire.dropped("duplicate"), len(await events(wire.areas))) == (0, 3)
 
 
-async def test_kept_answers_are_known_after_a_restart(wire: Wire) -> None:
-    """A retransmit gets the octets that were sent before; on another socket it is a new request."""
-    datagrams = [pap("ann", password, identifier=number) for number, password in enumerate(("hello", "wrong"))]
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) -> None:
+    """A retransmission gets the octets that were sent before; on another socket it is a new request."""
+    passwords = ("hello", "wrong")
+    datagrams = [pap("ann", password, identifier=n, signed=signed) for n, password in enumerate(passwords)]
     replies = []
     for datagram in datagrams:
         wire.put(datagram)

@@ -7,7 +7,9 @@ import trio
 import trio.testing
 
 from sallyport.mfa.model import Outcome
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, decode_reply
+from tests.areas import SECRET
 from tests.listen.conftest import NAS, Wire
 from tests.listen.second import (
     OTHER,
@@ -106,6 +108,57 @@ async def test_pam_radius_joins(wire: Wire, script: Script) -> None:
     wire.put(datagrams[2], source=(NAS[0], 41002))
     await wire.silence()
     assert (len(script.started), len(await events(wire.areas)), wire.auth.in_flight) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("user", ["ann", "stranger"])
+@pytest.mark.parametrize("port", [40000, 50000])
+async def test_an_unsigned_request_takes_nothing_from_a_signed_one(
+    wire: Wire, script: Script, port: int, user: str
+) -> None:
+    """An unsigned request with the identifier of a pending signed one is a login of its own, even if its password is
+    right. The approval of the signed request is answered, and so is its retransmission."""
+    signed = pap("ann", "hello", SESSION, identifier=9)
+    spoofed = pap(user, "hello", SESSION, identifier=9, signed=False)
+    wire.put(signed)
+    await prompted(script)
+    wire.put(spoofed, source=(NAS[0], port))
+    if user == "ann":
+        await prompted(script, 2)
+    else:
+        assert (await answer(wire, spoofed, (NAS[0], port)))[0] == ACCESS_REJECT
+    wire.put(signed)
+    assert wire.dropped("duplicate") == 1
+    script.answer(0, Outcome.APPROVED)
+    reply, _ = await wire.take()
+    assert decode_reply(reply, signed, SharedSecret(SECRET))[0] == ACCESS_ACCEPT
+    wire.put(signed)
+    assert (await wire.take())[0] == reply
+
+
+async def test_an_unsigned_copy_of_a_pending_request_is_dropped(wire: Wire, script: Script) -> None:
+    """A copy without the signature, under the same authenticator, would be answered by a reject that the NAS takes."""
+    signed = pap("ann", "hello", SESSION, identifier=9, authenticator=bytes(16))
+    copy = pap("ann", "wrong", SESSION, identifier=9, authenticator=bytes(16), signed=False)
+    wire.put(signed)
+    await prompted(script)
+    wire.put(copy)
+    await wire.areas.journal.drained()
+    assert (wire.dropped("duplicate"), await events(wire.areas)) == (1, [])
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, signed))[0] == ACCESS_ACCEPT
+
+
+async def test_an_unsigned_request_does_not_displace_another(wire: Wire, script: Script) -> None:
+    """The service cannot know which of two unsigned requests is the device's, so that both are answered."""
+    device = pap("ann", "hello", SESSION, identifier=9, signed=False)
+    spoofed = pap("ann", "wrong", SESSION, identifier=9, signed=False)
+    wire.put(device)
+    await prompted(script)
+    assert (await exchange(wire, spoofed))[0] == ACCESS_REJECT
+    wire.put(device)
+    assert wire.dropped("duplicate") == 1
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, device))[0] == ACCESS_ACCEPT
 
 
 async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> None:

@@ -72,7 +72,8 @@ async def test_what_is_written_of_a_login(desk: Desk) -> None:
         latency_us=1234,
     )
     assert [await count(desk.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
-    assert await desk.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, login.request.authenticator, login.reply)]
+    authenticator = login.request.authenticator
+    assert await desk.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, authenticator, login.reply, signed=True)]
     assert desk.answers.sent == [login]
 
 
@@ -314,28 +315,30 @@ class Packed:
     source: tuple[str, int]
     request: object
     reply: bytes
+    known: Entry
 
 
 HOSTS = st.one_of(st.ip_addresses().map(str), st.just("fe80::1%eth0"))
 ANSWERS = st.lists(
     st.tuples(
-        st.integers(0, 255), HOSTS, st.integers(0, 65535), st.integers(0, 255),
-        st.binary(min_size=16, max_size=16), st.binary(max_size=4076),
+        st.integers(0, 127), HOSTS, st.integers(0, 65535), st.integers(0, 255),
+        st.binary(min_size=16, max_size=16), st.binary(max_size=4076), st.booleans(),
     ),
     max_size=20,
 )  # fmt: skip
 
 
 @given(answers=ANSWERS)
-def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int, bytes, bytes]]) -> None:
-    """Any listener, address, port, identifier, authenticator and octets come back in order."""
+def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int, bytes, bytes, bool]]) -> None:
+    """Any listener, address, port, identifier, authenticator, octets and signedness come back in order."""
     packed, kept = b"", []
-    for listener, host, port, identifier, authenticator, body in answers:
+    for listener, host, port, identifier, authenticator, body, signed in answers:
         reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
         request = opened(access_request(identifier=identifier, authenticator=authenticator))
-        entry = Packed(Answers(listener), (host, port), request, reply)
+        known = Entry(((host, port), identifier), authenticator, signed=signed)
+        entry = Packed(Answers(listener), (host, port), request, reply, known)
         packed += pack(entry)  # type: ignore[arg-type]
-        kept.append(KeptAnswer(listener, (host, port), identifier, authenticator, reply))
+        kept.append(KeptAnswer(listener, (host, port), identifier, authenticator, reply, signed))
     assert unpack(packed) == kept
 
 

@@ -125,7 +125,9 @@ class Exchange:
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
-                entry, _ = self._duplicates.note(kept.source, kept.identifier, kept.authenticator, now=now)
+                entry, _ = self._duplicates.note(
+                    kept.source, kept.identifier, kept.authenticator, signed=kept.signed, now=now
+                )
                 entry.answer = kept.reply
 
     # --- in ---------------------------------------------------------------------------------------------------
@@ -185,7 +187,8 @@ class Exchange:
                 raise PacketError("without Message-Authenticator", "unsigned")
             if client.proxy_state_limited and PROXY_STATE in request.first:
                 raise PacketError("Proxy-State without Message-Authenticator", "proxy_state")
-        known, is_new = self._duplicates.note(source, request.identifier, request.authenticator, now=now)
+        signed = request.signed or not self._is_auth  # an Accounting-Request is signed by its authenticator
+        known, is_new = self._duplicates.note(source, request.identifier, request.authenticator, signed=signed, now=now)
         if is_new:
             return self._start(request, client, source, at, known)
         self._counts.duplicates.count += 1

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import compress
-from typing import cast
+from typing import Final, cast
 
 import structlog
 import trio
@@ -42,13 +42,14 @@ ACCOUNTING_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was on its way before a restart. listener: the exchange's number."""
+    """An answer that was on its way before a restart. listener: the exchange's number. signed: of the request."""
 
     listener: int
     source: Source
     identifier: int
     authenticator: bytes
     reply: bytes
+    signed: bool
 
 
 class Journal:
@@ -262,15 +263,19 @@ def _record(entry: AccountingRecord) -> tuple[Value, ...]:
     )
 
 
+_UNSIGNED: Final = 0x80
+
+
 @dataclass(frozen=True, slots=True)
 class _Packed:
     packed: bytes
 
 
 def pack(entry: Answered) -> bytes:
-    """listener, port, length of host, host, length of own address, own address, request authenticator, reply (which
-    tells its length itself)."""
-    return _packed_source(entry.exchange.number, entry.source) + entry.request.authenticator + entry.reply
+    """Return an answer in octets: listener, port, length of host, host, length of own address, own address, request
+    authenticator, reply (which contains its length). The listener's highest bit is set for an unsigned request."""
+    listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
+    return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
 
 
 @lru_cache(4096)
@@ -295,5 +300,6 @@ def unpack(packed: bytes) -> list[KeptAnswer]:
         authenticator = pull(16)
         reply = pull(int.from_bytes(packed[at + 2 : at + 4]))
         source: Source = (host, port, own) if own else (host, port)
-        found.append(KeptAnswer(listener, source, reply[1], authenticator, reply))
+        number, signed = listener & ~_UNSIGNED, not listener & _UNSIGNED
+        found.append(KeptAnswer(number, source, reply[1], authenticator, reply, signed))
     return found

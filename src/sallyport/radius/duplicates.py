@@ -1,10 +1,13 @@
 """Duplicate detection by source and identifier (RFC 5080 section 2.2.2).
 
-A request is the same when source address, port, identifier and authenticator are. While the first runs, its duplicates
-are dropped; once it is answered they get the same octets; the same source and identifier with a new authenticator
-replaces the old entry. Entries live between one and two windows: two dictionaries take turns, so that nothing is ever
-searched for what has expired, and a flood cannot make them grow past their bound. A request that waits for longer than
-that (for a second factor) is parked, and stays known for as long as it waits.
+Two requests are the same if source address, port, identifier and authenticator are equal. Duplicates are dropped while
+the first one is pending. They get the same octets once it is answered.
+
+A signed request with a new authenticator replaces the signed request that had its source and identifier before. An
+unsigned request can be spoofed, so it replaces nothing: the table keeps it beside the others, by its authenticator.
+
+Entries live between one and two windows. Two dictionaries alternate, so that expired entries need no search and a flood
+cannot exceed the bound. A request that waits longer, for a second factor, is parked and stays known until its answer.
 """
 
 from collections.abc import Callable
@@ -12,21 +15,24 @@ from collections.abc import Callable
 Source = tuple[str, int] | tuple[str, int, bytes]
 """The peer's address and port; and, where a socket has many addresses, which of them it sent to, in the kernel's form:
 a NAS that asks two of our addresses counts its identifiers for each."""
-Key = tuple[Source, int]
+Key = tuple[Source, int] | tuple[Source, int, bytes]
+"""Source and identifier; of an unsigned request also the authenticator."""
 
 
 class Entry:
-    """One request: `answer` is None until it has one. replaced: a newer request took its place, nobody waits for it.
+    """One request. answer: None while it is pending. replaced: a newer request took its place, so that the NAS no
+    longer waits for its answer.
 
-    first, last: when it came first and last, in seconds of the monotonic clock; gap: between its last two arrivals.
-    on_again: hears of each further arrival.
+    first, last: time of the first and of the last arrival, in seconds of the monotonic clock. gap: between the last two
+    arrivals. on_again: called at each further arrival.
     """
 
-    __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "replaced")
+    __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "replaced", "signed")
 
-    def __init__(self, key: Key, authenticator: bytes, now: float = 0.0) -> None:
+    def __init__(self, key: Key, authenticator: bytes, now: float = 0.0, *, signed: bool = True) -> None:
         self.key = key
         self.authenticator = authenticator
+        self.signed = signed
         self.answer: bytes | None = None
         self.replaced = False
         self.first = self.last = now
@@ -57,12 +63,22 @@ class Duplicates:
         self._stale: dict[Key, Entry] = {}
         self._parked: dict[Key, Entry] = {}
 
-    def note(self, source: Source, identifier: int, authenticator: bytes, *, now: float) -> tuple[Entry, bool]:
-        """The entry of a request, and whether the request is new. now: seconds of a monotonic clock."""
+    def note(
+        self, source: Source, identifier: int, authenticator: bytes, *, signed: bool, now: float
+    ) -> tuple[Entry, bool]:
+        """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock.
+
+        An unsigned copy of a signed request is a duplicate. It does not count as an arrival of the signed one.
+        """
         if now >= self._turn_at:
             self._turn(now)
-        key = (source, identifier)
-        entry = self._fresh.get(key) or self._stale.get(key) or self._parked.get(key)
+        key: Key = (source, identifier)
+        entry = self._find(key)
+        if not signed:
+            if entry is not None and entry.authenticator == authenticator:
+                return entry, False
+            key = (source, identifier, authenticator)
+            entry = self._find(key)
         if entry is not None:
             if entry.authenticator == authenticator:
                 entry.again(now)
@@ -70,8 +86,11 @@ class Duplicates:
             entry.replaced = True
         if len(self._fresh) >= self._max_entries:
             self._turn(now)
-        entry = self._fresh[key] = Entry(key, authenticator, now)
+        entry = self._fresh[key] = Entry(key, authenticator, now, signed=signed)
         return entry, True
+
+    def _find(self, key: Key) -> Entry | None:
+        return self._fresh.get(key) or self._stale.get(key) or self._parked.get(key)
 
     def _turn(self, now: float) -> None:
         """Begin a new window: where the last one ended, or now, after a silence or where the table is full."""

@@ -60,8 +60,13 @@ class Conversation:
         self.taken = False
         self._newest: Waiter | None = None
 
+    def admits(self, login: Login) -> bool:
+        """Return whether a request may take the place of the newest one: an unsigned request replaces no signed one."""
+        newest = self._newest
+        return login.request.signed or newest is None or not newest.login.request.signed
+
     def attach(self, login: Login) -> Waiter:
-        """Wait in the place of whoever waited before."""
+        """Wait in the place of the newest request."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)

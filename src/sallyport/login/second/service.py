@@ -265,7 +265,7 @@ class SecondFactor:
     # --- a login answers a challenge --------------------------------------------------------------------------
 
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> Told | None:
-        """Go on with a challenge. code: what was typed. None: a newer request of the same login took its place."""
+        """Continue a challenge. code: the text that was typed. None: a newer request of the login took its place."""
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
@@ -281,8 +281,8 @@ class SecondFactor:
         if talk is None:
             talk = self._go_on(known, attached, key, code, login)
             return await self._wait(login, talk)
-        if known.kind is Kind.CODE and talk.key != key:
-            return OVER  # another code while one is being checked
+        if (known.kind is Kind.CODE and talk.key != key) or not talk.admits(login):
+            return OVER  # another code while one is checked, or an unsigned copy of a signed answer
         return await self._join(login, talk)
 
     def _go_on(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:

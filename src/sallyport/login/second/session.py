@@ -116,18 +116,20 @@ _DEVICE = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
 
 
 def same_login(login: Login, asked: Asked) -> LoginKey | None:
-    """What is equal in two requests of one login; None where the device does not tell logins apart.
+    """Return the values that are equal in all requests of one login; None if the device does not tell logins apart.
 
-    Client and device (a client may be a range, or a proxy before many devices that all have a port 1), verified user,
-    what was typed behind the password, and every attribute present that names a session or a port (decisions.md,
-    Second factor). Packets and credentials are not compared: a CHAP response differs each time.
+    These are the client and the device (a client may be a range, or a proxy in front of many devices that all have a
+    port 1), the verified user, the text typed behind the password, and every attribute present that names a session or
+    a port (decisions.md, Second factor). Packets and credentials are not compared: a CHAP response differs each time.
+    A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
     """
-    first = login.request.first
+    request, first = login.request, login.request.first
     if not _tells_logins_apart(login) or login.domain is None:
         return None
     telling = tuple(first.get(kind) for kind in _TELLING)
     device = (login.source[0], *map(first.get, _DEVICE))
-    return login.client.id, *device, login.domain.id, fold(login.principal), asked, login.code, *telling
+    user = (login.domain.id, fold(login.principal), asked, login.code)
+    return request.signed, login.client.id, *device, *user, *telling
 
 
 def _tells_logins_apart(login: Login) -> bool:
