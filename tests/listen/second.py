@@ -66,9 +66,15 @@ async def exchange(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -
     return await answer(wire, datagram, source)
 
 
-async def challenged(wire: Wire, body: bytes = SESSION, *, password: str = "hello") -> bytes:  # noqa: S107
-    """Log in, and the State of the challenge that comes."""
-    code, first = await exchange(wire, a_login(body, password=password))
+async def challenged(
+    wire: Wire,
+    body: bytes = SESSION,
+    *,
+    password: str = "hello",  # noqa: S107
+    signed: bool = True,
+) -> bytes:
+    """Log in, and return the State of the challenge."""
+    code, first = await exchange(wire, a_login(body, password=password, signed=signed))
     assert code == 11
     return first[STATE]
 

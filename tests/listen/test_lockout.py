@@ -58,15 +58,15 @@ async def fail(wire: Wire, times: int, user: str = "ann", body: bytes = ELSEWHER
         assert (await exchange(wire, a_login(body, user=user, password=f"wrong {next(GUESSES)}")))[0] == ACCESS_REJECT
 
 
-async def test_wrong_codes_count(wire: Wire, script: Script) -> None:
-    """Each of the three that a challenge takes; the eleventh is not checked, nor is a right one, nor is anybody
-    prompted."""
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+async def test_wrong_codes_count(wire: Wire, script: Script, signed: bool) -> None:
+    """Each of the three codes of a challenge counts. After the tenth no code is checked and no prompt is sent."""
     script.begins = Outcome.CODE
     guesses = 0
     while guesses < 10:
-        state = await challenged(wire)
+        state = await challenged(wire, signed=signed)
         for _ in range(min(3, 10 - guesses)):
-            code, values = await exchange(wire, typed("000000", state))
+            code, values = await exchange(wire, typed("000000", state, signed=signed))
             guesses += 1
             state = values.get(STATE, state)
     assert code == ACCESS_CHALLENGE
@@ -91,12 +91,13 @@ async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Scr
     assert (await reasons(wire)) == ["wrong code"] * 10 + ["locked out after failures"]
 
 
-async def test_codes_behind_the_password_count(wire: Wire, script: Script) -> None:
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+async def test_codes_behind_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
     """A right password with a wrong code sets nothing back."""
     script.begins = Outcome.CODE
     for number in range(10):
         wire.areas.clock.pass_by(7)  # ten prompts a minute are another limit
-        assert (await exchange(wire, a_login(password=f"hello{number:06}")))[0] == ACCESS_REJECT
+        assert (await exchange(wire, a_login(password=f"hello{number:06}", signed=signed)))[0] == ACCESS_REJECT
     assert set(await reasons(wire)) == {"wrong code"}
     assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
     assert len(script.verified) == 10
@@ -117,6 +118,17 @@ async def test_who_was_asked_for_no_code_has_shown_none(wire: Wire, script: Scri
     right = (await exchange(wire, a_login(password="hello12345678")))[0]
     assert right == (ACCESS_ACCEPT if code else ACCESS_REJECT)
     assert ("locked out after failures" in await reasons(wire)) is not bool(code)
+
+
+async def test_codes_with_a_used_state_do_not_count(wire: Wire, script: Script) -> None:
+    """A captured State is used up: unsigned codes with it lock no user out, and neither do unsigned passwords."""
+    script.begins = Outcome.CODE
+    state = await challenged(wire, signed=False)
+    await exchange(wire, typed("000000", state, signed=False))
+    for _ in range(12):
+        assert (await exchange(wire, typed("000000", state, signed=False)))[0] == ACCESS_REJECT
+        assert (await exchange(wire, a_login(password=f"wrong {next(GUESSES)}", signed=False)))[0] == ACCESS_REJECT
+    assert "locked out after failures" not in await reasons(wire)
 
 
 async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> None:

@@ -7,9 +7,10 @@
 
 A user is a name in a domain, a station a Calling-Station-Id in it. Wrong passwords, names that nobody has and wrong
 codes count; a success of the user, or of somebody at the station, sets them back to none, but for wrong codes where no
-second factor was approved: a login that needs no code would forgive whoever has the password each guess at one. Only
-authentic requests count, and each guess once: who spoofs packets, or sends a captured one again, locks nobody out, nor
-does a device that repeats one wrong password under new authenticators. The failure that locks is an event with its
+second factor was approved: a login that needs no code would forgive whoever has the password each guess at one. Wrong
+passwords count in authentic requests only, wrong codes in all: a code is checked behind a right password or with a
+valid State, and a spoofer has neither. Each guess counts once: a captured packet that is sent again locks no user out,
+nor does a device that repeats one wrong password under new authenticators. The failure that locks is an event with its
 usual reason and, in the same transaction, a lock in the store and an entry of the audit trail; then every login is
 refused at once with a reason of its own, which neither counts nor prolongs the lock. A login that was being decided
 meanwhile is refused too, so that guesses that come together are worth no more than those that come one by one.

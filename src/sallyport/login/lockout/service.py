@@ -86,9 +86,14 @@ class Lockouts:
         return station is not None and self._stations.is_locked(station, now)
 
     def note(self, login: Login, domain: Domain, decision: Decision, *, wrong_code: bool = False) -> None:
-        """Count what was decided on a login that is not refused. wrong_code: it brought one, and is asked again."""
+        """Count the decision on a login that is not refused. wrong_code: it had a wrong code, and is asked again.
+
+        A wrong code counts without a signature too: the service checks codes only behind a right password or with a
+        valid State, and a spoofer has neither.
+        """
+        wrong_code = wrong_code or decision.reason is Reason.WRONG_CODE
         if wrong_code or decision.reason in FAILURES:
-            if self._limit and _is_authentic(login):
+            if self._limit and (wrong_code or _is_authentic(login)):
                 self._fail(login, domain, decision.reason)
         elif decision.applied is Verdict.ACCEPT and self.some:
             user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
