@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.audit.service import Audit
 from sallyport.base.clock import SECOND
+from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
 from sallyport.did.area import Issuing
@@ -171,7 +172,7 @@ class Areas:
         self.clients = Clients(self.configuration, self.vault, self.domains.tenant_of, clock)
         self.devices = Devices(store, Sightings(), InventoryMetrics(self.registry), clock)
         self.rules = LoginRules(self.configuration, dictionary(), clock)
-        self.http = HttpFactory(egress=None, verify=trust(), look_up=look_up)
+        self.http = HttpFactory(egress=ANYWHERE, verify=trust(), look_up=look_up)
         self.dynamic = DynamicAuthorization(
             store,
             Sender(self.http.egress, timers=TIMERS, clock=clock),

@@ -157,6 +157,7 @@ class RunningService:
             "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{ports.auth}",
             "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{ports.acct}",
             "SALLYPORT_DISK_RESERVE_MIB": "0",
+            "SALLYPORT_EGRESS": "default, 127.0.0.0/8, ::1/128",
             "SALLYPORT_LOG_FORMAT": "json",
             **self._settings,
         }

@@ -20,7 +20,7 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
     found = given(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
     assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
-    assert [str(network) for network in found.egress or ()] == ["10.0.0.0/8", "2001:db8::/32"]
+    assert [str(rule) for rule in found.egress] == ["10.0.0.0/8", "2001:db8::/32"]
     assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
 
 
@@ -48,8 +48,8 @@ def test_several_addresses(tmp_path: Path) -> None:
         ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind: addresses with ports"),
         ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind: addresses with ports"),
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
-        ('egress = "hunter2"', "setting egress: networks"),
-        ('egress = "10.0.0.0/33"', "setting egress: networks"),
+        ('egress = "hunter2"', "setting egress: default, or networks"),
+        ('egress = "10.0.0.0/33"', "setting egress: default, or networks"),
         ("reject_delay_s = 11", "setting reject_delay_s: "),
         ('log_level = "hunter2"', "setting log_level: "),
         ('database = "postgresql://u:hunter2@h/d"', "setting database: a path"),

@@ -17,6 +17,7 @@ import trio
 from tabulate import tabulate
 
 from sallyport.base.clock import now_us
+from sallyport.base.config import ANYWHERE
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
 from sallyport.directory.reading.schema import ACCOUNTS, CONTENT, IDENTITY, everything
@@ -173,7 +174,7 @@ def main() -> None:
 
     async def read() -> int:
         found = 0
-        async with LdapReader(Egress(None), now_us).read(source, cursor, full=how == "full") as batches:
+        async with LdapReader(Egress(ANYWHERE), now_us).read(source, cursor, full=how == "full") as batches:
             async for batch in batches:
                 found += len(batch.entries)
         return found

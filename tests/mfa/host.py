@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.config import ANYWHERE
 from sallyport.mfa.model import Enrolment, Host, Outcome, Provider, Question
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust
@@ -61,7 +62,9 @@ class NoWallets:
 
 def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
     """A host of domain 1, corp."""
-    return Host(1, "corp", http or HttpFactory(egress=None, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock)
+    return Host(
+        1, "corp", http or HttpFactory(egress=ANYWHERE, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock
+    )
 
 
 def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:

@@ -1,13 +1,19 @@
-"""How names are looked up: `test_http` has which addresses may be connected to."""
+"""Which addresses may be connected to, and how names are looked up."""
 
+import resource
 import socket
 from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 from threading import Event
 
+import pytest
 import trio
 import trio.testing
+from structlog.testing import capture_logs
 
-from sallyport.outgoing.egress import AT_ONCE, Egress
+from sallyport.base.config import ANYWHERE, EGRESS_DEFAULT
+from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, Egress
+from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 
 class Silent:
@@ -29,7 +35,7 @@ async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None
     """However many there are, and whether their logins still wait or not: another tenant's names are found, an address
     needs no look-up, and whoever else needs a thread has one, as the store does."""
     dns = Silent()
-    hostile = Egress(None, dns.look_up)
+    hostile = Egress(ANYWHERE, dns.look_up)
     other = hostile.apart()
     async with trio.open_nursery() as nursery:
         for number in range(100):
@@ -44,3 +50,127 @@ async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None
             assert dns.asked == AT_ONCE + 1
         nursery.cancel_scope.cancel()
     dns.answers.set()
+
+
+# --- the default ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["192.0.2.1", "10.0.0.1", "192.168.1.1", "fd12::1", "2001:db8::1", "::ffff:198.51.100.1", "64:ff9b::c633:6401"],
+)
+def test_default_allows_other_machines(address: str) -> None:
+    """Public and private addresses of other machines are allowed by default."""
+    assert Egress().allows(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("127.0.0.1", id="loopback"),
+        pytest.param("127.9.9.9", id="loopback-other"),
+        pytest.param("::1", id="loopback-v6"),
+        pytest.param("0.0.0.0", id="unspecified"),
+        pytest.param("0.1.2.3", id="this-network"),
+        pytest.param("::", id="unspecified-v6"),
+        pytest.param("::7f00:1", id="compatible"),
+        pytest.param("::ffff:127.0.0.1", id="mapped"),
+        pytest.param("::ffff:0.0.0.0", id="mapped-unspecified"),
+        pytest.param("169.254.1.1", id="link-local"),
+        pytest.param("fe80::1", id="link-local-v6"),
+        pytest.param("fe80::1%lo", id="link-local-scoped"),
+        pytest.param("169.254.169.254", id="metadata"),
+        pytest.param("fd00:ec2::254", id="metadata-aws-v6"),
+        pytest.param("fd20:ce::254", id="metadata-google-v6"),
+        pytest.param("100.100.100.200", id="metadata-alibaba"),
+        pytest.param("168.63.129.16", id="metadata-azure"),
+        pytest.param("192.0.0.192", id="metadata-oracle"),
+        pytest.param("::ffff:100.100.100.200", id="metadata-mapped"),
+        pytest.param("2002:a9fe:a9fe::1", id="metadata-6to4"),
+        pytest.param("2002:7f00:1::", id="loopback-6to4"),
+        pytest.param("64:ff9b::a9fe:a9fe", id="metadata-nat64"),
+        pytest.param("64:ff9b::7f00:1", id="loopback-nat64"),
+        pytest.param("64:ff9b:1::a9fe:a9fe", id="metadata-nat64-local-use"),
+        pytest.param("64:ff9b:1:a9fe:a9:fe00::", id="metadata-nat64-local-use-48"),
+        pytest.param("2001:0:7f00:1::1", id="teredo"),
+        pytest.param("255.255.255.255", id="broadcast"),
+        pytest.param("224.0.0.1", id="multicast"),
+        pytest.param("rubbish", id="no-address"),
+    ],
+)
+def test_default_refuses_this_machine_and_metadata(address: str) -> None:
+    """Loopback, unspecified, link-local and metadata addresses are refused by default, in every IPv6 form."""
+    assert not Egress().allows(address)
+
+
+@pytest.mark.parametrize("form", ["{}", "::ffff:{}"])
+def test_default_refuses_the_own_addresses(form: str) -> None:
+    """The addresses of this machine's interfaces are refused by default."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        try:
+            udp.connect(("192.0.2.77", 9))
+        except OSError:
+            pytest.skip("this machine has no route")
+        own = udp.getsockname()[0]
+    assert not Egress().allows(form.format(own))
+    assert Egress([EGRESS_DEFAULT, ip_network(own)]).allows(form.format(own))
+
+
+def test_networks_are_an_allow_list() -> None:
+    """Without the member default, only the named networks are allowed."""
+    egress = Egress([ip_network("192.0.2.0/24"), ip_network("2001:db8::/32")])
+    assert egress.allows("192.0.2.7")
+    assert egress.allows("::ffff:192.0.2.7")
+    assert egress.allows("2001:db8::7")
+    assert not egress.allows("198.51.100.1")
+    assert not egress.allows("127.0.0.1")
+    assert not Egress([]).allows("192.0.2.7")
+
+
+def test_default_is_a_member_of_the_list() -> None:
+    """`default, 127.0.0.1/32` allows that loopback address and everything that the default allows."""
+    egress = Egress([EGRESS_DEFAULT, ip_network("127.0.0.1/32")]).apart()
+    assert egress.allows("127.0.0.1")
+    assert egress.allows("198.51.100.1")
+    assert not egress.allows("127.0.0.2")
+    assert not egress.allows("169.254.169.254")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "0.0.0.0"])
+def test_anywhere_has_no_exception(address: str) -> None:
+    """The directory agent, which a person configures, connects to its own machine too."""
+    assert Egress(ANYWHERE).allows(address)
+
+
+async def test_a_tenant_reads_no_address() -> None:
+    """The message is `address not allowed`; the log and the advice name the networks to add."""
+    egress = Egress(look_up=lambda _host, _port, _kind: ["127.0.0.5", "::1"])
+    with capture_logs() as logged, pytest.raises(AddressNotAllowed) as refused:
+        await egress.resolve("ldap.corp.example", 389)
+    assert str(refused.value) == "address not allowed"
+    assert [(each["event"], each["add"]) for each in logged] == [("egress_denied", "127.0.0.5/32, ::1/128")]
+    assert egress.advice() == [
+        "ldap.corp.example: address not allowed; to allow it, add to SALLYPORT_EGRESS: 127.0.0.5/32, ::1/128"
+    ]
+
+
+async def test_a_denied_host_is_logged_once() -> None:
+    """A repeated attempt adds no line to the log, and the list of denied hosts is bounded."""
+    egress = Egress()
+    with capture_logs() as logged:
+        for number in range(2 * (DENIED_HOSTS + 10)):
+            with pytest.raises(AddressNotAllowed):
+                await egress.resolve(str(ip_address("127.0.0.0") + number // 2), 389)
+    assert len(logged) == DENIED_HOSTS + 10
+    assert len(egress.advice()) == DENIED_HOSTS
+
+
+async def test_no_answer_of_the_kernel_allows_nothing() -> None:
+    """Without a free file descriptor no address is allowed, and the error is a ProviderError."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        with pytest.raises(ProviderError, match="routing table"):
+            await Egress().resolve("198.51.100.1", 389)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

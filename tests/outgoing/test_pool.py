@@ -12,6 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from sallyport.base.config import ANYWHERE
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.http import HttpFactory
@@ -61,7 +62,7 @@ async def answering(octets: bytes) -> AsyncIterator[Peer]:
 @asynccontextmanager
 async def pooled(trust: ssl.SSLContext | None = None, *, most: int = 100) -> AsyncIterator[Pool]:
     """A pool that is closed at the end."""
-    async with Pool(Egress(None), trust or ssl.create_default_context(), Turns(4), most=most) as pool:
+    async with Pool(Egress(ANYWHERE), trust or ssl.create_default_context(), Turns(4), most=most) as pool:
         yield pool
 
 
@@ -192,7 +193,7 @@ async def test_cancelling_closes() -> None:
 
 async def test_a_client_of_httpx() -> None:
     """A provider of somebody else's may use the client as httpx has it: with the same limits."""
-    async with serving(ok) as server, HttpFactory(egress=None)(f"http://127.0.0.1:{server.port}") as client:
+    async with serving(ok) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         assert (await client.get("/")).json() == {}
         server.behave(Behaviour.HUGE)
         with pytest.raises(TooLong, match=f"more than {MAX_BODY // 1024} KiB"):

@@ -23,6 +23,7 @@ from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import Service
 from sallyport.base.clock import now_us
+from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
 from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress
@@ -236,7 +237,7 @@ async def run(config: Path, way: Callable[[Service], CutOff]) -> str:
     service = Service(found.service)
     posts = way(service)
     state = StateFile(found.state_dir / "state.json")
-    reader = LdapReader(Egress(None), now_us)
+    reader = LdapReader(Egress(ANYWHERE), now_us)
     agent = DirectoryAgent(settings_of(found), reader, posts, KeyRing(config, TABLE, posts), state, now_us)
     try:
         return str(await agent.once())

@@ -12,7 +12,7 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -85,13 +85,20 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def _networks(value: object) -> object:
+EGRESS_DEFAULT: Final = "default"
+"""The member of the setting `egress` that stands for all addresses but those of `outgoing/egress.py`."""
+EgressRule = Literal["default"] | Network
+ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
+
+
+def _egress(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return tuple(map(ipaddress.ip_network, _parts(value))) or None
+        rules = [part if part == EGRESS_DEFAULT else ipaddress.ip_network(part) for part in _parts(value)]
     except ValueError:
-        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
+        raise unfit("default, or networks, separated by commas, such as default, 10.0.0.0/8, 2001:db8::/32") from None
+    return tuple(rules) or (EGRESS_DEFAULT,)
 
 
 def _words(value: object) -> object:
@@ -105,7 +112,7 @@ def _numbers(value: object) -> object:
 
 
 Numbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
-Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
+EgressRules = Annotated[tuple[EgressRule, ...], BeforeValidator(_egress)]
 
 
 def _hosts(value: object) -> object:
@@ -133,7 +140,7 @@ class Settings(BaseModel):
     did_url: str = ""
     did_web_hosts: Hosts = ()
     metrics_bind: AddressIfGiven = None
-    egress: Networks | None = None
+    egress: EgressRules = (EGRESS_DEFAULT,)
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
     radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
     radsec_bind: Addresses = ()

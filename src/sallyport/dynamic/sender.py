@@ -19,6 +19,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import Kind, decode, encode
 from sallyport.radius.packet import MAX_LENGTH
@@ -80,9 +81,10 @@ class Sender:
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
         """Send a request until it is answered or given up. attributes: up to radius.dynamic.ROOM octets."""
-        if not self._egress.allows(nas.address):
-            trouble = "not in a network that the service may connect to (SALLYPORT_EGRESS)"
-            return Answer(Outcome.UNREACHABLE, trouble=trouble)
+        try:
+            self._egress.check(nas.address, [nas.address])
+        except ProviderError as error:
+            return Answer(Outcome.UNREACHABLE, trouble=str(error))
         asked_at = trio.current_time()
         with self._line(nas) as line:
             async with line.limiter:

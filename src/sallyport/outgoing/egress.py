@@ -1,75 +1,129 @@
-"""Where the service may connect to: the setting `egress`, held against the address that is connected to.
+"""The setting `egress`: the networks that the service may connect to.
 
-A tenant names hosts; what they resolve to is decided by whoever owns their DNS, anew for each look-up. So a name is
-resolved once for each connection, the addresses are checked, and the connection is made to a checked address.
+Tenants name hosts, and the owner of a name decides its addresses anew for each look-up. The service resolves a name
+once for each connection, checks the addresses, and connects to a checked address.
 
-How long a look-up takes they decide too, and it takes a thread until its end, whether anybody still waits or not. So
-each tenant has threads of its own for it: names that nobody answers for leave all others, and the store, theirs.
+A tenant reads only `address not allowed`. The log and the commands of the installation name the network to add.
+
+A look-up takes a thread until it ends. Each tenant has a limit of its own, so slow names delay no other tenant and not
+the store.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
+import struct
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+import structlog
 import trio
 
-from sallyport.base.config import Network
-from sallyport.outgoing.errors import ProviderError
+from sallyport.base.config import EGRESS_DEFAULT, EgressRule
+from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+NOT_BY_DEFAULT: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8",  # this host (RFC 1122 section 3.2.1.3)
+        "127.0.0.0/8",
+        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "100.100.100.200/32",  # metadata: Alibaba
+        "168.63.129.16/32",  # metadata: Azure
+        "192.0.0.192/32",  # metadata: Oracle
+        "::/96",  # unspecified, loopback, IPv4-compatible
+        "fe80::/10",
+        "fd00:ec2::/32",  # metadata: AWS
+        "fd20:ce::254/128",  # metadata: Google
+        "2001::/32",  # Teredo: carries IPv4 addresses
+        "2002::/16",  # 6to4: carries an IPv4 address
+        "64:ff9b:1::/48",  # NAT64 of local use (RFC 8215): carries an IPv4 address in a place that varies
+    )
+)
 AT_ONCE: Final = 16
 """Look-ups of one tenant that are under way; the others wait."""
+DENIED_HOSTS: Final = 64
+"""Denied hosts of one tenant that are remembered."""
 
 LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
 
+log = structlog.get_logger()
+
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """The addresses of a host, the system's favourite first; it blocks for as long as the name's servers take their
-    time. OSError, UnicodeError."""
+    """Return the addresses of a host, the system's preferred first. It blocks until the DNS answers.
+
+    OSError, UnicodeError.
+    """
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=kind)]
 
 
 class Egress:
-    """The networks that may be connected to. networks: None for all but link-local addresses, where clouds keep the
-    credentials of their machines. look_up: the DNS."""
+    """The networks that may be connected to. look_up: the DNS."""
 
-    def __init__(self, networks: Sequence[Network] | None, look_up: LookUp = look_up) -> None:
-        self._networks = None if networks is None else tuple(networks)
+    def __init__(self, rules: Sequence[EgressRule] = (EGRESS_DEFAULT,), look_up: LookUp = look_up) -> None:
+        self._rules = tuple(rules)
+        self._networks = tuple(rule for rule in rules if not isinstance(rule, str))
+        self._has_default = EGRESS_DEFAULT in self._rules
         self._look_up = look_up
         self._threads = trio.CapacityLimiter(AT_ONCE)
+        self._denied: dict[str, str] = {}
 
     def apart(self) -> Egress:
-        """The same for another tenant, with look-ups of its own."""
-        return Egress(self._networks, self._look_up)
+        """Return the same rules for another tenant, with look-ups of its own."""
+        return Egress(self._rules, self._look_up)
 
     def allows(self, address: str) -> bool:
-        """Whether an IP address in text may be connected to. One that carries an IPv4 address counts as that."""
+        """Return whether an IP address in text may be connected to. An IPv4 address in IPv6 form counts as IPv4.
+
+        OSError: the kernel did not answer.
+        """
         try:
-            reached = _reached(ipaddress.ip_address(address))
+            reached = _reached(address)
         except ValueError:
             return False
-        if self._networks is None:
-            return not reached.is_link_local
-        return any(reached in network for network in self._networks)
+        if any(reached in network for network in self._networks):
+            return True
+        return self._has_default and not any(reached in network for network in NOT_BY_DEFAULT) and not _is_own(reached)
+
+    def check(self, host: str, addresses: Sequence[str]) -> list[str]:
+        """Return the addresses of a host that may be connected to.
+
+        AddressNotAllowed: none is allowed. The log names the networks to add, once for each host. ProviderError: the
+        kernel did not answer.
+        """
+        try:
+            allowed = [address for address in addresses if self.allows(address)]
+        except OSError as error:
+            raise ProviderError(f"{host}: cannot read the routing table: {error.strerror}") from None
+        if not allowed:
+            missing = ", ".join(str(ipaddress.ip_network(_reached(address))) for address in addresses)
+            if self._denied.get(host) != missing:
+                log.warning("egress_denied", host=host, setting="SALLYPORT_EGRESS", add=missing)
+            self._denied[host] = missing
+            if len(self._denied) > DENIED_HOSTS:
+                del self._denied[next(iter(self._denied))]
+            raise AddressNotAllowed(missing)
+        return allowed
+
+    def advice(self) -> list[str]:
+        """Return a line for each host that was denied lately, with the networks to add. Never show it to a tenant."""
+        return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
-        """The addresses of a host that may be connected to, the system's favourite first.
+        """Return the addresses of a host that may be connected to, the system's preferred first.
 
-        ProviderError: the name has no address, or none that is allowed.
+        ProviderError: the name has no address. AddressNotAllowed: none of its addresses is allowed.
         """
         try:
             found = [host] if _is_address(host) else await self._named(host, port, kind)
         except (OSError, UnicodeError):
             raise ProviderError(f"{host}: the name has no address") from None
-        allowed = [address for address in dict.fromkeys(found) if self.allows(address)]
-        if not allowed:
-            raise ProviderError(f"{host}: not in a network that the service may connect to (SALLYPORT_EGRESS)")
-        return allowed
+        return self.check(host, list(dict.fromkeys(found)))
 
     async def _named(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
         return await trio.to_thread.run_sync(
@@ -85,12 +139,38 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _reached(address: _IPAddress) -> _IPAddress:
-    """The address at which a connection to this one ends."""
+def _reached(text: str) -> _IPAddress:
+    """Return the address at which a connection to this one ends. ValueError: not an IP address."""
+    address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
+    return ipaddress.IPv6Address(int(address))  # without a scope
+
+
+def _is_own(address: _IPAddress) -> bool:
+    """Return whether the kernel delivers packets for an address to this machine, or to more than one.
+
+    It asks the routing table (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
+    """
+    destination = address.packed
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    route = struct.pack("=8BI", family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)  # struct rtmsg
+    route += struct.pack("=HH", 4 + len(destination), _RTA_DST) + destination
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as netlink:
+        netlink.sendto(struct.pack("=IHHII", 16 + len(route), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0) + route, (0, 0))
+        answer = netlink.recv(4096)
+    message_type: int
+    route_type: int
+    message_type, route_type = struct.unpack_from("=4xH17xB", answer)
+    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # else: no route, so no connection
+
+
+_NLM_F_REQUEST: Final = 1
+_RTM_NEWROUTE: Final = 24
+_RTM_GETROUTE: Final = 26
+_RTA_DST: Final = 1
+_RTN_UNICAST: Final = 1

@@ -1,6 +1,10 @@
 """What goes wrong with a server that the service asks."""
 
+from typing import Final
+
 from sallyport.base.errors import SallyportError
+
+ADDRESS_NOT_ALLOWED: Final = "address not allowed"
 
 
 class ProviderError(SallyportError):
@@ -14,3 +18,19 @@ class ProviderError(SallyportError):
         super().__init__(message)
         self.retry_after_s = retry_after_s
         self.limited = limited
+
+
+class AddressNotAllowed(ProviderError):
+    """The setting `egress` allows none of a host's addresses. The message is for a tenant: it names no address.
+
+    networks: those that the setting lacks, separated by commas.
+    """
+
+    def __init__(self, networks: str) -> None:
+        super().__init__(ADDRESS_NOT_ALLOWED)
+        self.networks = networks
+
+    @property
+    def advice(self) -> str:
+        """The message for the installation: how to allow the address."""
+        return f"{ADDRESS_NOT_ALLOWED}; to allow it, add to SALLYPORT_EGRESS: {self.networks}"

@@ -26,7 +26,7 @@ from typing import Final
 
 import httpx
 
-from sallyport.base.config import Network
+from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, Pool, TooLong, origin_of
@@ -51,14 +51,14 @@ Json = Mapping[str, object]
 class HttpFactory:
     """Makes the HTTP clients of providers.
 
-    egress: the networks that may be connected to; None for all but link-local. verify: whom to trust; without it the
-    system's trust store, so that an admin's own CA counts. look_up: see `Egress`.
+    egress, look_up: see `Egress`. verify: the trusted authorities; by default those of the system's trust store, so
+    that an admin's own CA counts.
     """
 
     def __init__(
         self,
         *,
-        egress: Sequence[Network] | None,
+        egress: Sequence[EgressRule] = (EGRESS_DEFAULT,),
         verify: ssl.SSLContext | None = None,
         look_up: LookUp = look_up,
     ) -> None:
@@ -69,7 +69,7 @@ class HttpFactory:
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every URL, with names of users
 
     def apart(self) -> HttpFactory:
-        """The same for another tenant: names that nobody answers for hold up nobody but who gave them."""
+        """Return a factory for another tenant: one tenant's slow DNS cannot delay others."""
         other = copy.copy(self)
         other.egress = self.egress.apart()
         return other

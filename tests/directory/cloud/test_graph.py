@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import trio
 
+from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud.graph import GraphReader, GraphSource
 from sallyport.directory.entry import Gone, Person, Problem, Status
@@ -42,7 +43,7 @@ async def read(server: GraphServer, cursor: str = "", *, full: bool = True) -> R
     """All that one reading tells."""
     with trio.fail_after(60):
         return await heard(
-            GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(server), cursor, full=full)
+            GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(server), cursor, full=full)
         )
 
 
@@ -150,7 +151,7 @@ async def test_a_link_to_somebody_else(graph: GraphServer, autojump_clock: trio.
     async with serving(graph) as other:
         graph.leads_to = f"http://127.0.0.1:{other.port}"
         with pytest.raises(ReadError, match="another server"):
-            await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(graph)))
+            await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))
         assert other.requests == 0
 
 
@@ -158,7 +159,7 @@ async def test_wrong_credentials(graph: GraphServer) -> None:
     """The admin hears which fields to look at; the secret is not repeated."""
     source = replace(source_of(graph), secret=Secret(b"wrong-secret"))
     with pytest.raises(ReadError, match="check tenant, clientId and clientSecret") as error:
-        await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source))
+        await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source))
     assert "wrong-secret" not in str(error.value)
 
 
@@ -181,4 +182,4 @@ async def test_a_service_that_fails(
     assert graph.web is not None
     graph.web.behave(behaviour)
     with pytest.raises(ReadError):
-        await heard(GraphReader(HttpFactory(egress=None, verify=trust())).read(source_of(graph)))
+        await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import now_us
+from sallyport.base.config import ANYWHERE
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.outgoing.egress import Egress, LookUp, look_up
@@ -45,7 +46,7 @@ class Reading:
 async def read(source: LdapSource, cursor: str = "", *, full: bool = True, look_up: LookUp = look_up) -> Reading:
     """Read a directory to its end, as a reader that obeys no particular egress. look_up: the DNS."""
     with trio.fail_after(120):
-        return await heard(LdapReader(Egress(None, look_up), now_us, trust()).read(source, cursor, full=full))
+        return await heard(LdapReader(Egress(ANYWHERE, look_up), now_us, trust()).read(source, cursor, full=full))
 
 
 async def heard(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:

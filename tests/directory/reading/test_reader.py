@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from sallyport.base.clock import now_us
+from sallyport.base.config import ANYWHERE
 from sallyport.directory.entry import Group, Problem
 from sallyport.directory.reading.connection import MOST_OCTETS
 from sallyport.directory.reading.errors import ReadError
@@ -112,7 +113,7 @@ async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
     """Who leaves the block in the middle leaves no connection behind."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30), pytest.raises(ZeroDivisionError):
-            async with LdapReader(Egress(None), now_us, trust()).read(source_of(server)) as batches:
+            async with LdapReader(Egress(ANYWHERE), now_us, trust()).read(source_of(server)) as batches:
                 async for _ in batches:
                     raise ZeroDivisionError
     assert not nursery.child_tasks
@@ -124,7 +125,7 @@ async def test_a_reading_may_be_cancelled() -> None:
     async with directory(ANYBODY) as server:
         with trio.fail_after(30):
             with trio.CancelScope() as scope:
-                async with LdapReader(Egress(None), now_us, trust()).read(source_of(server)) as batches:
+                async with LdapReader(Egress(ANYWHERE), now_us, trust()).read(source_of(server)) as batches:
                     async for _ in batches:
                         scope.cancel()
             assert scope.cancelled_caught

@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from sallyport.base.config import ANYWHERE
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.outgoing.egress import Egress
 
@@ -33,7 +34,7 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
         nursery.start_soon(trio.serve_listeners, serve, listeners)
         server = Server(f"ldap://127.0.0.1:{listeners[0].socket.getsockname()[1]}", start_tls=True)
         with trio.fail_after(30), pytest.raises(Unreachable) as caught:
-            await server.connect(ssl.create_default_context(), Egress(None), lambda _step: None)
+            await server.connect(ssl.create_default_context(), Egress(ANYWHERE), lambda _step: None)
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     return str(caught.value).partition(": ")[2], bytes(heard)

@@ -12,6 +12,7 @@ import trio
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from sallyport.base.config import ANYWHERE
 from sallyport.login.outlets.model import Target, parse_target
 from sallyport.login.outlets.service import BATCH, Outlets
 from sallyport.metrics import OutletMetrics
@@ -53,7 +54,7 @@ async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) ->
     outlets = Outlets(
         store,
         targets,
-        Egress(None),
+        Egress(ANYWHERE),
         metrics,
         in_log=in_log,
         changes=True,

@@ -18,6 +18,7 @@ from sallyport.agent.service import Service
 from sallyport.base import log as logging
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine
+from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import StartError
 from sallyport.directory.reading.fields import has_ldap
 from sallyport.directory.reading.reader import LdapReader
@@ -54,7 +55,7 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
     with disk.alone(state_dir):
         agent = DirectoryAgent(
             settings,
-            LdapReader(Egress(None), now_us),
+            LdapReader(Egress(ANYWHERE), now_us),
             service,
             KeyRing(path, TABLE, service),
             disk.StateFile(state_dir / "state.json"),

@@ -1,4 +1,5 @@
-"""Whether the servers that logins need can be connected to from this machine, within what the service may reach."""
+"""Whether this machine can connect to the servers that logins and directories need, and the setting `egress` allows
+it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ import trio
 
 from sallyport.base.command import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
+from sallyport.login.outlets.model import targets_of
 from sallyport.outgoing.egress import Egress
-from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 PATIENCE_S: Final = 3.0
 PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
@@ -18,15 +20,16 @@ PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server over TCP. name: what it is, for whom."""
+    """A server. name: its purpose, and whose it is. over_tcp: it is connected to; else only its address is checked."""
 
     name: str
     host: str
     port: int
+    over_tcp: bool = True
 
 
 def check_reach(examination: Examination) -> Iterator[Finding]:
-    """MFA providers and directories take connections; RADIUS servers are asked by `domain check`."""
+    """MFA providers and directories take connections, and the addresses of RADIUS servers and outlets are allowed."""
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
     yield ok(f"{len(targets) - len(failed)} of {len(targets)} server(s) can be connected to")
@@ -36,6 +39,9 @@ def check_reach(examination: Examination) -> Iterator[Finding]:
 
 
 def _targets(examination: Examination) -> Iterator[Target]:
+    for outlet in targets_of(examination.settings):
+        if outlet.host:
+            yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
     for domain in examination.rows("domain.list"):
         name = str(domain["name"])
         provider = examination.line.call("provider.get", domain_id=domain["id"])
@@ -43,15 +49,24 @@ def _targets(examination: Examination) -> Iterator[Target]:
             fields = provider["fields"]
             yield from _of_provider(name, str(provider["provider"]), fields if isinstance(fields, dict) else {})
         first = examination.line.row("first_factor.get", domain=str(domain["id"]))
-        ldap = first.get("ldap")
-        servers = ldap.get("servers") if isinstance(ldap, dict) and first["firstFactor"] == "ldap" else None
-        for url in servers if isinstance(servers, list) else ():
-            yield from _of_url(f"{name}: directory", str(url))
+        kind = str(first["firstFactor"])
+        fields = first.get(kind)
+        servers = fields.get("servers") if isinstance(fields, dict) else None
+        for server in servers if isinstance(servers, list) else ():
+            if isinstance(server, dict):
+                yield Target(f"{name}: RADIUS server", str(server["host"]), int(str(server["port"])), over_tcp=False)
+            else:
+                yield from _of_url(f"{name}: directory", str(server))
+        for directory in examination.line.rows("directory.list", domain=str(domain["id"])):
+            for url in str(directory["app_url"]).replace(",", " ").split():
+                yield from _of_url(f"{name}: directory {directory['name']}", url)
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
     """Each kind names its server in its own way; those without one (totp) are not reached."""
-    if kind != "radius":  # over UDP
+    if kind == "radius":
+        yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
+    else:
         for field in ("url", "host", "domain"):
             value = str(fields.get(field) or "")
             yield from _of_url(
@@ -70,16 +85,19 @@ def _of_url(name: str, url: str) -> Iterator[Target]:
 
 
 async def _connect_all(targets: Iterable[Target], egress: Egress) -> dict[Target, str]:
-    """Those that cannot be connected to, and why."""
+    """Return the servers that cannot be connected to, each with the reason."""
     failed: dict[Target, str] = {}
 
     async def attempt(target: Target) -> None:
         try:
             with trio.fail_after(PATIENCE_S):
-                for address in (await egress.resolve(target.host, target.port))[:1]:
+                address = (await egress.resolve(target.host, target.port))[0]
+                if target.over_tcp:
                     await (await trio.open_tcp_stream(address, target.port)).aclose()
         except trio.TooSlowError:
             failed[target] = f"no answer within {PATIENCE_S:g} s"
+        except AddressNotAllowed as error:
+            failed[target] = error.advice
         except (OSError, ProviderError) as error:
             failed[target] = str(error)
 

@@ -9,6 +9,7 @@ from sallyport.domains.model import AnyFirstFactor
 from sallyport.domains.service import Domains
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
+from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 
 
 class GetFirstFactor(Arguments):
@@ -49,7 +50,9 @@ def commands(service: FirstFactors, trials: Trials, domains: Domains) -> dict[st
     async def check(wanted: CheckFirstFactor) -> JSON:
         domain = domains.anywhere(wanted.domain)
         told = await trials.run(domain, wanted.user, bytes.fromhex(wanted.password), mschap=wanted.mschap)
-        return {"reason": told.reason.value, "steps": list(told.steps)}
+        denied = any(ADDRESS_NOT_ALLOWED in step for step in told.steps)
+        advice = service.egress_advice(domain) if denied else []
+        return {"reason": told.reason.value, "steps": [*told.steps, *advice]}
 
     return {
         "first_factor.check": command(CheckFirstFactor, check),

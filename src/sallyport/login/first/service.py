@@ -94,6 +94,10 @@ class FirstFactors:
             return Reason.FIRST_FACTOR_UNREADABLE
         return checker
 
+    def egress_advice(self, domain: Domain) -> list[str]:
+        """Return how to allow the hosts that the domain's tenant was denied lately. For the installation only."""
+        return self._host(domain.id).egress.advice()
+
     def stamp(self, domain: Domain) -> str:
         """Another after each change of how a domain's first factor is configured."""
         row = self._rows.value.get((domain.id, domain.first_factor.value))

@@ -4,7 +4,6 @@ import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.config import ANYWHERE, Network
 from sallyport.login.first.ldap.checker import Ldap
 from sallyport.login.first.ldap.fields import LdapFields
 from sallyport.login.first.model import Host
@@ -41,16 +41,15 @@ class Asked:
 
 def host(
     clock: Clock = now_us,
-    egress: Sequence[str] | None = None,
+    egress: Sequence[Network] = ANYWHERE,
     ntlm_auth: Helpers | None = None,
     look_up: LookUp = look_up,
 ) -> Host:
-    """What a service would lend it. egress: the networks that may be connected to. look_up: the DNS."""
-    networks = None if egress is None else [ip_network(network) for network in egress]
+    """Return the host of a checker. egress: the networks that may be connected to. look_up: the DNS."""
     return Host(
         domain_id=1,
         domain="corp",
-        egress=Egress(networks, look_up),
+        egress=Egress(egress, look_up),
         clock=clock,
         upstream=UpstreamMetrics(CollectorRegistry()),
         hidden={},
