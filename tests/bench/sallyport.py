@@ -25,6 +25,7 @@ def environment(data: Path, *, http: int, authentication: int, accounting: int) 
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
     return kept | {
         "SALLYPORT_DATA_DIR": str(data),
+        "SALLYPORT_EGRESS": "default, 127.0.0.1/32",
         "SALLYPORT_LOG_LOGINS": "false",  # as FreeRADIUS has it by default
         "SALLYPORT_HTTP_BIND": f"127.0.0.1:{http}",
         "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{authentication}",
