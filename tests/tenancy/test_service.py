@@ -2,6 +2,7 @@
 
 import pytest
 import trio
+import trio.testing
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError, Unauthenticated
@@ -192,6 +193,32 @@ async def test_guesses_are_not_remembered(store: SqliteStore, clock: SetClock) -
         lambda tx: tx.execute("update access_tokens set hash = :h where id = :id", h=hashed, id=record.id)
     )
     assert (await tenancy.authenticate("sp_guess")).token_id == record.id
+
+
+async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: SetClock) -> None:
+    """A flood of unknown tokens takes one reader of the store; a source that sends few waits for one look-up of each
+    other source, and a cached token for none."""
+    counting = CountingStore(store)
+    tenancy = Tenancy(counting, clock)
+    _, cached = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
+    _, new = await tenancy.create_token(1, 1, Role.ADMIN, "m", None)
+    await tenancy.authenticate(cached)
+    counting.let = trio.Event()
+    counting.reads = 0
+
+    async def guess(number: int) -> None:
+        with pytest.raises(Unauthenticated):
+            await tenancy.authenticate(f"sp_{number}", "192.0.2.1")
+
+    async with trio.open_nursery() as nursery:
+        for number in range(20):
+            nursery.start_soon(guess, number)
+        await trio.testing.wait_all_tasks_blocked()
+        assert counting.reads == 1
+        await tenancy.authenticate(cached, "192.0.2.1")
+        counting.let.set()
+        await tenancy.authenticate(new, "192.0.2.2")
+        assert counting.reads <= 3
 
 
 async def test_a_revocation_overtakes_a_read(store: SqliteStore, clock: SetClock) -> None:

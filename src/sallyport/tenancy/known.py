@@ -1,9 +1,14 @@
-"""Look-ups of tokens and keys by their hash, with a bounded cache in front that is exact."""
+"""Look-ups of tokens and keys by their hash, with a bounded cache in front that is exact.
+
+Only hashes that are not in the cache reach the store, one look-up at a time and each source in turn. A flood of wrong
+keys takes one of the store's readers at most, and leaves the others to logins.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from sallyport.store.fair import FairPlaces
 from sallyport.store.model import Store, Tx
 
 RecordT = TypeVar("RecordT")
@@ -14,9 +19,9 @@ LONGEST = 128
 
 
 class Known(Generic[RecordT]):
-    """What the store has by hash. find: reads a record by it.
+    """The records of the store by hash. find: reads a record.
 
-    A record that is not there is not remembered: whoever guesses would fill the cache.
+    Unknown hashes are not cached: guesses would fill the cache.
     """
 
     def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
@@ -24,16 +29,17 @@ class Known(Generic[RecordT]):
         self._find = find
         self._size = size
         self._records: OrderedDict[str, RecordT] = OrderedDict()
-        self._met: OrderedDict[str, None] = OrderedDict()
+        self._turns = FairPlaces[str](1)
         self._generation = 0
 
-    def has_met(self, hashed: str) -> bool:
-        """Whether a record with this hash was there of late: whoever sends it does not guess."""
-        return hashed in self._met
-
-    async def find(self, hashed: str) -> RecordT | None:
-        """The record with this hash, whatever its state. StoreError."""
-        return self._records.get(hashed) or await self._look_up(hashed)
+    async def find(self, hashed: str, source: str) -> RecordT | None:
+        """Return the record with this hash in any state; None if there is none. source: the sender's address.
+        StoreError."""
+        record = self._records.get(hashed)
+        if record is None:
+            async with self._turns.place(source):
+                record = self._records.get(hashed) or await self._look_up(hashed)
+        return record
 
     def update(self, hashed: str, old: RecordT, new: RecordT) -> None:
         """Remember a newer record in place of one that is still remembered."""
@@ -51,8 +57,6 @@ class Known(Generic[RecordT]):
         # A revocation that was committed during the read must not be overtaken by what the read saw.
         if record is not None and before == self._generation:
             self._records[hashed] = record
-            self._met[hashed] = None
-            for known in (self._records, self._met):
-                if len(known) > self._size:
-                    known.popitem(last=False)
+            if len(self._records) > self._size:
+                self._records.popitem(last=False)
         return record

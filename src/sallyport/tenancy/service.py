@@ -95,7 +95,7 @@ class Tenancy:
         """Whom a token speaks for, wherever it comes from. Unauthenticated: unknown, expired or revoked; StoreError."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated("invalid token")
-        record = await self._known.find(token_hash(token))
+        record = await self._known.find(token_hash(token), source)
         if record is None or record.status(self._clock()) != "active":
             raise Unauthenticated("invalid token")
         return Caller(

@@ -41,17 +41,18 @@ class Keys:
     # --- whom a key speaks for --------------------------------------------------------------------------------
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Whom a key speaks for. Unauthenticated: unknown, expired or revoked; TooMany: its source sends such keys.
+        """Return the caller of a key. Unauthenticated: unknown, expired or revoked; TooMany: unknown, and its source
+        has sent too many unknown keys.
 
-        The look-up is by a hash, so its time tells nothing of any key. An enrolment key without a use left passes: a
-        machine that it was used for may ask again.
+        A valid key is admitted from every source: others may share the address. The look-up is by a hash, so that its
+        duration discloses nothing. An enrolment key without a use left passes: a machine that used it may ask again.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
-        if not self._known.has_met(hashed) and self._guesses.too_many(source, now):
-            raise TooMany("too many wrong API keys from this address")
-        record = await self._known.find(hashed)
+        record = await self._known.find(hashed, source)
         if record is None:
+            if self._guesses.too_many(source, now):
+                raise TooMany("too many wrong API keys from this address: try again in a minute")
             self._guesses.fail(source, now)
             raise Unauthenticated("invalid API key")
         status = record.status(now)
