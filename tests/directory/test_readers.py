@@ -4,6 +4,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud.graph import GRAPH, LOGIN
 from sallyport.directory.imports.model import ATTRIBUTES, Job, Source
@@ -17,6 +18,7 @@ from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.cloud.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.mfa.web import serving
+from tests.outgoing import costly_keys
 
 SECRET = Secret(b"hunter2")
 
@@ -158,3 +160,14 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         last = counted("sallyport_directory_sync_last_success_timestamp_seconds", {"domain": domain})
         assert last == areas.clock.now / SECOND
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("key", [costly_keys.ENCRYPTED["PKCS#8"], costly_keys.pem(costly_keys.LONG_RSA)])
+async def test_a_private_key_is_checked_when_it_is_saved(areas: Areas, key: str) -> None:
+    """An encrypted or long clientSecret is refused, and nothing is saved."""
+    directories = areas.directory.directories
+    said = Said("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
+    with pytest.raises(Invalid) as refused:
+        await directories.save([(areas.domain, Said("other")), (areas.domain, said)])
+    assert [each.field for each in refused.value.fields] == ["clientSecret"]
+    assert not await directories.of_domain(areas.domain)

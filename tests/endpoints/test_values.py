@@ -9,7 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from sallyport.endpoints.groups.model import grants, ttl_seconds
 from sallyport.endpoints.users import values
-from tests.endpoints.keys import ECDSA, ED25519, RSA, SHORT_RSA
+from tests.endpoints.keys import ECDSA, ED25519, RSA, SHORT_RSA, line
+from tests.outgoing.costly_keys import LONG_EXPONENT_RSA, LONG_RSA
 
 
 def kept(check: Callable[[object], str], value: object) -> str | None:
@@ -42,6 +43,20 @@ def test_what_is_no_ssh_key(text: str) -> None:
     with pytest.raises(PydanticCustomError) as raised:
         values.ssh_keys(text)
     assert "hunter2" not in raised.value.message()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(line(LONG_RSA.public_key()), id="6144 bits"),
+        pytest.param(line(LONG_EXPONENT_RSA), id="long exponent"),
+        pytest.param("\n".join([ED25519] * 257), id="257 keys"),
+    ],
+)
+def test_costly_ssh_keys(text: str) -> None:
+    """RSA keys of more than 4096 bits or with a long exponent are refused, and more than 256 keys of a user."""
+    with pytest.raises(PydanticCustomError, match=r"RSA of 1024 to 4096 bits|at most 256 keys"):
+        values.ssh_keys(text)
 
 
 @pytest.mark.parametrize(

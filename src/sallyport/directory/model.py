@@ -13,8 +13,9 @@ from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
 from sallyport.directory.entry import may_be_kept
 from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
-from sallyport.directory.reading.fields import Certificates, Filter
+from sallyport.directory.reading.fields import Filter
 from sallyport.outgoing.fields import HostName, is_loopback
+from sallyport.outgoing.pem import Certificates
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, NameOrNone, OfDomain, ScopedIfGiven, Text, Whole
 

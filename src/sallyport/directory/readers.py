@@ -14,12 +14,13 @@ from sallyport.directory.imports.model import ATTRIBUTES, Read, Source
 from sallyport.directory.model import DirectoryKind
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.errors import ReadError
-from sallyport.directory.reading.fields import Certificates, Filter, LdapUrl, Name, in_clear
+from sallyport.directory.reading.fields import Filter, LdapUrl, Name, in_clear
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.directory.reading.schema import ACCOUNTS
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.fields import ServerUrl, is_loopback
 from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.pem import Certificates
 
 Batches = AbstractAsyncContextManager[AsyncIterator[Batch]]
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import trio
+
 from sallyport.base.clock import Clock
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
@@ -20,6 +22,8 @@ from sallyport.directory.mappings.model import FieldMapping, fields_of
 from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
 from sallyport.directory.places import kind_of, places_of
 from sallyport.directory.repo import Directory
+from sallyport.outgoing.errors import PemError
+from sallyport.outgoing.pem import private_key
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Value, Work
@@ -127,8 +131,11 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, said: Sequence[tuple[int, Said]]) -> None:
-        """Set what is said of directories of domains, all or none; one that is not there is made. Invalid: also where a
-        stored secret would be sent elsewhere."""
+        """Set the given fields of directories, all or none; a directory that does not exist is made. Invalid: also if a
+        stored secret would be sent elsewhere, or a private key is not usable."""
+        for _, each in said:
+            if each.secret is not None and each.secret.lstrip().startswith(b"-----BEGIN"):
+                await trio.to_thread.run_sync(_check_key, each.secret)
 
         def work(tx: Tx) -> None:
             for domain_id, each in said:
@@ -390,3 +397,10 @@ def _kind_said(known: Directory | None, app_url: str) -> DirectoryKind:
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)
+
+
+def _check_key(octets: bytes) -> None:
+    try:
+        private_key(octets.decode())
+    except PemError as error:
+        raise Invalid("invalid clientSecret", (FieldError("clientSecret", str(error)),)) from None

@@ -48,6 +48,8 @@ AT_ONCE: Final = 16
 """Look-ups of one tenant that are under way; the others wait."""
 DENIED_HOSTS: Final = 64
 """Denied hosts of one tenant that are remembered."""
+HANDSHAKES: Final = 4
+"""TLS handshakes of one tenant whose arithmetic runs at a time (`outgoing.tls`)."""
 
 LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
 
@@ -72,6 +74,7 @@ class Egress:
         self._look_up = look_up
         self._threads = trio.CapacityLimiter(AT_ONCE)
         self._denied: dict[str, str] = {}
+        self.handshakes = trio.CapacityLimiter(HANDSHAKES)
 
     def apart(self) -> Egress:
         """Return the same rules for another tenant, with look-ups of its own."""

@@ -1,4 +1,4 @@
-"""What goes wrong with a server that the service asks."""
+"""Errors of connections that the service makes, and of the keys and certificates for them."""
 
 from typing import Final
 
@@ -34,3 +34,7 @@ class AddressNotAllowed(ProviderError):
     def advice(self) -> str:
         """The message for the installation: how to allow the address."""
         return f"{ADDRESS_NOT_ALLOWED}; to allow it, add to SALLYPORT_EGRESS: {self.networks}"
+
+
+class PemError(SallyportError, ValueError):
+    """A key or certificate is not accepted. The message says what is, without the value."""

@@ -30,6 +30,7 @@ from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, Pool, TooLong, origin_of
+from sallyport.outgoing.tls import client_context
 from sallyport.outgoing.turns import Turns
 
 USER_AGENT: Final = f"Sallyport/{version('sallyport')}"
@@ -64,7 +65,7 @@ class HttpFactory:
     ) -> None:
         self.egress = Egress(egress, look_up)
         # Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody.
-        self._trust = cache(lambda: verify or ssl.create_default_context())
+        self._trust = cache(lambda: verify or client_context())
         self._turns = Turns(_AT_ONCE)
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every URL, with names of users
 

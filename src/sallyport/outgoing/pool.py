@@ -26,6 +26,7 @@ import httpx
 import trio
 
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.tls import secured
 from sallyport.outgoing.turns import Turns
 
 MAX_BODY: Final = 256 * 1024
@@ -195,9 +196,8 @@ class Pool(httpx.AsyncBaseTransport):
                     raise
         if scheme == "http":
             return Connection(stream, stream.socket, self._turns)
-        secure = trio.SSLStream(stream, self._trust, server_hostname=host, https_compatible=True)
         try:
-            await secure.do_handshake()
+            secure = await secured(stream, self._trust, host, self._egress.handshakes)
         except BaseException:
             stream.socket.close()
             raise

@@ -19,7 +19,9 @@ from tests.areas import trust
 from tests.directory.cloud.okta_server import CLIENT_ID, TOKEN, OktaServer
 from tests.directory.reading.readings import Reading, heard
 from tests.mfa.web import serving
+from tests.outgoing import costly_keys
 
+LONG_JWK = RSAKey.import_key(costly_keys.LONG_RSA).as_dict(private=True)
 EARLY, LATE, LATER = "2026-01-01T08:00:00.000Z", "2026-01-02T08:00:00.000Z", "2026-01-03T08:00:00.000Z"
 
 
@@ -109,9 +111,16 @@ async def test_a_service_application(okta: OktaServer, as_jwk: bool) -> None:
     assert "ann@corp.example" in (await read_from(source)).people
 
 
-@pytest.mark.parametrize("secret", [b"not a key", b'{"kty": "RSA"}', b"{", b""])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        b"not a key", b'{"kty": "RSA"}', b"{", b"", b"\xff", costly_keys.ENCRYPTED["PKCS#8"].encode(),
+        costly_keys.pem(costly_keys.LONG_RSA).encode(), str(LONG_JWK).replace("'", '"').encode(),
+    ],
+    ids=["text", "part of a JWK", "no JSON", "empty", "no UTF-8", "encrypted", "RSA of 6144 bits", "long JWK"],
+)  # fmt: skip
 async def test_a_key_that_is_none(okta: OktaServer, secret: bytes) -> None:
-    """The admin hears so; it is not repeated."""
+    """A secret that is no usable private key ends the reading with a message that does not repeat it."""
     source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
     with pytest.raises(ReadError, match="no private key"):
         await read_from(source)

@@ -19,17 +19,20 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+import trio
+
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.secret import Secret
 from sallyport.directory.cloud import BY_ID
 from sallyport.directory.cloud.client import AccessToken, Authorize, Pages, as_read_error, texts
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
 from sallyport.directory.reading.errors import ReadError
-from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.errors import PemError, ProviderError
 from sallyport.outgoing.http import Client, HttpFactory, json_array, member, text_at
+from sallyport.outgoing.pem import private_key
 
 if TYPE_CHECKING:
-    from joserfc.jwk import ECKey, RSAKey
+    from joserfc.jwk import ECKey, KeyParameters, RSAKey
 
 PAGE: Final = "100"
 OVERLAP_US: Final = 300 * SECOND
@@ -82,7 +85,7 @@ class OktaReader:
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
-                _token_of(source) if not source.client_id else _application(client, source, self._clock)
+                _token_of(source) if not source.client_id else await _application(client, source, self._clock)
             )
             async with aclosing(_Reading(client, authorize, source.attributes).batches(cursor, full=full)) as batches:
                 yield batches
@@ -95,10 +98,10 @@ def _token_of(source: OktaSource) -> Authorize:
     return authorize
 
 
-def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
+async def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
     from joserfc import jwt
 
-    key = _key_of(source.secret.reveal())
+    key = await trio.to_thread.run_sync(_key_of, source.secret.reveal())
     header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
     path = "/oauth2/v1/token"
 
@@ -123,19 +126,25 @@ def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToke
 
 
 def _key_of(octets: bytes) -> RSAKey | ECKey:
-    """A private key in PEM or as a JWK. ReadError."""
-    from joserfc.errors import JoseError
+    """Return a private key given in PEM or as a JWK. ReadError. Runs in a worker thread (`outgoing.pem`)."""
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from joserfc.jwk import ECKey, RSAKey
 
     text = octets.decode(errors="replace")
-    for kind in (RSAKey, ECKey):
-        try:
-            key = kind.import_key(json.loads(text) if text.lstrip().startswith("{") else octets)
-        except (JoseError, ValueError, TypeError, KeyError):
-            continue
-        if key.is_private:
-            return key
-    raise ReadError("the application's secret is no private key in PEM, nor a JWK")
+    try:
+        key = private_key(text)
+    except PemError as error:
+        raise ReadError(
+            f"the application's clientSecret is no private key in PEM, nor a JWK: expected {error}"
+        ) from None
+    kid = json.loads(text).get("kid") if text.lstrip().startswith("{") else None
+    parameters: KeyParameters = {"kid": kid} if isinstance(kid, str) else {}
+    if isinstance(key, RSAPrivateKey):
+        return RSAKey.import_key(key, parameters)
+    if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
+        return ECKey.import_key(key, parameters)
+    raise ReadError("the application's private key is neither RSA nor of the curve P-256")
 
 
 class _Reading:

@@ -5,7 +5,6 @@ Error messages say what a field takes and never repeat a value (`base/validation
 
 from __future__ import annotations
 
-import ssl
 from importlib.util import find_spec
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -74,14 +73,6 @@ def _line(value: str) -> str:
     return value.strip()
 
 
-def _certificates(value: str) -> str:
-    try:
-        ssl.create_default_context(cadata=value)
-    except (ssl.SSLError, ValueError, TypeError):  # TypeError: not ASCII
-        raise unfit("certificates in PEM") from None
-    return value
-
-
 def in_clear(url: str) -> bool:
     """Whether an LDAP URL sends what is said in clear over a network."""
     scheme, host, _ = split_url(url)
@@ -96,5 +87,3 @@ Line = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line
 """Text without control characters: whom to bind as, which Active Directory takes as a UPN too."""
 Filter = Annotated[str, Field(max_length=4096), AfterValidator(_filter)]
 """A search filter."""
-Certificates = Annotated[str, Field(max_length=65_536), AfterValidator(_certificates)]
-"""Certificates in PEM."""

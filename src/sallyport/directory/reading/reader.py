@@ -20,7 +20,6 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import trio
@@ -67,6 +66,7 @@ from sallyport.directory.reading.schema import (
 )
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.tls import LazyContext, client_context
 
 PAGE: Final = 100
 """Entries that are asked for at once: what libldap makes of them takes two milliseconds."""
@@ -104,11 +104,7 @@ class LdapReader:
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
         self._clock = clock
-        self._given = trust
-
-    @cached_property
-    def _trust(self) -> ssl.SSLContext:
-        return self._given or ssl.create_default_context()  # reads the system's trust store, 20 ms
+        self._trust = LazyContext(lambda: trust or client_context())
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
@@ -137,9 +133,10 @@ class LdapReader:
 
     async def _connected(self, source: LdapSource, nursery: trio.Nursery) -> Connection:
         """A bound connection to the first server that answers. Refusal, Unreachable."""
-        trust = self._trust
-        if source.authorities is not None:
-            trust = ssl.create_default_context(cadata=source.authorities)
+        if source.authorities is None:
+            trust = await self._trust.get()
+        else:
+            trust = await trio.to_thread.run_sync(client_context, source.authorities)
         failures: list[str] = []
         for server in source.servers:
             try:

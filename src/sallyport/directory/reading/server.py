@@ -10,6 +10,7 @@ import trio
 
 from sallyport.directory.reading.fields import split_url
 from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.tls import secured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,15 +51,14 @@ class Server:
         try:
             if scheme == "ldap":
                 await _start_tls(stream)
-            secured = trio.SSLStream(stream, trust, server_hostname=host, https_compatible=True)
-            await secured.do_handshake()
+            tls = await secured(stream, trust, host, egress.handshakes)
         except BaseException as error:
             await trio.aclose_forcefully(stream)
             if isinstance(error, (trio.BrokenResourceError, OSError)):
                 raise Unreachable(f"{self}: {_why(error)}") from None
             raise
         tell(f"{self}: encrypted, and the certificate is right for {host}")
-        return secured
+        return tls
 
 
 async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.SocketStream:

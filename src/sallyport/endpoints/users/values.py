@@ -16,6 +16,7 @@ from sallyport.endpoints.model import MAX_PASSWORD, USER_NAME, is_user_name
 LOCAL, LISTED_LOCAL = "Local", "Local User"
 """The type of a user that is kept here: in requests, and in lists."""
 MAX_KEYS = 65_536
+MAX_KEY_COUNT = 256
 _KEY_TYPES = {
     "ssh-ed25519",
     "ssh-rsa",
@@ -26,6 +27,8 @@ _KEY_TYPES = {
     "sk-ecdsa-sha2-nistp256@openssh.com",
 }
 _SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: what OpenSSH refuses below
+_LONGEST_RSA = 4096
+_LARGEST_EXPONENT = 1 << 32
 _SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # 80 bits are what some apps make; RFC 4226 asks for 128
 # DID Core, section 3.1: the method's name, then its identifier, in parts that colons separate.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
@@ -59,13 +62,16 @@ def user_type(value: object) -> str:
 
 
 def ssh_keys(value: object) -> str:
-    """OpenSSH public keys (RFC 4253 section 6.6, sshd(8)), one in each line, without options; empty for none."""
+    """Return OpenSSH public keys (RFC 4253 section 6.6, sshd(8)), one in each line, without options; empty for none."""
     lines = [line.strip() for line in _text(value).splitlines()]
-    if sum(map(len, lines)) > MAX_KEYS:
-        raise unfit(f"at most {MAX_KEYS} characters")
+    if sum(map(len, lines)) > MAX_KEYS or sum(map(bool, lines)) > MAX_KEY_COUNT:
+        raise unfit(f"at most {MAX_KEY_COUNT} keys and {MAX_KEYS} characters")
     for number, line in enumerate(lines, 1):
         if line and not _is_key(line):
-            raise unfit(f"OpenSSH public keys, one in each line; line {number} is none")
+            raise unfit(
+                f"OpenSSH public keys, one in each line, RSA of {_SHORTEST_RSA} to {_LONGEST_RSA} bits; "
+                f"line {number} is none"
+            )
     return "\n".join(line for line in lines if line)
 
 
@@ -80,7 +86,9 @@ def _is_key(line: str) -> bool:
         key = load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
         return False
-    return not isinstance(key, RSAPublicKey) or key.key_size >= _SHORTEST_RSA
+    if not isinstance(key, RSAPublicKey):
+        return True
+    return _SHORTEST_RSA <= key.key_size <= _LONGEST_RSA and key.public_numbers().e < _LARGEST_EXPONENT
 
 
 def seed(value: object) -> str:

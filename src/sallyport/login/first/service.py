@@ -169,7 +169,9 @@ class FirstFactors:
         fields.
         """
         at = self._clock()
-        rows = [self._row(domain.id, name, values, at) for name, values in given.items()]
+        rows = await trio.to_thread.run_sync(
+            lambda: [self._row(domain.id, name, values, at) for name, values in given.items()]
+        )
         known = {row.kind for row in rows} | {kind for domain_id, kind in self._rows.value if domain_id == domain.id}
         if factor in self._kinds and factor not in known:
             raise Invalid(f"missing {factor}", (FieldError(factor.value, "is needed: it was not configured before"),))

@@ -23,6 +23,7 @@ from tests.certs.conftest import HOST, data_dir, directory, made
 from tests.listen.conftest import wire
 from tests.login.first.upstream.conftest import Upstream, upstream
 from tests.login.first.upstream.home_server import STAFF
+from tests.outgoing import costly_keys
 from tests.packets import pap
 
 __all__ = ["areas", "clock", "data_dir", "directory", "made", "upstream", "wire"]
@@ -182,7 +183,7 @@ async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     home.port = listener.socket.getsockname()[1]
-    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), taken_s=1)
+    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), trio.CapacityLimiter(1), taken_s=1)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, shake_hands_only, [listener])
         near, far = link.pair()
@@ -252,3 +253,37 @@ async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
         with pytest.raises(Invalid) as refused:
             await configure(upstream, home.fields(**tls))
         assert all(each.field.startswith("radius.servers.0.tls") for each in refused.value.fields)
+
+
+@pytest.mark.parametrize(
+    ("tls", "field"),
+    [
+        *(
+            pytest.param({"clientKey": key}, "clientKey", id=f"encrypted {name}")
+            for name, key in costly_keys.ENCRYPTED.items()
+        ),
+        pytest.param({"clientKey": costly_keys.pem(costly_keys.LONG_RSA)}, "clientKey", id="RSA of 6144 bits"),
+        pytest.param({"clientKey": costly_keys.pem(costly_keys.COMPOSITE_RSA)}, "clientKey", id="RSA without primes"),
+        pytest.param(
+            {"caCertificate": costly_keys.certificate(costly_keys.LONG_RSA.public_key())},
+            "caCertificate",
+            id="authority of 6144 bits",
+        ),
+    ],
+)
+async def test_costly_keys_are_refused(
+    upstream: Upstream, home: SecureHome, tls: dict[str, object], field: str
+) -> None:
+    """Encrypted keys, and keys that take long, are refused with the field's name when the first factor is set."""
+    with pytest.raises(Invalid) as refused:
+        await configure(upstream, home.fields(**tls))
+    assert [each.field for each in refused.value.fields] == [f"radius.servers.0.tls.{field}"]
+
+
+async def test_a_costly_key_of_before(home: SecureHome) -> None:
+    """A long key that was stored before it was refused ends each connection with the reason."""
+    fields = {**home.fields()["tls"], "clientKey": costly_keys.pem(costly_keys.LONG_RSA)}  # type: ignore[dict-item]
+    link = Link("127.0.0.1", TlsFields.model_validate(fields), trio.CapacityLimiter(1))
+    near, far = link.pair()
+    with near, trio.fail_after(10):
+        assert await link.carry(far, "127.0.0.1", home.port) == "TLS: an RSA private key of at most 4096 bits"

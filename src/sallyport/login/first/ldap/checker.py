@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ClassVar, Final, TypeVar
@@ -24,6 +23,7 @@ from sallyport.login.first.password import given_password, split_digits
 from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
 from sallyport.login.model import NOTHING, Found, Login, Method, Reason
 from sallyport.mfa.model import Code
+from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2
 from sallyport.radius.packet import as_text
@@ -56,7 +56,7 @@ class Ldap:
         self._directory = Directory(
             [Server(url, fields.startTls) for url in fields.servers],
             service,
-            ssl.create_default_context(cadata=fields.caCertificate),
+            LazyContext(partial(client_context, fields.caCertificate)),
             host.egress,
         )
 

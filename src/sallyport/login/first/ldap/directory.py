@@ -6,7 +6,6 @@ service account is bound on are kept for the next search.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,6 +26,7 @@ from sallyport.directory.reading.connection import (
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.login.first.model import Tell
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.tls import LazyContext
 
 REST_S: Final = 30.0
 WRONG_ACCOUNT_REST_S: Final = 300.0
@@ -46,9 +46,7 @@ class ServiceRefused(Exception):
 class Directory:
     """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must run."""
 
-    def __init__(
-        self, servers: Sequence[Server], service: Account | None, trust: ssl.SSLContext, egress: Egress
-    ) -> None:
+    def __init__(self, servers: Sequence[Server], service: Account | None, trust: LazyContext, egress: Egress) -> None:
         self._servers = tuple(servers)
         self._service = service
         self._trust = trust
@@ -140,7 +138,7 @@ class Directory:
         until, why = self._refused
         if trio.current_time() < until:
             raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
-        stream = await server.connect(self._trust, self._egress, tell)
+        stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
             connection = await bind(stream, self._nursery, self._service)
         except Refusal as error:
@@ -162,7 +160,7 @@ class Directory:
         for each in (server, *(other for other in self._in_order() if other != server)):
             async with self._room:
                 try:
-                    stream = await each.connect(self._trust, self._egress, tell)
+                    stream = await each.connect(await self._trust.get(), self._egress, tell)
                 except Unreachable as error:
                     self._rest(each, str(error), tell)
                     continue

@@ -11,7 +11,6 @@ from sallyport.base.errors import FieldError
 from sallyport.base.validation import unfit
 from sallyport.directory.reading.fields import (
     WITHOUT_LDAP,
-    Certificates,
     LdapUrl,
     Line,
     Name,
@@ -20,6 +19,7 @@ from sallyport.directory.reading.fields import (
 )
 from sallyport.login.first.model import CodeDigits, Fields, Host
 from sallyport.outgoing.fields import SharedKey
+from sallyport.outgoing.pem import Certificates
 from sallyport.web.scope import Flag
 
 USER: Final = "{user}"

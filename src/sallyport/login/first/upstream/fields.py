@@ -1,15 +1,17 @@
-"""What the first factor `radius` is configured with."""
+"""The configuration of the first factor `radius`."""
 
-import os
 import ssl
 from typing import Annotated, Final, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
+from sallyport.base.errors import FieldError
 from sallyport.base.validation import unfit
-from sallyport.directory.reading.fields import Certificates
-from sallyport.login.first.model import CodeDigits, Fields
+from sallyport.login.first.model import CodeDigits, Fields, Host
+from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import HostName, SharedKey
+from sallyport.outgoing.pem import Certificates, KeyText
+from sallyport.outgoing.tls import client_context, show_certificate
 from sallyport.web.scope import Flag
 
 RADSEC_PORT: Final = 2083
@@ -19,34 +21,36 @@ RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
 
 class TlsFields(Fields):
     """RADIUS over TLS. clientCertificate, clientKey: in PEM, shown to the server. caCertificate: in PEM, trusted in
-    place of the system's store. serverName: in the server's certificate, where that is not its host."""
+    place of the system's store. serverName: the name in the server's certificate if it is not its host."""
 
     clientCertificate: Certificates  # noqa: N815
-    clientKey: Annotated[SecretStr, Field(max_length=65_536)]  # noqa: N815
+    clientKey: KeyText  # noqa: N815
     caCertificate: Certificates | None = None  # noqa: N815
     serverName: HostName | None = None  # noqa: N815
 
     @model_validator(mode="after")
-    def _can_be_used(self) -> Self:
-        if "PRIVATE KEY" in self.clientCertificate:  # it is shown, and the key is not
+    def _has_no_key_in_the_certificate(self) -> Self:
+        if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns the certificate
             raise unfit("a certificate, and its key as clientKey")
-        try:
-            self.context()
-        except (OSError, ssl.SSLError):
-            raise unfit("a certificate and its key in PEM") from None
         return self
 
     def context(self) -> ssl.SSLContext:
-        """TLS 1.2 or newer, the server's name checked, our certificate shown (RFC 6614 section 2.3)."""
-        made = ssl.create_default_context(cadata=self.caCertificate)
+        """Return a context of TLS 1.2 or newer that checks the server's name and shows our certificate (RFC 6614
+        section 2.3). PemError, ssl.SSLError. Call it in a worker thread: it takes up to 100 ms."""
+        made = client_context(self.caCertificate)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
-        kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads files alone, and a key belongs in none
-        try:
-            os.write(kept, f"{self.clientCertificate}\n{self.clientKey.get_secret_value()}\n".encode())
-            made.load_cert_chain(f"/proc/self/fd/{kept}", password=lambda: "")
-        finally:
-            os.close(kept)
+        show_certificate(made, self.clientCertificate, self.clientKey.get_secret_value())
         return made
+
+    def why_unusable(self) -> FieldError | None:
+        """Return the field that no context can be made of."""
+        try:
+            self.context()
+        except ssl.SSLError:
+            return FieldError("clientCertificate", "a certificate and its key in PEM")
+        except PemError as error:
+            return FieldError("clientKey", str(error))
+        return None
 
 
 class HomeServerFields(Fields):
@@ -82,3 +86,11 @@ class UpstreamFields(Fields):
     requireMessageAuthenticator: Flag = True  # noqa: N815
     stripRealm: Flag = False  # noqa: N815
     codeDigits: CodeDigits = 6  # noqa: N815
+
+    def refused(self, host: Host) -> FieldError | None:
+        """Return the first field of a server's TLS that cannot be used."""
+        for number, server in enumerate(self.servers):
+            wrong = None if server.tls is None else server.tls.why_unusable()
+            if wrong is not None:
+                return FieldError(f"servers.{number}.tls.{wrong.field}", wrong.message)
+        return None

@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 import trio
 
 from sallyport.login.first.upstream.fields import TlsFields
+from sallyport.outgoing.errors import PemError
+from sallyport.outgoing.tls import LazyContext, secured
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
 
 CONNECT_S: Final = 10.0
@@ -33,12 +35,15 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 
 class Link:
-    """How one home server is reached over TLS. taken_s: see `TAKEN_S`."""
+    """The TLS of one home server. handshakes: limits those of the tenant. taken_s: see `TAKEN_S`."""
 
-    def __init__(self, host: str, fields: TlsFields, *, taken_s: float = TAKEN_S) -> None:
+    def __init__(
+        self, host: str, fields: TlsFields, handshakes: trio.CapacityLimiter, *, taken_s: float = TAKEN_S
+    ) -> None:
+        self._threads = handshakes
         self._taken_ms = int(taken_s * 1000)
         self._name = fields.serverName or host
-        self._context = fields.context()
+        self._context = LazyContext(fields.context)
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
@@ -57,11 +62,10 @@ class Link:
                 return getattr(error, "strerror", None) or "no connection in time"
             async with stream:
                 stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._taken_ms)
-                tls = trio.SSLStream(stream, self._context, server_hostname=self._name, https_compatible=True)
                 try:
                     with trio.fail_after(CONNECT_S):
-                        await tls.do_handshake()
-                except (trio.BrokenResourceError, trio.TooSlowError) as error:
+                        tls = await secured(stream, await self._context.get(), self._name, self._threads)
+                except (trio.BrokenResourceError, trio.TooSlowError, PemError, ssl.SSLError) as error:
                     self._failed_at = trio.current_time()
                     return f"TLS: {_why(error)}"
                 try:

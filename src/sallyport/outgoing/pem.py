@@ -1,0 +1,174 @@
+"""Private keys and certificates that a tenant supplies, read at a bounded cost.
+
+A key derivation, a check of an RSA key's primes and the arithmetic of a long key can each take seconds, so:
+
+- An encrypted key is refused by its label, before anything is parsed.
+- RSA keys have at most 4096 bits, in certificates too, and EC keys are on named curves.
+- `cryptography` holds the interpreter lock while it checks an RSA key: 35 ms for 2048 bits, 260 ms for 4096, 3.7 s for
+  8192. That check is skipped. A trial signature, which does not hold the lock, shows that the key works.
+
+OpenSSL reads more than these formats (engines' labels, passwords from the terminal), so it never sees a submitted text:
+`certificates_pem` and `key_pem` encode again what was parsed here.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from sallyport.base.validation import unfit
+from sallyport.outgoing.errors import PemError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
+
+MAX_BITS: Final = 4096
+MAX_CERTIFICATES: Final = 16
+"""OpenSSL takes 0.3 ms for each while it holds the interpreter lock."""
+MAX_CERTIFICATES_LENGTH: Final = 65_536
+MAX_KEY_LENGTH: Final = 8192
+"""Characters; an RSA key of 4096 bits has 3,300."""
+_ENCRYPTED: Final = ("ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED", "DEK-Info:")
+_EXPONENT: Final = 1 << 32
+"""Verification takes time with the length of the public exponent; in practice it is 65537."""
+
+
+def is_encrypted(text: str) -> bool:
+    """Return whether a PEM text carries the label of an encrypted key (PKCS#8, or RFC 1421 section 4.6)."""
+    return any(label in text for label in _ENCRYPTED)
+
+
+def private_key(text: str) -> PrivateKey:
+    """Return the private key in a PEM text or a JWK (RFC 7518 section 6), once it has signed something.
+
+    PemError: the key is encrypted, too long, of another kind, or does not sign.
+    Takes up to 70 ms, most of it without the interpreter lock: call it in a worker thread.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    if len(text) > MAX_KEY_LENGTH:
+        raise PemError(f"a private key of at most {MAX_KEY_LENGTH} characters")
+    if is_encrypted(text):
+        raise PemError("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
+    try:
+        if text.lstrip().startswith("{"):
+            key = _of_jwk(json.loads(text))
+        else:
+            key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, UnsupportedAlgorithm):
+        raise PemError("a private key in PEM, without a passphrase") from None
+    if isinstance(key, rsa.RSAPrivateKey):
+        _check_rsa(key)
+    elif not isinstance(key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey):
+        raise PemError("an RSA, EC or EdDSA private key")
+    return key
+
+
+def certificates(text: str) -> list[x509.Certificate]:
+    """Return the certificates in a PEM text. PemError: it holds none or too many, or one has an unsupported key."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+
+    if text.count("-----BEGIN") > MAX_CERTIFICATES:
+        raise PemError(f"at most {MAX_CERTIFICATES} certificates in PEM")
+    try:
+        found = x509.load_pem_x509_certificates(text.encode())
+        keys = [each.public_key() for each in found]
+    except (ValueError, UnsupportedAlgorithm):
+        raise PemError("certificates in PEM") from None
+    for key in keys:
+        if isinstance(key, rsa.RSAPublicKey):
+            if key.key_size > MAX_BITS or key.public_numbers().e >= _EXPONENT:
+                raise PemError(f"certificates with RSA keys of at most {MAX_BITS} bits")
+        elif not isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey):
+            raise PemError("certificates with RSA, EC or EdDSA keys")
+    return found
+
+
+def certificates_pem(text: str) -> str:
+    """Return the certificates of a PEM text, encoded again. PemError, as `certificates`."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates(text))
+
+
+def key_pem(text: str) -> str:
+    """Return the private key of a PEM text as PKCS#8, encoded again. PemError, as `private_key`."""
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = private_key(text)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def _of_jwk(jwk: dict[str, str]) -> object:
+    """Return the private key of a JWK of RSA, with its primes, or of P-256."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    def number(name: str) -> int:
+        return int.from_bytes(urlsafe_b64decode(jwk[name] + "=" * (-len(jwk[name]) % 4)))
+
+    if jwk["kty"] == "EC" and jwk["crv"] == "P-256":
+        return ec.derive_private_key(number("d"), ec.SECP256R1())
+    if jwk["kty"] != "RSA":
+        raise ValueError("another kind of key")
+    numbers = rsa.RSAPrivateNumbers(
+        p=number("p"),
+        q=number("q"),
+        d=number("d"),
+        dmp1=number("dp"),
+        dmq1=number("dq"),
+        iqmp=number("qi"),
+        public_numbers=rsa.RSAPublicNumbers(number("e"), number("n")),
+    )
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+
+
+def _check_rsa(key: RSAPrivateKey) -> None:
+    """Raise PemError unless no number of the key exceeds MAX_BITS and a trial signature verifies."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    numbers = key.private_numbers()
+    parts = (numbers.d, numbers.p, numbers.q, numbers.dmp1, numbers.dmq1, numbers.iqmp)
+    if key.key_size > MAX_BITS or numbers.public_numbers.e >= _EXPONENT:
+        raise PemError(f"an RSA private key of at most {MAX_BITS} bits")
+    try:
+        if max(parts) >= numbers.public_numbers.n:
+            raise ValueError("a part of the key exceeds its modulus")
+        signature = key.sign(b"trial", PKCS1v15(), SHA256())
+        key.public_key().verify(signature, b"trial", PKCS1v15(), SHA256())
+    except (ValueError, InvalidSignature):
+        raise PemError("a private key that signs: its numbers do not belong together") from None
+
+
+def _certificates(value: str) -> str:
+    try:
+        certificates(value)
+    except PemError as error:
+        raise unfit(str(error)) from None
+    return value
+
+
+def _unencrypted(value: SecretStr) -> SecretStr:
+    if is_encrypted(value.get_secret_value()):
+        raise unfit("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
+    return value
+
+
+Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
+"""Certificates in PEM."""
+KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(_unencrypted)]
+"""A private key in PEM, of which only the label is checked: `private_key` parses it."""
