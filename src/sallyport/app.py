@@ -38,6 +38,7 @@ from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users.service import Users
+from sallyport.inventory.clients.issued import IssuedCertificates
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices.service import Devices
@@ -125,6 +126,7 @@ class App:
         self.tenancy = Tenancy(store, now_us)
         self.domains = Domains(self.configuration, DomainMetrics(registry), has_provider=self._has_provider)
         self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
+        self.issued = IssuedCertificates(self.configuration, lambda: self.clients.table.issued)
         self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(self.clients.table.by_id.values())])
         inventory_metrics, directory_metrics = InventoryMetrics(registry), DirectoryMetrics(registry)
         for metrics in (self.login_metrics, inventory_metrics, directory_metrics):

@@ -52,7 +52,11 @@ def commands(app: App) -> Commands:
                 configure=app.agent_file,
             ),
             cert_commands.commands(
-                CertificateDirectory(app.settings.data_dir.absolute()), app.note, app.revocations.revoke_certified
+                CertificateDirectory(app.settings.data_dir.absolute()),
+                app.issued,
+                app.tenancy,
+                app.note,
+                app.revocations.revoke_certified,
             ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
             domain_commands.commands(app.domains, app.logins.enforcement, app.tenancy),

@@ -90,6 +90,104 @@ def test_a_certificate_that_is_taken_back_ends_sessions(line: Service) -> None:
     assert names == ["ann", "host/ann"]
 
 
+# --- tenants ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tenants(line: Service) -> Service:
+    """The command line of an installation with a second tenant: tenant 1 of organization 2."""
+    line.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
+    return line
+
+
+def owners(line: Service) -> dict[str, list[tuple[int | None, int | None]]]:
+    """Organization and tenant of the clients' certificates that are listed, by name."""
+    found: dict[str, list[tuple[int | None, int | None]]] = {}
+    for row in json.loads(line.ok("cert", "show", "--json")):
+        if row["kind"] == "client":
+            found.setdefault(row["name"], []).append((row["org"], row["tenant"]))
+    return found
+
+
+def test_the_only_tenant_has_each_certificate(line: Service) -> None:
+    """A certificate is issued for the only tenant without naming it. One of before belongs to it from its renewal."""
+    line.ok("cert", "issue", "nas.example.org")
+    line.ok("cert", "renew", "proxy.example.org")
+    found = owners(line)
+    assert found["nas.example.org"] == [(1, 1)]
+    assert sorted(found["proxy.example.org"], key=str) == [(1, 1), (None, None)]
+    assert found["ann@example.org"] == [(None, None)]
+
+
+def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
+    """With several tenants one must be named, which must exist; the name is refused for another one, also in another
+    case and after the certificate has expired."""
+    undecided = tenants.cli("cert", "issue", "nas.example.org")
+    assert (undecided.returncode, "--org and --tenant" in undecided.stderr) == (1, True)
+    unknown = tenants.cli("cert", "issue", "nas.example.org", "--org", "3", "--tenant", "1")
+    assert (unknown.returncode, "no tenant 1 of organization 3" in unknown.stderr) == (1, True)
+    assert tenants.cli("cert", "issue", "nas.example.org", "--org", "2").returncode == 1
+    tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
+    for name in ("nas.example.org", "NAS.example.org"):
+        taken = tenants.cli("cert", "issue", name, "--org", "1", "--tenant", "1")
+        assert (taken.returncode, "belongs to another tenant" in taken.stderr) == (1, True)
+    assert owners(tenants)["nas.example.org"] == [(2, 1)]
+    (made,) = json.loads(tenants.ok("audit", "list", "--action", "certificate.issue", "--json"))
+    assert (made["changes"]["orgId"], made["changes"]["tenantId"]) == ([None, 2], [None, 1])
+
+
+def test_a_renewal_keeps_the_tenant(tenants: Service) -> None:
+    """The new certificate is of the same tenant; another one is refused. One of before gets the tenant that is named,
+    and none without."""
+    tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
+    tenants.ok("cert", "renew", "nas.example.org")
+    assert tenants.cli("cert", "renew", "nas.example.org", "--org", "1", "--tenant", "1").returncode == 1
+    assert tenants.cli("cert", "renew", "--org", "1", "--tenant", "1").returncode == 2
+    tenants.ok("cert", "renew", "ann@example.org")
+    tenants.ok("cert", "renew", "proxy.example.org", "--org", "2", "--tenant", "1")
+    tenants.ok("cert", "renew", "proxy.example.org")
+    found = owners(tenants)
+    assert found["nas.example.org"] == [(2, 1)] * 2
+    assert set(found["ann@example.org"]) == {(None, None)}
+    assert sorted(found["proxy.example.org"], key=str) == [(2, 1), (2, 1), (None, None)]
+
+
+def test_a_revoked_name_is_free(tenants: Service) -> None:
+    """Another tenant gets the name after all of its certificates were revoked."""
+    tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
+    tenants.ok("cert", "revoke", "nas.example.org")
+    tenants.ok("cert", "issue", "nas.example.org", "--org", "1", "--tenant", "1")
+    assert set(owners(tenants)["nas.example.org"]) == {(None, None), (1, 1)}
+
+
+def test_a_client_has_no_certificate_of_another_tenant(tenants: Service) -> None:
+    """The command line refuses the name of another tenant's certificate, and a certificate in the name of another
+    tenant's client."""
+    tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
+    add = ("client", "add", "n", "--address", "192.0.2.9", "--org", "1", "--tenant", "1")
+    refused = tenants.cli(*add, "--tls-name", "nas.example.org")
+    assert (refused.returncode, "certificate of another tenant" in refused.stderr) == (1, True)
+    tenants.ok(*add, "--tls-name", "elsewhere.example.org")
+    assert tenants.cli("cert", "issue", "elsewhere.example.org", "--org", "2", "--tenant", "1").returncode == 1
+
+
+def test_the_doctor_names_certificates_that_were_not_issued_for_their_tenant(line: Service) -> None:
+    """With several tenants, a client whose TLS name was not issued for its tenant is a warning."""
+    line.ok("cert", "issue", "own.example.org")
+    for number, name in enumerate(("own.example.org", "foreign.example.org"), 1):
+        client = ("--address", f"192.0.2.{number}", "--org", "1", "--tenant", "1", "--tls-name", name)
+        line.ok("client", "add", f"client {number}", *client)
+
+    def warned() -> list[str]:
+        rows = json.loads(line.cli("doctor", "--json").stdout)
+        return [row["finding"] for row in rows if "`cert issue`" in row["finding"]]
+
+    assert warned() == []
+    line.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
+    (text,) = warned()
+    assert text.startswith("client 2 (192.0.2.2): tls_name")
+
+
 # --- doctor -------------------------------------------------------------------------------------------------------
 
 

@@ -101,6 +101,28 @@ async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
     assert secure.wire.areas.sample("sallyport_client_requests_total", client="by print", outcome="Access-Accept") == 1
 
 
+async def test_a_certificate_of_another_tenant_is_no_client(secure: Secure) -> None:
+    """A peer whose certificate was issued for a tenant is refused if another tenant has registered its name: that
+    tenant receives no logins."""
+    areas = secure.wire.areas
+    owner = await areas.tenancy.ensure_tenant(2, 1)
+    async with secure.connected() as client:
+        assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
+        certificate = read_certificates(secure.directory.client(PROXY))[0]
+        await areas.configuration.change(
+            lambda tx: tx.execute(
+                "insert into issued_certificates (fingerprint, name, tenant_id) values (:print, :name, :tenant)",
+                print=fingerprint(certificate),
+                name=PROXY,
+                tenant=owner,
+            )
+        )
+        await client.send(pap("ann", "hello", identifier=1, secret=OVER_TLS))
+        assert await client.ended()
+    assert await secure.refused(PROXY)
+    assert secure.dropped("unknown_client") == 3  # the packet, its connection, the second connection
+
+
 async def test_a_certificate_that_is_nobodys_client(secure: Secure) -> None:
     """The authority has signed it, no client has it: the connection is closed, and the address is told of."""
     assert await secure.refused("ann@example.org")

@@ -38,3 +38,8 @@ def canonical(text: str) -> str:
         return str(parse_address(text.strip()))
     except ValueError:
         return text
+
+
+def canonical_host(name: str) -> str:
+    """Return a host name or IP address in canonical form: in lower case, without the dot of the DNS root."""
+    return canonical(name.rstrip(".")).lower()

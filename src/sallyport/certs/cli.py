@@ -1,7 +1,7 @@
 """`sallyport cert`: an authority for a start, its certificates, and what was taken back."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -10,8 +10,12 @@ from sallyport.base.command import CommandLine, Form, Row
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, Issued, present
 
-COLUMNS = ("name", "kind", "state", "expires", "serial")
+COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
 CA_NAME = "Sallyport CA"
+NUMBER = click.IntRange(min=1)
+
+org = click.option("--org", type=NUMBER, help="orgId of the certificate's tenant.")
+tenant = click.option("--tenant", type=NUMBER, help="tenantId; needed if there are several tenants.")
 
 
 @click.group()
@@ -36,20 +40,24 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
-    """Show every certificate that was made here, or the authority's in PEM."""
+    """Show every certificate that was issued, or the authority's in PEM."""
     directory = Directory(line.settings().data_dir)
     if ca:
         line.print(directory.ca_pem().removesuffix("\n"))
     else:
-        line.print_rows([_row(each) for each in directory.issued()], COLUMNS, form)
+        issued = directory.issued()
+        owners = {str(each["sha256"]): each for each in line.rows("cert.owners")}
+        line.print_rows([_row(each, owners) for each in issued], COLUMNS, form)
 
 
 @cert.command()
 @click.argument("name")
+@org
+@tenant
 @click.pass_obj
-def issue(line: CommandLine, *, name: str) -> None:
-    """Make a certificate and key for a client: a user (with @ a mail address), a machine, a RADIUS server."""
-    made = line.row("cert.issue", name=name)
+def issue(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
+    """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server."""
+    made = line.row("cert.issue", name=name, org=org, tenant=tenant)
     path = Path(str(made["path"]))
     line.print(f"{path}\n{path.with_suffix('.key')}")
     line.note(f"SHA-256 fingerprint {made['sha256']}")
@@ -58,15 +66,20 @@ def issue(line: CommandLine, *, name: str) -> None:
 @cert.command()
 @click.argument("name", required=False)
 @click.option("--host", "hosts", multiple=True, help="Other names of the server.")
+@org
+@tenant
 @click.pass_obj
-def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str]) -> None:
-    """Make a new certificate for the key of the server, or of a client. It holds without a restart.
+def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str], org: int | None, tenant: int | None) -> None:
+    """Make a new certificate for the key of the server, or of a client. No restart is needed.
 
-    Where the server's was revoked, it gets a new key.
+    A server whose certificate was revoked gets a new key. A client's certificate keeps its tenant; --org and --tenant
+    set it if it has none.
     """
     if name is not None and hosts:
         raise click.UsageError("--host is for the certificate of the server")
-    made = line.row("cert.renew", name=name, hosts=[*hosts])
+    if name is None and (org or tenant):
+        raise click.UsageError("--org and --tenant are for the certificate of a client")
+    made = line.row("cert.renew", name=name, hosts=[*hosts], org=org, tenant=tenant)
     line.note(f"{made['name']}: until {made['expires']}")
     if name is not None:
         line.note(f"SHA-256 fingerprint {made['sha256']}")
@@ -81,12 +94,16 @@ def revoke(line: CommandLine, *, wanted: str) -> None:
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")
 
 
-def _row(each: Issued) -> Row:
+def _row(each: Issued, owners: Mapping[str, Row]) -> Row:
+    sha256 = fingerprint(each.certificate)
+    owner = owners.get(sha256, {})
     return {
         "name": each.name,
         "kind": each.kind,
+        "org": owner.get("org"),
+        "tenant": owner.get("tenant"),
         "state": each.state(present()),
         "expires": f"{each.certificate.not_valid_after_utc:%Y-%m-%d}",
         "serial": f"{each.certificate.serial_number:x}",
-        "sha256": fingerprint(each.certificate),
+        "sha256": sha256,
     }

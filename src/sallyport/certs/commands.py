@@ -1,17 +1,19 @@
-"""What the command line asks: cert.init, cert.issue, cert.renew, cert.revoke.
+"""The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke.
 
-The files are written first, then the audit trail: a change that could not be noted is an error, and was made.
+The files are written first, then the tenant, then the audit trail. If the store fails, the command fails although the
+certificate was made; the certificate then belongs to no tenant, and `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import trio
 from cryptography import x509
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import JSON, Arguments, Command, Row, Tenants, command
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 
@@ -19,6 +21,28 @@ Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """Writes action, target and changes into the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[str]], Awaitable[None]]
 """Ends the sessions of those whose certificates had these names."""
+Numbers: TypeAlias = Mapping[int, tuple[int, int]]
+"""Organization and tenant as bodies call them, by the tenant's internal id."""
+
+
+class Owners(Protocol):
+    """Records of the tenant that each certificate was issued for."""
+
+    @property
+    def by_fingerprint(self) -> Mapping[str, int]:
+        """The tenants' internal ids by SHA-256 in hex."""
+
+    def tenant_of(self, name: str) -> int | None:
+        """Return the internal id of the tenant that a name was issued for."""
+
+    async def check(self, name: str, tenant_id: int) -> None:
+        """Raise Conflict if the name belongs to another tenant."""
+
+    async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
+        """Store the tenant of a certificate. Conflict."""
+
+    async def forget(self, fingerprints: Sequence[str]) -> None:
+        """Remove revoked certificates."""
 
 
 class NewAuthority(Arguments):
@@ -28,13 +52,20 @@ class NewAuthority(Arguments):
     hosts: list[str]
 
 
-class OfClient(Arguments):
+class _MayNameTenant(Arguments):
+    """org and tenant: the numbers that bodies call orgId and tenantId; both or neither."""
+
+    org: int | None = Field(default=None, ge=1)
+    tenant: int | None = Field(default=None, ge=1)
+
+
+class OfClient(_MayNameTenant):
     """A user, a machine, a RADIUS server."""
 
     name: str
 
 
-class Renewed(Arguments):
+class Renewed(_MayNameTenant):
     """name: a client's; None: the server's. hosts: other names of the server."""
 
     name: str | None = None
@@ -47,15 +78,44 @@ class Revoked(Arguments):
     wanted: str
 
 
-def commands(directory: Directory, note: Note, gone: Gone) -> dict[str, Command]:
-    """The commands of the certificates by name."""
+class ListOwners(Arguments):
+    """Of the installation."""
 
-    async def noted(action: str, certificates: Sequence[x509.Certificate]) -> list[JSON]:
+
+def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
+    """Return the commands of the certificates by name."""
+
+    async def noted(
+        action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
+    ) -> list[JSON]:
         told = [_told(each) for each in certificates]
         for each in told:
-            ends = {} if action == "revoke" else {"expires": list[JSON]([None, each["expires"]])}
-            await note(f"certificate.{action}", f"certificate {each['serial']} {each['name']}", ends)
+            changes = {} if action == "revoke" else {"expires": list[JSON]([None, each["expires"]])}
+            if tenant is not None:
+                changes |= {"orgId": [None, tenant[0]], "tenantId": [None, tenant[1]]}
+            await note(f"certificate.{action}", f"certificate {each['serial']} {each['name']}", changes)
         return list(told)
+
+    def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
+        """Return the tenant that is named, else the recorded one, else the only one. NotFound, Invalid."""
+        if (wanted.org is None) != (wanted.tenant is None):
+            raise Invalid("org and tenant go together")
+        if wanted.org is None:
+            return next(iter(numbers)) if recorded is None and len(numbers) == 1 else recorded
+        for tenant_id, number in numbers.items():
+            if number == (wanted.org, wanted.tenant):
+                return tenant_id
+        raise NotFound(f"no tenant {wanted.tenant} of organization {wanted.org}: `token create` makes one")
+
+    async def signed(
+        action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[], x509.Certificate]
+    ) -> x509.Certificate:
+        """Make a client's certificate and record its tenant. Conflict: the name belongs to another tenant."""
+        await owners.check(name, tenant_id)
+        made = await trio.to_thread.run_sync(sign)
+        await owners.record(name, fingerprint(made), tenant_id)
+        await noted(action, [made], numbers[tenant_id])
+        return made
 
     async def init(wanted: NewAuthority) -> JSON:
         await trio.to_thread.run_sync(partial(directory.make, wanted.ca_name, wanted.hosts, present()))
@@ -64,17 +124,36 @@ def commands(directory: Directory, note: Note, gone: Gone) -> dict[str, Command]
         return str(directory.ca)
 
     async def issue(wanted: OfClient) -> JSON:
-        made = await trio.to_thread.run_sync(partial(directory.issue, wanted.name, present()))
-        await noted("issue", [made])
+        numbers = await tenants.numbers()
+        tenant_id = chosen(wanted, numbers, None)
+        if tenant_id is None:
+            raise Invalid("there are several tenants: name the certificate's tenant with --org and --tenant")
+        sign = partial(directory.issue, wanted.name, present())
+        made = await signed("issue", wanted.name, tenant_id, numbers, sign)
         return {**_told(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
-        made = await trio.to_thread.run_sync(partial(directory.renew, wanted.name, wanted.hosts, present()))
-        await noted("renew", [made])
+        """Renew a certificate. Its tenant stays; a certificate without one gets the tenant that is named."""
+        numbers, name = await tenants.numbers(), wanted.name
+        sign = partial(directory.renew, name, wanted.hosts, present())
+        tenant_id = None if name is None else chosen(wanted, numbers, owners.tenant_of(name))
+        if name is None or tenant_id is None:
+            made = await trio.to_thread.run_sync(sign)
+            await noted("renew", [made])
+        else:
+            made = await signed("renew", name, tenant_id, numbers, sign)
         return _told(made)
+
+    async def listing(_: ListOwners) -> JSON:
+        numbers = await tenants.numbers()
+        return [
+            {"sha256": sha256, "org": numbers[tenant_id][0], "tenant": numbers[tenant_id][1]}
+            for sha256, tenant_id in owners.by_fingerprint.items()
+        ]
 
     async def revoke(wanted: Revoked) -> JSON:
         found = await trio.to_thread.run_sync(partial(directory.revoke, wanted.wanted, present()))
+        await owners.forget([fingerprint(each) for each in found])
         told = await noted("revoke", found)
         await gone([common_name(each) for each in found])
         return told
@@ -82,6 +161,7 @@ def commands(directory: Directory, note: Note, gone: Gone) -> dict[str, Command]
     return {
         "cert.init": command(NewAuthority, init),
         "cert.issue": command(OfClient, issue),
+        "cert.owners": command(ListOwners, listing),
         "cert.renew": command(Renewed, renew),
         "cert.revoke": command(Revoked, revoke),
     }

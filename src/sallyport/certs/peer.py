@@ -5,14 +5,15 @@ from datetime import datetime
 
 from cryptography import x509
 
+from sallyport.base.addresses import canonical_host
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import host_names
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What a certificate says. fingerprint: SHA-256 in hex. names: in lower case, its host names and addresses; its
-    common name only where it has none of those (RFC 6125 section 6.4.4)."""
+    """A certificate's content. fingerprint: SHA-256 in hex. names: its host names and addresses in canonical form, or
+    its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard is a name like any other."""
 
     fingerprint: str
     names: tuple[str, ...]
@@ -26,4 +27,4 @@ def peer(certificate: bytes) -> Peer:
         names = host_names(shown) or [common_name(shown)]
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from None
-    return Peer(fingerprint(shown), tuple(name.lower() for name in names if name), shown.not_valid_after_utc)
+    return Peer(fingerprint(shown), tuple(canonical_host(name) for name in names if name), shown.not_valid_after_utc)

@@ -249,7 +249,7 @@ class RadSec:
         if client is None or who is None:
             names = "" if who is None else ", ".join(who.names)
             return self._refuse(
-                connection, "unknown_client", why=f"no client, or not one tenant's, has the certificate of {names}"
+                connection, "unknown_client", why=f"no client of the certificate's tenant has one of its names: {names}"
             )
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
         log.info("RadSec connected", client=client.name, peer=connection.source[0])

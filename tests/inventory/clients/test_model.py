@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.inventory.clients import model
+from sallyport.inventory.clients.issued import Issued
 from sallyport.inventory.clients.model import (
     AnySignatures,
     Client,
@@ -271,6 +272,32 @@ def test_a_certificate_that_two_tenants_claim_is_nobodys() -> None:
     assert own.id == 1
 
 
+@pytest.mark.parametrize(
+    ("issued", "fingerprint", "names", "found"),
+    [
+        (Issued(), "e", ["a"], 1),
+        (Issued({"e": 1}, {"a": 1}), "e", ["a"], 1),
+        (Issued({"e": 2}, {"a": 2}), "e", ["a"], 0),
+        (Issued({}, {"a": 2}), "e", ["a"], 0),
+        (Issued({"e": 1}, {"a": 2}), "e", ["a"], 1),
+        (Issued({}, {"a": 1, "b": 2}), "e", ["a", "b"], 0),
+        (Issued({"f": 2}, {"b": 2}), "f", ["a", "b"], 0),
+        (Issued({"f": 2}, {"b": 2}), "f", ["c", "b"], 2),
+    ],
+    ids=[
+        "not issued", "own", "another's", "another's name", "the certificate before its name", "names of two tenants",
+        "another's with this name", "the other's own",
+    ],
+)  # fmt: skip
+def test_a_peer_is_a_client_of_the_certificates_tenant(
+    issued: Issued, fingerprint: str, names: list[str], found: int
+) -> None:
+    """A certificate that was issued for a tenant is no client of another tenant, whatever that one has registered."""
+    clients = [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_name="b", tenant_id=2)]
+    client = ClientTable(clients, issued).certified(fingerprint, names)
+    assert (client.id if client else 0) == found
+
+
 def test_over_tls_the_certificate_is_the_proof() -> None:
     """The secret is `radsec` there and nowhere else, and what signatures show is learned from UDP alone."""
     table = ClientTable([make(1, "10.0.0.1/32", tls_name="a")])
@@ -287,6 +314,10 @@ def test_over_tls_the_certificate_is_the_proof() -> None:
         (TlsName, " Proxy.Example.org ", "proxy.example.org"),
         (TlsName, "2001:DB8:0::1", "2001:db8::1"),
         (TlsName, "Main Proxy", "main proxy"),
+        (TlsName, "proxy.example.org.", "proxy.example.org"),
+        (TlsName, "::ffff:192.0.2.1", "192.0.2.1"),
+        (TlsName, "*.Example.org", "*.example.org"),
+        (TlsName, "xn--bcher-KVA.example", "xn--bcher-kva.example"),
         (TlsName, "", ""),
         (Fingerprint, "AB:" * 31 + "cd", "ab" * 31 + "cd"),
         (Fingerprint, "", ""),

@@ -25,7 +25,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
         """Let an address or a range send requests to the RADIUS listeners. The secret is in this answer only.
 
         An address that is in use is 409. If the installation has several tenants, a range wider than /24 (IPv6: /64)
-        is 403: the installation's administrator adds it on the command line.
+        is 403, and so is a tlsName or tlsFingerprint of a certificate that the installation has not issued for this
+        tenant: the installation's administrator adds them on the command line.
         """
         client_id, secret = await service.add(
             caller.tenant_id,
@@ -59,7 +60,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
         """Change a RADIUS client. The change applies to the next request.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
-        limitProxyState requires the role admin.
+        limitProxyState requires the role admin. Addresses and certificates are refused as AddClient refuses them.
         """
         await service.update(
             caller.tenant_id,

@@ -149,7 +149,14 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
         return {"applied": wanted.apply and whole, "clients": told}
 
     async def weaknesses(_: ListClients) -> JSON:
-        return _weaknesses(service.table.by_id)
+        found = _weaknesses(service.table.by_id)
+        if len(await tenants.numbers()) > 1:
+            found += [
+                _weakness(client, text)
+                for client in service.table.by_id.values()
+                for text in weakness.of_certificate(client, service.table.issued)
+            ]
+        return found
 
     return {
         "client.add": command(AddClients, add),

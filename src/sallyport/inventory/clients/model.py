@@ -9,9 +9,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from sallyport.base.addresses import Network, canonical, parse_network
+from sallyport.base.addresses import Network, canonical_host, parse_network
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
+from sallyport.inventory.clients.issued import Issued
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import PORT
@@ -131,7 +132,8 @@ class Client:
 class ClientTable:
     """All RADIUS clients, found by a packet's source address, where the longest prefix wins, or by a certificate."""
 
-    def __init__(self, clients: Iterable[Client] = ()) -> None:
+    def __init__(self, clients: Iterable[Client] = (), issued: Issued | None = None) -> None:
+        self.issued = issued or Issued()
         self.by_id = {client.id: client for client in clients}
         self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}
         for client in self.by_id.values():
@@ -160,13 +162,17 @@ class ClientTable:
             return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
-        """The client of a certificate, as it is over TLS: by its SHA-256 in hex, then by its names in lower case.
+        """Return the client of a certificate, as it is over TLS: by SHA-256 in hex, then by names in canonical form.
 
-        None where several tenants have one: whose it is cannot be known, and neither gets the other's logins.
+        Return None if the certificate or its names belong to several tenants, or to another tenant than the client: no
+        tenant receives another one's logins.
         """
+        names = tuple(names)
         every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))
         found = [client for client in every if client is not None]
-        return found[0] if len({client.tenant_id for client in found}) == 1 else None
+        owner = self.issued.by_fingerprint.get(fingerprint)
+        owners = {self.issued.by_name.get(name) for name in names} - {None} if owner is None else {owner}
+        return found[0] if found and len({client.tenant_id for client in found} | owners) == 1 else None
 
     def _look(self, host: str) -> Client | None:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -208,7 +214,7 @@ def _secret(value: str) -> str:
 def _tls_name(value: str) -> str:
     if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
         raise unfit("a name of a certificate: a host name, an IP address or a common name")
-    return canonical(value).lower()
+    return canonical_host(value)
 
 
 def _fingerprint(value: str) -> str:
@@ -227,7 +233,7 @@ Product = Annotated[Text, AfterValidator(_product)]
 """What a client is: a product that is known here as it is spelled here, so that it stands in the inventory as the same
 product does that is found in packets; any other as it came."""
 TlsName = Annotated[Text, _or_empty(_tls_name)]
-"""A name that a client's certificate has, in lower case; empty for none."""
+"""A name in a client's certificate, in canonical form; empty for none."""
 Fingerprint = Annotated[Text, _or_empty(_fingerprint)]
 """The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
 CoaPort = Annotated[Whole, Field(ge=0, le=65535)]

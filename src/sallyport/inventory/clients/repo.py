@@ -9,6 +9,7 @@ from sallyport.base.addresses import Network
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
+from sallyport.inventory.clients import issued
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.store.model import Tx, Value
@@ -125,7 +126,7 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
     """All RADIUS clients of the installation. SecretError: the master key is not the one they were sealed under."""
     domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
-    return ClientTable(
+    clients = (
         Client(
             id=row.id,
             tenant_id=row.tenant_id,
@@ -146,6 +147,7 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
         )
         for row, secret in zip(rows, opened.secrets(rows), strict=True)
     )
+    return ClientTable(clients, issued.load(tx))
 
 
 def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:

@@ -15,7 +15,7 @@ from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.base.text import fold
-from sallyport.inventory.clients import repo
+from sallyport.inventory.clients import issued, repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
@@ -33,6 +33,7 @@ log = structlog.get_logger()
 KEEP_S = 1.0
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
+CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "passwordVerified", "requireMessageAuthenticator", "secret", "tlsFingerprint",
@@ -131,6 +132,8 @@ class Clients:
 
         def work(tx: Tx) -> list[tuple[int, bytes]]:
             _check_ranges(tx, tenant_id, [row.network for row in rows], by)
+            for row in rows:
+                _check_certificate(tx, tenant_id, row.settings, by)
             return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(work)
@@ -188,6 +191,8 @@ class Clients:
                 raise Forbidden("role not allowed")
             if "address" in changed:
                 _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
+            certificate = {column: changes[column] for column in CERTIFICATE if repo.SPELLED[column] in changed}
+            _check_certificate(tx, tenant_id, certificate, by)
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
@@ -352,6 +357,22 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
     if any(map(foreign.touch, networks)):
         raise Conflict("address is not available: choose another one, or ask the installation's administrator")
+
+
+def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
+    """Refuse a TLS name or fingerprint that a tenant may not have. The messages tell nothing about other tenants."""
+    for column, tenant_of in CERTIFICATE.items():
+        value = str(columns.get(column, ""))
+        owner = tenant_of(tx, value)
+        if not value or owner == tenant_id:
+            continue
+        if by is not None and repo.has_others(tx, tenant_id):
+            raise Forbidden(
+                f"the installation has several tenants: {repo.SPELLED[column]} must be that of a certificate that the "
+                "installation has issued for this tenant; its administrator adds others with `sallyport client add`"
+            )
+        if owner is not None:
+            raise Conflict(f"{repo.SPELLED[column]} is that of a certificate of another tenant: see `cert show`")
 
 
 def _new(wanted: Wanted) -> NewClient:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sallyport.base.addresses import Network
 
 if TYPE_CHECKING:
+    from sallyport.inventory.clients.issued import Issued
     from sallyport.inventory.clients.model import Client
 
 SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
@@ -51,6 +52,20 @@ def of_client(client: Client) -> list[str]:
         found.append(NEVER_LATCHES)
     if client.limit_proxy_state.value == "no" and not client.signature_required:
         found.append("limit_proxy_state is no: Proxy-State is let through without a signature")
+    return found
+
+
+def of_certificate(client: Client, issued: Issued) -> list[str]:
+    """Return a line for a TLS name or fingerprint that was not issued for the client's tenant."""
+    found = []
+    for field, value, owners in (
+        ("tls_name", client.tls_name, issued.by_name),
+        ("tls_fingerprint", client.tls_fingerprint, issued.by_fingerprint),
+    ):
+        if value and owners.get(value) is None:
+            found.append(f"{field}: there are several tenants, and `cert issue` has not issued it for this one")
+        elif value and owners[value] != client.tenant_id:
+            found.append(f"{field} was issued for another tenant: RadSec refuses the certificate")
     return found
 
 

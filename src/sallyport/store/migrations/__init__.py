@@ -39,6 +39,7 @@ from sallyport.store.migrations import (
     m0039_search_totals,
     m0042_composed_names,
     m0043_search_parts,
+    m0044_issued_certificates,
 )
 
 ALL = Migrations("sallyport")
@@ -78,3 +79,4 @@ ALL(name="m0038_directory_search")(m0038_directory_search.apply)
 ALL(name="m0039_search_totals")(m0039_search_totals.apply)
 ALL(name="m0042_composed_names")(m0042_composed_names.apply)
 ALL(name="m0043_search_parts")(m0043_search_parts.apply)
+ALL(name="m0044_issued_certificates")(m0044_issued_certificates.apply)

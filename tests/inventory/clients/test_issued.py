@@ -1,0 +1,125 @@
+"""Which tenant a certificate belongs to, and which certificates a tenant may name."""
+
+import pytest
+
+from sallyport.base.errors import Conflict, Forbidden
+from sallyport.inventory.clients.issued import IssuedCertificates
+from sallyport.inventory.clients.service import NewClient
+from sallyport.web.scope import Role
+from tests.areas import Areas
+
+PROXY = "proxy.a.example.com"
+PRINT = "ab" * 32
+OTHER_PRINT = "cd" * 32
+FOREIGN = "the installation has several tenants"
+
+
+@pytest.fixture
+async def other(areas: Areas) -> int:
+    """A second tenant. The first one's proxy has a certificate of the installation."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    await issued(areas).record(PROXY, PRINT, areas.tenant)
+    return other
+
+
+def issued(areas: Areas) -> IssuedCertificates:
+    """The records of the areas."""
+    return IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tls_name": PROXY},
+        {"tls_fingerprint": PRINT},
+        {"tls_name": "unknown.example.com"},
+        {"tls_name": "*.example.com"},
+        {"tls_fingerprint": OTHER_PRINT},
+        {"tls_name": "proxy.b.example.com", "tls_fingerprint": PRINT},
+        {"tls_name": PRINT},
+    ],
+    ids=["name", "fingerprint", "not issued", "wildcard", "print not issued", "own name, their print", "print as name"],
+)
+async def test_a_tenant_cannot_name_a_certificate_of_another(areas: Areas, other: int, fields: dict[str, str]) -> None:
+    """A name or fingerprint that was not issued for the tenant is refused, in the same words whether or not another
+    tenant has it, by adding and by changing a client."""
+    await issued(areas).record("proxy.b.example.com", "ef" * 32, other)
+    client = await areas.client("192.0.2.7/32", tenant=other)
+    with pytest.raises(Forbidden, match=FOREIGN):
+        await areas.clients.add(other, NewClient("n", "192.0.2.8/32", **fields), by=Role.ADMIN)  # type: ignore[arg-type]
+    with pytest.raises(Forbidden, match=FOREIGN):
+        await areas.clients.update(other, client.id, dict(fields), by=Role.ADMIN)
+    assert areas.clients.table.certified(PRINT, [PROXY]) is None
+
+
+async def test_a_name_of_the_same_digits_is_no_fingerprint(areas: Areas, other: int) -> None:
+    """A certificate whose name is another one's fingerprint does not give that fingerprint to its tenant."""
+    await issued(areas).record(PRINT, OTHER_PRINT, other)
+    with pytest.raises(Forbidden, match=FOREIGN):
+        await areas.clients.add(other, NewClient("n", "192.0.2.8/32", tls_fingerprint=PRINT), by=Role.ADMIN)
+
+
+@pytest.mark.parametrize("fields", [{"tls_name": PROXY}, {"tls_fingerprint": PRINT}], ids=["name", "fingerprint"])
+async def test_a_tenant_names_its_own_certificate(areas: Areas, other: int, fields: dict[str, str]) -> None:
+    """A name or fingerprint that was issued for the tenant is accepted, and the peer is its client."""
+    new = NewClient("n", "192.0.2.8/32", **fields)  # type: ignore[arg-type]
+    client_id, _ = await areas.clients.add(areas.tenant, new, by=Role.ADMIN)
+    found = areas.clients.table.certified(PRINT, [PROXY])
+    assert found is not None and found.id == client_id
+
+
+async def test_the_installation_names_any_certificate_but_another_tenants(areas: Areas, other: int) -> None:
+    """The command line adds a name that was not issued; one that was issued for another tenant is a Conflict."""
+    await areas.clients.add(other, NewClient("n", "192.0.2.8/32", tls_name="proxy.elsewhere.example"))
+    for fields in ({"tls_name": PROXY}, {"tls_fingerprint": PRINT}):
+        with pytest.raises(Conflict, match="certificate of another tenant"):
+            await areas.clients.add(other, NewClient("m", "192.0.2.9/32", **fields))  # type: ignore[arg-type]
+
+
+async def test_the_only_tenant_names_any_certificate(areas: Areas) -> None:
+    """A client of the only tenant keeps its TLS name after a second tenant is added, and can be changed and cleared."""
+    client_id, _ = await areas.clients.add(
+        areas.tenant, NewClient("n", "192.0.2.8/32", tls_name=PROXY, tls_fingerprint=PRINT), by=Role.ADMIN
+    )
+    await areas.tenancy.ensure_tenant(2, 1)
+    same = {"tls_name": PROXY, "tls_fingerprint": PRINT, "product": "x"}
+    await areas.clients.update(areas.tenant, client_id, same, by=Role.ADMIN)
+    found = areas.clients.table.certified(PRINT, [PROXY])
+    assert found is not None and found.product == "x"
+    await areas.clients.update(areas.tenant, client_id, {"tls_name": "", "tls_fingerprint": ""}, by=Role.ADMIN)
+    with pytest.raises(Forbidden, match=FOREIGN):
+        await areas.clients.update(areas.tenant, client_id, {"tls_name": PROXY}, by=Role.ADMIN)
+
+
+@pytest.mark.parametrize("form", [PROXY, "Proxy.A.example.COM", f"{PROXY}."])
+async def test_a_name_belongs_to_one_tenant(areas: Areas, other: int, form: str) -> None:
+    """A name in any case, with or without the final dot, is refused to another tenant and renewed for its own."""
+    certificates = issued(areas)
+    with pytest.raises(Conflict, match="another tenant"):
+        await certificates.check(form, other)
+    with pytest.raises(Conflict, match="another tenant"):
+        await certificates.record(form, OTHER_PRINT, other)
+    await certificates.check(form, areas.tenant)
+    await certificates.record(form, OTHER_PRINT, areas.tenant)
+    assert certificates.by_fingerprint == {PRINT: areas.tenant, OTHER_PRINT: areas.tenant}
+    assert certificates.tenant_of(form) == areas.tenant
+
+
+async def test_the_name_of_a_client_is_not_issued_for_another_tenant(areas: Areas, other: int) -> None:
+    """A client's TLS name of before the certificates had tenants belongs to its tenant."""
+    await areas.client("192.0.2.8/32", tls_name="old.example.com")
+    with pytest.raises(Conflict, match="another tenant"):
+        await issued(areas).check("old.example.com", other)
+    await issued(areas).check("old.example.com", areas.tenant)
+
+
+async def test_a_name_is_free_once_all_its_certificates_are_revoked(areas: Areas, other: int) -> None:
+    """After a renewal, revoking one certificate keeps the name, revoking both frees it."""
+    certificates = issued(areas)
+    await certificates.record(PROXY, OTHER_PRINT, areas.tenant)
+    await certificates.forget([PRINT])
+    with pytest.raises(Conflict):
+        await certificates.check(PROXY, other)
+    await certificates.forget([OTHER_PRINT, "12" * 32])
+    await certificates.check(PROXY, other)
+    assert certificates.tenant_of(PROXY) is None
