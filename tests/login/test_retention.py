@@ -1,5 +1,6 @@
 """Retention: what is deleted, when, in what portions, and what it leaves as it was."""
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,18 +10,20 @@ from pathlib import Path
 import pytest
 import trio
 from prometheus_client import CollectorRegistry
+from sqlite_utils import Database
 from structlog.testing import capture_logs
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.login import repo
 from sallyport.login.journal import ACCOUNTING_COLUMNS
-from sallyport.login.repo import ACCOUNTING, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
+from sallyport.login.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
 from sallyport.login.retention import CHUNK, DAY, PAUSE_S, Retention
 from sallyport.login.service import Events
 from sallyport.metrics import LoginMetrics
 from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.migrations import m0045_accounting_totals
 from sallyport.store.model import Done, Store, T, Tx, Value, Work
 from tests.areas import SetClock, running_store
 
@@ -86,30 +89,57 @@ class Log:
 
         await self.store.inner.write(work)
 
-    async def accounting(self, ages: list[int]) -> None:
+    async def accounting(self, ages: list[int], domain: int = DOMAIN) -> None:
         """Write accounting records, each so many microseconds old."""
         now = self.clock()
-        rows: list[tuple[Value, ...]] = [(now - age, DOMAIN, 1, 1, b"s", "ann", "", BODY) for age in ages]
-        await self.store.inner.write(lambda tx: tx.insert("accounting_records", ACCOUNTING_COLUMNS, rows))
+        rows: list[tuple[Value, ...]] = [(now - age, domain, 1, 1, b"s", "ann", "", BODY) for age in ages]
+
+        def work(tx: Tx) -> None:
+            tx.insert("accounting_records", ACCOUNTING_COLUMNS, rows)
+            counters.add(tx, domain, ACCOUNTING_COUNTER, len(rows))
+
+        await self.store.inner.write(work)
+
+    async def tenant(self, number: int, *domains: int) -> None:
+        """Make a tenant of organization 1 with these domains."""
+
+        def work(tx: Tx) -> None:
+            tx.execute("insert into organizations values (1, '', 0) on conflict do nothing")
+            tx.execute("insert into tenants values (:n, 1, :n, '', 0)", n=number)
+            for domain in domains:
+                tx.execute(
+                    "insert into domains (id, tenant_id, name, name_key, directory_name, enforcement_mode, "
+                    "fallback_action, first_factor, status, realms, created_at) "
+                    "values (:d, :t, :d, :d, '', '', '', '', '', '', 0)",
+                    d=domain,
+                    t=number,
+                )
+
+        await self.store.inner.write(work)
 
     def retention(self, days: int = DAYS, limit: int = ROOM) -> Retention:
         """A retention at the tests' time."""
         return Retention(self.store, self.metrics, days=days, limit=limit, clock=self.clock, every_s=0.01)
 
     async def count(self, table: Kept = EVENTS, domain: int = DOMAIN) -> int:
-        """Rows of a domain; of events they are the kept total as well."""
+        """Rows of a domain, which are its kept total as well."""
         sql = f"select count(*) from {table.name} where domain_id = :d"  # noqa: S608
 
         def both(tx: Tx) -> tuple[int, int]:
-            return tx.value(int, sql, d=domain) or 0, counters.total(tx, domain, table.counter)
+            return tx.value(int, sql, d=domain) or 0, sum(counters.total(tx, domain, name) for name in table.counters)
 
         found, total = await self.store.read(both)
-        assert not table.counter or total == found
+        assert total == found
         return found
 
     async def octets(self) -> int:
-        """What both tables take, as retention sees it."""
-        return await self.store.read(lambda tx: repo.held(tx, EVENTS).octets + repo.held(tx, ACCOUNTING).octets)
+        """The space that all rows take, as retention estimates it."""
+        return math.ceil(sum(part.octets for part in await self.store.read(repo.held)))
+
+    async def row_octets(self, table: Kept) -> int:
+        """The estimated space of one row of the domain."""
+        (part,) = [each for each in await self.store.read(repo.held) if each.table is table]
+        return math.ceil(part.row_octets)
 
     def purged(self, table: str, reason: str) -> float:
         """The metric."""
@@ -184,8 +214,8 @@ async def test_sessions_share_the_limit(journal: Log) -> None:
     """Where there is too much, those that began first go first, and the totals with them."""
     await sessions(journal, [None, *[NEW] * 9])
     await journal.events([NEW])
-    held = await journal.store.read(lambda tx: repo.held(tx, SESSIONS))
-    await journal.retention(limit=await journal.octets() + held.octets - 3 * held.row_octets).purge()
+    row = await journal.row_octets(SESSIONS)
+    await journal.retention(limit=await journal.octets() - 3 * row).purge()
     assert await session_totals(journal) == (7, 0, 7)
     assert (await journal.count(), journal.purged("sessions", "size")) == (1, 3)
 
@@ -260,18 +290,19 @@ async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClo
     assert [each["event"] for each in told] == ["old events could not be deleted"]
 
 
-async def test_over_the_limit_the_first_written_go(journal: Log) -> None:
-    """As many as bring the rest under the limit, whosever they are; the newest stay, and totals are right."""
+async def test_over_the_limit_the_oldest_go(journal: Log) -> None:
+    """As many as bring the rest under the limit, of all domains of a tenant; the newest stay, and totals are right."""
+    await journal.tenant(1, DOMAIN, 99)
     for number in range(4):
-        await journal.events([(4 - number) * DAY] * 300, user=f"u{number}")
-        await journal.events([(4 - number) * DAY] * 300, 99, user=f"u{number}")
+        await journal.events([(8 - 2 * number) * DAY] * CHUNK, user=f"u{number}")
+        await journal.events([(7 - 2 * number) * DAY] * CHUNK, 99, user=f"u{number}")
     limit = await journal.octets() * 3 // 8
     await journal.retention(limit=limit).purge()
     assert 0 <= limit - await journal.octets() < 1000
-    assert [await journal.count(domain=domain) for domain in (DOMAIN, 99)] == [300, 600]
-    rows, _ = await Events(journal.store).page(EventQuery(DOMAIN, limit=700))
+    assert [await journal.count(domain=domain) for domain in (DOMAIN, 99)] == [CHUNK, 2 * CHUNK]
+    rows, _ = await Events(journal.store).page(EventQuery(DOMAIN, limit=2 * CHUNK))
     assert {row.user_name for row in rows} == {"u3"}
-    assert journal.purged("events", "size") == 1500
+    assert journal.purged("events", "size") == 5 * CHUNK
 
 
 async def test_accounting_shares_the_limit(journal: Log) -> None:
@@ -282,7 +313,7 @@ async def test_accounting_shares_the_limit(journal: Log) -> None:
     total = await journal.octets()
     await journal.retention(limit=total - 10).purge()
     assert (await journal.count(), await journal.count(ACCOUNTING)) == (50, 99)
-    row = (await journal.store.read(lambda tx: repo.held(tx, ACCOUNTING))).row_octets
+    row = await journal.row_octets(ACCOUNTING)
     await journal.retention(limit=total - 50 * row).purge()
     assert (await journal.count(), await journal.count(ACCOUNTING)) == (50, 50)
     await journal.retention(limit=total - 50 * row - 10).purge()
@@ -300,20 +331,44 @@ async def test_the_limit_is_told_once(journal: Log) -> None:
         for _ in range(3):
             await journal.events([DAY] * 10)
             await retention.purge()
-        assert [(each["log_level"], each["event_limit_mib"]) for each in told] == [("warning", 0)]
-        await journal.store.inner.write(lambda tx: repo.delete_first(tx, EVENTS, 50))
+        assert [(each["event"], each["log_level"]) for each in told] == [("event_limit_exceeded", "warning")]
+        await journal.store.inner.write(lambda tx: repo.delete_first(tx, EVENTS, DOMAIN, 50))
         await retention.purge()
         await journal.events([DAY] * 60)
         await retention.purge()
     assert len(told) == 2
 
 
-async def test_a_gap_in_the_ids_heals(journal: Log) -> None:
-    """Where one row was left behind by a wrong clock, all the ids after it count as rows only until it is gone."""
-    await journal.events([-DAY] + [OLD] * 1000 + [NEW] * 20)
-    await journal.retention(limit=20_000).purge()
-    assert await journal.count() == 20
-    assert await journal.octets() < 20_000
+async def test_a_tenant_cannot_flush_the_rows_of_another(journal: Log) -> None:
+    """The tenant that takes the most space loses its oldest rows; a tenant below an equal share of the limit loses
+    none, though its rows are older, and neither do logins without a domain."""
+    await journal.tenant(1, DOMAIN)
+    await journal.tenant(2, 98, 99)
+    await journal.events([20 * DAY] * 100, DOMAIN)
+    await journal.accounting([20 * DAY] * 10, DOMAIN)
+    await journal.events([20 * DAY] * 20, 0)
+    limit = 3 * await journal.octets()
+    for domain in (98, 99):
+        await journal.events([DAY] * 1000, domain)
+    await journal.retention(limit=limit).purge()
+    assert [await journal.count(domain=domain) for domain in (DOMAIN, 0)] == [100, 20]
+    assert await journal.count(ACCOUNTING) == 10
+    assert 0 <= limit - await journal.octets() < 1000
+
+
+async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
+    """Where two tenants exceed their shares, both lose their oldest rows until they take the same space."""
+    for tenant in (1, 2, 3):
+        await journal.tenant(tenant, tenant)
+    await journal.events([20 * DAY] * 100, 1)
+    await journal.events([20 * DAY] * 3000, 2)
+    await journal.events([10 * DAY] * 5000, 3)
+    limit = await journal.octets() // 4
+    await journal.retention(limit=limit).purge()
+    left = [await journal.count(domain=domain) for domain in (1, 2, 3)]
+    assert left[0] == 100
+    assert abs(left[1] - left[2]) <= CHUNK
+    assert 0 <= limit - await journal.octets() < 1000
 
 
 @pytest.mark.parametrize(("table", "tolerance"), [(EVENTS, 0.1), (ACCOUNTING, 0.1)], ids=["events", "accounting"])
@@ -322,12 +377,23 @@ async def test_the_estimate_is_near_the_truth(journal: Log, table: Kept, toleran
     ages = [number * SECOND for number in reversed(range(20_000))]
     await (journal.events(ages, user="a-name-of-20-letters") if table is EVENTS else journal.accounting(ages))
 
-    def work(tx: Tx) -> tuple[int, int]:
+    def work(tx: Tx) -> tuple[float, int]:
         pages = f"select sum(pgsize) from dbstat where name in ('{table.name}', '{table.name}_order')"  # noqa: S608
-        return repo.held(tx, table).octets, tx.value(int, pages) or 0
+        (part,) = repo.held(tx)
+        return part.octets, tx.value(int, pages) or 0
 
     estimate, truth = await journal.store.read(work)
     assert estimate == pytest.approx(truth, rel=tolerance)
+
+
+async def test_records_of_before_are_counted(journal: Log) -> None:
+    """The migration counts the accounting records of each domain that are there already."""
+    await journal.accounting([NEW] * 3)
+    await journal.accounting([NEW], 99)
+    await journal.store.inner.write(lambda tx: tx.execute("delete from counters"))
+    with closing(open_connection(journal.path)) as connection:
+        m0045_accounting_totals.apply(Database(connection, execute_plugins=False))
+    assert [await journal.count(ACCOUNTING, domain) for domain in (DOMAIN, 99)] == [3, 1]
 
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
@@ -348,9 +414,10 @@ async def test_no_purge_walks_through_the_log(journal: Log, table: Kept) -> None
     with closing(open_connection(journal.path)) as connection:
         connection.set_trace_callback(statements.append)
         tx = SqliteTx(connection)
+        assert {part.rows for part in repo.held(tx)} == {2}
         assert repo.domains_with_older(tx, table, journal.clock() - NEW) == [DOMAIN]
         assert repo.delete_older(tx, table, DOMAIN, journal.clock() - NEW, CHUNK) == 1
-        assert repo.delete_first(tx, table, CHUNK) == 1
+        assert repo.delete_first(tx, table, DOMAIN, CHUNK) == 1
         connection.set_trace_callback(None)
         plans = [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
     assert [plan for plan in plans if f"SEARCH {table.name}" in plan]

@@ -22,7 +22,7 @@ from sallyport.inventory.devices.service import Registered, write_first_sighting
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
 from sallyport.login.model import AccountingRecord, Answered, Login, Method
-from sallyport.login.repo import COUNTER
+from sallyport.login.repo import ACCOUNTING_COUNTER, COUNTER
 from sallyport.login.rules.model import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source
@@ -168,23 +168,24 @@ class _Batch:
                     entry.keep(tx)
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
-        events: Counter[int] = Counter()
+        totals: Counter[tuple[int, str]] = Counter()
         for logins in alike.values():
             tx.insert("events", OWN_COLUMNS, map(_event, logins), same=_common(logins[0]))
-            events[_domain_id(logins[0])] += len(logins)
-        for domain_id, count in events.items():
-            counters.add(tx, domain_id, COUNTER, count)
+            totals[_domain_id(logins[0]), COUNTER] += len(logins)
         if records:
-            self._account(tx, records)
+            totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))
+        for (domain_id, name), count in totals.items():
+            counters.add(tx, domain_id, name, count)
         tx.insert("answers", ("at", "packed"), [(self.entries[-1].at, b"".join(map(pack, self.entries)))])
         return registered
 
-    def _account(self, tx: Tx, records: list[AccountingRecord]) -> None:
-        """Sessions and records; one that was sent again is answered and not kept twice."""
+    def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:
+        """Write sessions and records; return the records that are kept: all but those that were sent again."""
         fresh = write_records(tx, [Record(each.domain_id, cast(int, each.device.id), each.report) for each in records])
         kept = list(compress(records, fresh))
         self.accounted.update([each.report.status for each in kept])
         tx.insert("accounting_records", ACCOUNTING_COLUMNS, map(_record, kept))
+        return kept
 
     def _sighting(self, tx: Tx, entry: Answered) -> list[Registered]:
         device, behind = entry.device, entry.behind

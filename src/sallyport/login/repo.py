@@ -1,14 +1,17 @@
 """The SQL of events, and of what becomes of them and of accounting records when their time is over."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sallyport.inventory.sessions import repo as sessions
 from sallyport.inventory.sessions.report import FACTS
+from sallyport.inventory.sessions.session import State
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 
 COUNTER = "events"
+ACCOUNTING_COUNTER = "accounting"
 FOREVER = 2**63 - 1
 
 
@@ -160,73 +163,104 @@ def outcomes(tx: Tx, domain_id: int, since: int) -> list[Outcome]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A table of what is kept for a time. Rows are never changed, and their ids ascend as they are written.
+    """A table whose rows are deleted when they are too old or take too much space.
 
-    counter: the name of its kept total; empty where it has none. varying: the columns whose length differs from row
-    to row. fixed: octets of the other columns, the row's head and its entry in the index (measured on a million rows).
-    split: the column whose value follows in the name of its kept total. ended: the column that its time is counted
-    from, null where it has not come; began: the one that says how old the first row is.
+    counters: the names of its kept totals. total: SQL for the name of the total that a row is in. varying: the columns
+    whose length differs from row to row. fixed: octets of the other columns, the row's head and its entry in the index
+    (measured on a million rows). began: the indexed column by which a domain's rows are ordered. ended: the column from
+    which the age of a row is counted; null while it has none.
     """
 
     name: str
-    counter: str
+    counters: tuple[str, ...]
+    total: str
     varying: tuple[str, ...]
     fixed: int
-    split: str = "''"
     ended: str = "at"
     began: str = "at"
 
 
-EVENTS = Kept("events", COUNTER, tuple(n for n, kind in EventRow.__annotations__.items() if kind is str), 60)
-ACCOUNTING = Kept("accounting_records", "", ("session_id", "user_name", "station", "attributes"), 55)
+EVENTS = Kept(
+    "events",
+    (COUNTER,),
+    f"'{COUNTER}'",
+    tuple(n for n, kind in EventRow.__annotations__.items() if kind is str),
+    60,
+)
+ACCOUNTING = Kept(
+    "accounting_records",
+    (ACCOUNTING_COUNTER,),
+    f"'{ACCOUNTING_COUNTER}'",
+    ("session_id", "user_name", "station", "attributes"),
+    55,
+)
 SESSIONS = Kept(
     "sessions",
-    sessions.COUNTER,
+    tuple(sessions.COUNTER + state for state in State),
+    f"'{sessions.COUNTER}' || state",
     ("acct_session_id", "recent", *(f"coalesce({name}, '')" for name in FACTS)),
     250,
-    split="state",
     ended="stopped",
-    began="first_seen",
+    began="started",
 )
-_SAMPLE = 200
+TABLES = (EVENTS, ACCOUNTING, SESSIONS)
+_SAMPLE = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Held:
-    """What a table holds, about. row_octets: of one of its newest rows. first_at: of the row that was written first."""
+    """The rows of a domain in a table, estimated. organization, tenant: their numbers; 0 for domain 0, which belongs to
+    no tenant. row_octets: the mean of the newest rows. first_at: time of the oldest row."""
 
+    table: Kept
+    organization: int
+    tenant: int
+    domain_id: int
     rows: int
-    row_octets: int
+    row_octets: float
     first_at: int
 
     @property
-    def octets(self) -> int:
-        """What all rows take, with their index."""
+    def octets(self) -> float:
+        """The space that the rows take with their index."""
         return self.rows * self.row_octets
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
-    first: int | None
-    last: int | None
+class _Total:
+    organization: int
+    tenant: int
+    domain_id: int
+    total: int
 
 
-def held(tx: Tx, table: Kept) -> Held:
-    """How much a table holds, without counting: what lies between its first and its last id, times a row's size.
+def held(tx: Tx) -> list[Held]:
+    """Return what each domain holds in each table, from the kept totals and a few rows of each."""
+    return [part for table in TABLES for part in _held(tx, table)]
 
-    Ids that are missing in between make it too much, until the rows before them are gone. They are few: rows are
-    written in the order of their time, and deleted in it, but where a clock was wrong.
-    """
-    ends = tx.one(
-        _Ends, f"select (select min(id) from {table.name}) as first, (select max(id) from {table.name}) as last"
-    )
-    if ends is None or ends.first is None or ends.last is None:
-        return Held(0, table.fixed, FOREVER)
+
+def _held(tx: Tx, table: Kept) -> Iterator[Held]:
     lengths = " + ".join(f"length({column})" for column in table.varying)
-    newest = f"select {lengths} as octets from {table.name} order by id desc limit {_SAMPLE}"
-    row_octets = table.fixed + (tx.value(int, f"select avg(octets) from ({newest}) as newest") or 0)
-    first_at = tx.value(int, f"select {table.began} from {table.name} where id = :id", id=ends.first)
-    return Held(ends.last - ends.first + 1, row_octets, FOREVER if first_at is None else first_at)
+    newest = f"select {lengths} as octets from {table.name} where domain_id = :d order by {table.began} desc"
+    names = ", ".join(f"'{name}'" for name in table.counters)
+    totals = (
+        "select coalesce(max(organization_id), 0) as organization, coalesce(max(number), 0) as tenant, "
+        "counters.domain_id as domain_id, sum(value) as total from counters "
+        "left join domains on domains.id = counters.domain_id left join tenants on tenants.id = domains.tenant_id "
+        f"where counters.name in ({names}) group by counters.domain_id having sum(value) > 0"
+    )
+    for each in tx.all(_Total, totals):
+        domain = each.domain_id
+        octets = tx.value(float, f"select avg(octets) from ({newest} limit {_SAMPLE}) as newest", d=domain) or 0.0
+        first = first_at(tx, table, domain)
+        yield Held(table, each.organization, each.tenant, domain, each.total, table.fixed + octets, first)
+
+
+def first_at(tx: Tx, table: Kept, domain_id: int) -> int:
+    """Return the time of a domain's oldest row; FOREVER if there is none."""
+    oldest = f"select {table.began} from {table.name} where domain_id = :d order by {table.began} limit 1"
+    at = tx.value(int, oldest, d=domain_id)
+    return FOREVER if at is None else at
 
 
 def domains_with_older(tx: Tx, table: Kept, at: int) -> list[int]:
@@ -247,10 +281,10 @@ def _id(*, id: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Where a row that was deleted was counted."""
+    """The kept total that counted a deleted row."""
 
     domain_id: int
-    part: str
+    total: str
 
 
 def delete_older(tx: Tx, table: Kept, domain_id: int, at: int, limit: int) -> int:
@@ -259,18 +293,15 @@ def delete_older(tx: Tx, table: Kept, domain_id: int, at: int, limit: int) -> in
     return _delete(tx, table, f"id in ({oldest} limit :limit)", d=domain_id, at=at, limit=limit)
 
 
-def delete_first(tx: Tx, table: Kept, ids: int) -> int:
-    """Delete the rows that were written first, whosever they are: so many ids from the first one on, as `held` counts
-    them. How many rows there were."""
-    first = tx.value(int, f"select min(id) from {table.name}")
-    return 0 if first is None else _delete(tx, table, "id < :end", end=min(first + ids, FOREVER))
+def delete_first(tx: Tx, table: Kept, domain_id: int, limit: int) -> int:
+    """Delete a domain's oldest rows, at most `limit`; return how many there were."""
+    oldest = f"select id from {table.name} where domain_id = :d order by {table.began}, id limit :limit"
+    return _delete(tx, table, f"id in ({oldest})", d=domain_id, limit=limit)
 
 
 def _delete(tx: Tx, table: Kept, where: str, **parameters: Value) -> int:
-    if not table.counter:
-        return tx.execute(f"delete from {table.name} where {where}", **parameters)
-    sql = f"delete from {table.name} where {where} returning domain_id, {table.split} as part"
+    sql = f"delete from {table.name} where {where} returning domain_id, {table.total} as total"
     gone = Counter(tx.all(_Gone, sql, **parameters))
     for each, count in gone.items():
-        counters.add(tx, each.domain_id, table.counter + each.part, -count)
+        counters.add(tx, each.domain_id, each.total, -count)
     return gone.total()

@@ -1,21 +1,22 @@
-"""Retention: events, accounting records and past sessions go when their time is over, or when they take more room
-than they may.
+"""Retention: deletes events, accounting records and past sessions that are too old, or that take too much space.
 
-Nobody waits for it, and everybody shares the one writer with it. So rows go a few hundred at a time, which holds a
-login up by a millisecond or two, and after each time the writer is left alone for a tenth of a second: five thousand
-rows a second, ten times what a large site writes. A faster purge is not a better one: at four times the pace the p99 of
-a commit doubles, since the log has to be merged as much more often. Each time is one transaction with the kept totals:
-what a crash interrupts is done up to there, and goes on after the start.
-The database reuses the room of what is deleted; the file does not shrink.
+No request waits for a purge, but all share the writer with it. A purge deletes a few hundred rows in one transaction,
+which delays a login by one or two milliseconds, and then leaves the writer alone for a tenth of a second: five thousand
+rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit doubles, because the
+log is merged more often. Each transaction includes the kept totals, so that a crash loses nothing and the next start
+continues. The database reuses the space of deleted rows; the file does not shrink.
 
-By age a domain's oldest rows are found through the index that reads them, so that no row pays for an index of its own.
-By size the rows that were written first go first, whosever they are; a live session that goes so is there again with
-its next record.
+Both purges find a domain's oldest rows through the index that also reads them, so that no row needs another index.
+If all rows together exceed the limit, the oldest rows of the tenant that takes the most space are deleted, again and
+again, until the rest fits. That tenant uses more than an equal share of the limit, so a tenant below its share loses
+nothing to another one. A live session that is deleted so exists again with its next record.
 
-The history of devices and of RADIUS clients is kept without end: it grows with what admins and new devices do and not
-with traffic, it tells when a device that is still there came, and `registrations` is counted from it.
+The history of devices and of RADIUS clients is never deleted: it grows with the changes of admins and new devices and
+not with traffic, it has the first sighting of each device, and `registrations` is counted from it.
 """
 
+import math
+from collections import defaultdict
 from functools import partial
 
 import structlog
@@ -24,7 +25,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.errors import StoreError
 from sallyport.login import repo
-from sallyport.login.repo import ACCOUNTING, EVENTS, SESSIONS, Held, Kept
+from sallyport.login.repo import TABLES, Held, Kept
 from sallyport.metrics import LoginMetrics
 from sallyport.store.model import Store, Tx, Work
 
@@ -36,7 +37,6 @@ CHUNK = 500  # rows in a transaction: 0.4 ms of work, and a millisecond or two w
 PAUSE_S = 0.1
 PAUSE_FACTOR = 9.0  # the writer is busy with this for a tenth of the time at most, however slow the disk is
 CALM = 0.9  # the part of the limit below which a new excess is worth a new warning
-TABLES = (EVENTS, ACCOUNTING, SESSIONS)
 
 
 class Retention:
@@ -80,29 +80,45 @@ class Retention:
         await self._purge_excess()
 
     async def _purge_excess(self) -> None:
-        """Delete what was written first until the rest takes no more than it may.
+        """Delete the oldest rows of the largest tenant until the rest fits into the limit.
 
-        Looked at anew before each chunk: the sizes are estimates, which become better as rows go.
+        The sizes are read once: rows that arrive meanwhile are left to the next purge.
         """
-        while True:
-            sizes = await self._store.search(_sizes)
-            total = sum(each.octets for each in sizes.values())
-            if total < self._limit * CALM:
-                self._warned = False
-            if total <= self._limit:
-                return
-            table, first = min(sizes.items(), key=lambda item: item[1].first_at)
-            self._warn(first)
-            count = min(CHUNK, -(-(total - self._limit) // first.row_octets))
-            if not await self._delete(table, "size", partial(repo.delete_first, table=table, ids=count)):
-                return
+        tenants = defaultdict[tuple[int, int], list[Held]](list)
+        for part in await self._store.search(repo.held):
+            tenants[part.organization, part.tenant].append(part)
+        sizes = {tenant: sum(part.octets for part in parts) for tenant, parts in tenants.items()}
+        excess = sum(sizes.values()) - self._limit
+        if excess < -self._limit * (1 - CALM):
+            self._warned = False
+        while excess > 0:
+            largest = max(sizes, key=sizes.__getitem__)
+            parts = [part for part in tenants[largest] if part.rows > 0]
+            oldest = min(parts, key=lambda part: part.first_at)
+            self._warn(oldest)
+            await self._delete_first(oldest, min(CHUNK, math.ceil(excess / oldest.row_octets)))
+            sizes[largest] = sum(part.octets for part in parts)
+            excess = sum(sizes.values()) - self._limit
+
+    async def _delete_first(self, part: Held, limit: int) -> None:
+        """Delete the oldest rows of a domain in a table."""
+
+        def chunk(tx: Tx) -> int:
+            count = repo.delete_first(tx, part.table, part.domain_id, limit)
+            part.first_at = repo.first_at(tx, part.table, part.domain_id)
+            return count
+
+        count = await self._delete(part.table, "size", chunk)
+        part.rows = part.rows - count if count == limit else 0
 
     def _warn(self, first: Held) -> None:
         if not self._warned:
             log.warning(
-                "events take more room than event_limit_mib: the oldest are deleted before event_days are over",
+                "event_limit_exceeded",
                 event_limit_mib=self._limit >> 20,
                 event_days=self._days,
+                organization=first.organization,
+                tenant=first.tenant,
                 oldest=iso(first.first_at),
             )
             self._warned = True
@@ -114,7 +130,3 @@ class Retention:
         self._metrics.purged.cell(table.name, reason).count += count
         await trio.sleep(max(PAUSE_S, PAUSE_FACTOR * (trio.current_time() - started)))
         return count
-
-
-def _sizes(tx: Tx) -> dict[Kept, Held]:
-    return {table: repo.held(tx, table) for table in TABLES}

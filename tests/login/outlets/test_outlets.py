@@ -181,6 +181,22 @@ async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
             assert await users_over(listener, 1) == ["carl"]
 
 
+async def test_events_that_were_deleted_before_an_outlet_took_them_are_logged(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """Retention deletes those of one tenant, which lie between those of others."""
+    path = tmp_path / "away" / "logins.jsonl"
+    with capture_logs() as logged:
+        async with carried(store, parse_target(f"file://{path}")):
+            await decide(store, *(f"user{number}" for number in range(6)))
+            await store.write(
+                lambda tx: tx.execute("delete from events where user_name in ('user0', 'user2', 'user3')")
+            )
+            path.parent.mkdir()
+            assert await lines_of(path, 3) == ["user1", "user4", "user5"]
+    assert [each["count"] for each in logged if "deleted before" in each["event"]] == [3]
+
+
 async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
     """The users of so many JSON lines from one connection."""
     with trio.fail_after(WAIT_S):

@@ -162,7 +162,7 @@ class Outlets:
         self._metrics.waiting[target.url, queue.kind] = float(max(0, newest - place))
         if not entries:
             return 0
-        lost = entries[0].id - place - 1
+        lost = entries[-1].id - place - len(entries)
         if lost > 0:  # the retention was faster
             log.warning(
                 "events were deleted before an outlet took them", outlet=target.url, type=queue.kind, count=lost

@@ -40,6 +40,7 @@ from sallyport.store.migrations import (
     m0042_composed_names,
     m0043_search_parts,
     m0044_issued_certificates,
+    m0045_accounting_totals,
 )
 
 ALL = Migrations("sallyport")
@@ -80,3 +81,4 @@ ALL(name="m0039_search_totals")(m0039_search_totals.apply)
 ALL(name="m0042_composed_names")(m0042_composed_names.apply)
 ALL(name="m0043_search_parts")(m0043_search_parts.apply)
 ALL(name="m0044_issued_certificates")(m0044_issued_certificates.apply)
+ALL(name="m0045_accounting_totals")(m0045_accounting_totals.apply)
