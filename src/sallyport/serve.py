@@ -310,7 +310,7 @@ async def _serve_http(
         metrics=None if settings.metrics_bind else metrics,
         pages=pages(app, gate),
     )
-    sites = [Listener(main, settings.http_bind, app.tls)]
+    sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import trio
-from hypercorn.protocol.http_stream import HTTPStream
 
+from sallyport.web.asgi import Exchange
 from sallyport.web.connection import Connection
 from sallyport.web.server import Tls
 from tests.torture.http_cases import OCTETS, PEERS, Octets, send_and_read
@@ -99,7 +99,7 @@ async def _quietly(served: Served, octets: bytes) -> None:
 def _alive() -> int:
     """Connections of the server that something still holds."""
     gc.collect()
-    return sum(isinstance(each, Connection | HTTPStream) for each in gc.get_objects())
+    return sum(isinstance(each, Connection | Exchange) for each in gc.get_objects())
 
 
 def _descriptors() -> int:

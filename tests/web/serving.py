@@ -3,7 +3,7 @@
 import datetime
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.types import ASGIApp
 
-from sallyport.base.config import Address
+from sallyport.base.config import Address, Network
 from sallyport.web.connection import Limits, Stream
 from sallyport.web.server import Listener, Tls, serve_http
 
 LOOPBACK = Address("127.0.0.1", 0)
-QUICK = Limits(handshake_s=0.3, head_s=0.2, idle_s=0.2, body_s=0.2, send_s=0.2, linger_s=0.1, drain_s=0.5)
+QUICK = Limits(
+    handshake_s=0.3, head_s=0.2, idle_s=0.2, body_s=0.2, stranger_body_s=0.2, send_s=0.2, linger_s=0.1, drain_s=0.5
+)
 GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -92,12 +94,14 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, tls: Tls | None = None, limits: Limits = QUICK) -> AsyncIterator[Served]:
+async def serving(
+    app: ASGIApp, tls: Tls | None = None, limits: Limits = QUICK, trusted_proxies: Sequence[Network] = ()
+) -> AsyncIterator[Served]:
     """Serve an app; at the end it has to stop within its limit and a second."""
     stop = trio.Event()
     trust = ssl.create_default_context(cafile=tls.certificate) if tls else None
     async with trio.open_nursery() as nursery:
-        listeners = [Listener(app, LOOPBACK, tls)]
+        listeners = [Listener(app, LOOPBACK, tls, trusted_proxies)]
 
         async def serve(*, task_status: trio.TaskStatus[list[Address]]) -> None:
             await serve_http(listeners, stop, limits=limits, task_status=task_status)

@@ -101,6 +101,15 @@ def _egress(value: object) -> object:
     return tuple(rules) or (EGRESS_DEFAULT,)
 
 
+def _networks(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(map(ipaddress.ip_network, _parts(value)))
+    except ValueError:
+        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
+
+
 def _words(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
@@ -112,6 +121,7 @@ def _numbers(value: object) -> object:
 
 
 Numbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 EgressRules = Annotated[tuple[EgressRule, ...], BeforeValidator(_egress)]
 
 
@@ -140,6 +150,7 @@ class Settings(BaseModel):
     did_url: str = ""
     did_web_hosts: Hosts = ()
     metrics_bind: AddressIfGiven = None
+    trusted_proxies: Networks = ()
     egress: EgressRules = (EGRESS_DEFAULT,)
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
     radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))

@@ -1,19 +1,23 @@
-"""What all HTTP operations share; a slice declares operations and knows nothing of HTTP.
+"""HTTP: the server, and what all operations share. An area declares operations and knows nothing of HTTP.
 
-    server      listens, accepts, stops; TLS; how many connections there may be
-    connection  one connection with an end to everything; no peer can end more than its own
-    inbox       a request's body on its way to the app
-    app         puts the operations, health, metrics and the description of the API together
-    operation   how an operation is declared, and the one order in which everything is checked
+    server      listening sockets, TLS, and how the server stops
+    places      which connections are held, and which one is closed to make room
+    connection  one connection: octets between a trio stream, the parser and the application
+    http1       requests and answers in octets, sans-io
+    asgi        one request and its answer as an ASGI application sees them
+    peer        what the work of a request tells its connection
+    app         the operations, health, metrics and the description of the API as one application
+    operation   how an operation is declared, and the order in which everything is checked
     body        reads a body of one content type, up to a limit
+    upload      reads a form with a file; `multipart` parses it
     page        pages for people who hold a link instead of a token
-    scope       who calls (token to organization, tenant, role) and which bodies say where they belong
+    scope       the caller (token to organization, tenant, role) and the claims of a body
     paging      pages of lists
-    problem     errors to bodies, once
-    docs        the API's description for people, made without any outside host
+    problem     errors to bodies
+    description the OpenAPI document; `docs` is its page, `examples` its bodies
     observe     one measurement for each request
 
-The order of the checks is token, body, scope, domain, role, the rest. It is the same for every operation because
-`Operations` runs it before the slice's work sees anything; a body that has a domainId and does not say so is an error
-when the service starts, not a hole.
+The order of the checks is token, body, scope, domain, role, the rest. It is the same for every operation, because
+`Operations` runs the checks before the area's work. A body model with a domainId that does not claim it is an error at
+the start of the service.
 """

@@ -16,16 +16,18 @@ Observe: TypeAlias = Callable[[str, str, int, float], None]
 """observe(method, route template, status, seconds)."""
 
 UNMATCHED = "unmatched"
+TEMPLATE = "sallyport.template"
+"""The key of a scope under which the template of its route is."""
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
 class TemplateRoute(Route):
-    """A route that leaves its template for the measurement."""
+    """A route that notes its template for the measurement."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)
         if match is not Match.NONE:
-            child["route"] = self
+            child[TEMPLATE] = self.path_format
         return match, child
 
 
@@ -63,5 +65,5 @@ def _method(scope: Scope) -> str:
 
 
 def _template(scope: Scope) -> str:
-    route = scope.get("route")
-    return route.path_format if isinstance(route, Route) else UNMATCHED
+    template: str = scope.get(TEMPLATE, UNMATCHED)
+    return template

@@ -17,6 +17,7 @@ from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, Unauthenticated
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
+from sallyport.web.peer import authenticated
 
 
 class Role(StrEnum):
@@ -233,7 +234,9 @@ class Gate:
         token`; TooMany."""
         if not token:
             raise Unauthenticated("missing token")
-        return await self._tokens.authenticate(token, source)
+        caller = await self._tokens.authenticate(token, source)
+        authenticated()
+        return caller
 
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
         """Scope, then domain, then role. Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`."""

@@ -3,10 +3,11 @@
     async with trio.open_nursery() as nursery:
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
-`stop` closes the listeners and the connections that wait for a request; requests that run may finish, for at most
-`drain_s`. At the limit of connections the one that has waited longest for its request is closed to let the next one
-in: opening connections and leaving them costs the service nothing. Requests that wait for something (`parking`) do not
-count.
+`stop` closes the listeners and the connections that wait for a request; running requests may finish, for at most
+`drain_s`. `places` bounds the connections and chooses the one that is closed for a new one. A parked request (`peer`)
+holds no place.
+
+Behind a proxy that `trusted_proxies` names, the client's address is that of X-Forwarded-For.
 """
 
 import errno
@@ -19,9 +20,13 @@ import structlog
 import trio
 from starlette.types import ASGIApp
 
+from sallyport.base.addresses import Address as AnyAddress
+from sallyport.base.addresses import Network, parse_address
 from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
-from sallyport.web.connection import Connection, Limits, Phase, Stream, Terms
+from sallyport.web.connection import Connection, Limits, Phase, Stream
+from sallyport.web.http1 import Head
+from sallyport.web.places import Places
 
 BACKLOG = 512
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -56,11 +61,12 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An app on an address, with TLS or in clear."""
+    """An app on an address, with TLS or in clear. trusted_proxies: their X-Forwarded-For is believed."""
 
     app: ASGIApp
     bind: Address
     tls: Tls | None = None
+    trusted_proxies: Sequence[Network] = ()
 
 
 async def serve_http(
@@ -88,7 +94,7 @@ async def serve_http(
                 await stop.wait()
                 accepting.cancel_scope.cancel()
             for door in doors:
-                await door.close()
+                door.close()
             connections.cancel_scope.deadline = trio.current_time() + limits.drain_s
     finally:
         for door in doors:
@@ -111,32 +117,33 @@ async def _open(listener: Listener, limits: Limits) -> "_Door":
         (opened,) = await trio.open_tcp_listeners(listener.bind.port, host=listener.bind.host, backlog=BACKLOG)
     except OSError as error:
         raise StartError(f"http: cannot listen on {listener.bind}: {error.strerror or error}") from error
-    return _Door(listener.app, opened.socket, context, limits)
+    return _Door(listener, opened.socket, context, limits)
 
 
 class _Door:
-    """One listening socket and the connections that came in through it."""
+    """One listening socket and the connections that came in through it. closing: it takes no more requests."""
 
     def __init__(
-        self, app: ASGIApp, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
+        self, listener: Listener, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
     ) -> None:
         host, port = socket.getsockname()[:2]
         self.address = Address(host, port)
         self.socket = socket
-        self._app = app
+        self.closing = False
+        self._app = listener.app
+        self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
         self._limits = limits
-        self._terms = Terms(limits)
+        self._places: Places[Connection] = Places(limits.strangers)
         self._room = trio.Semaphore(limits.connections)
-        self._waiting: dict[Connection, None] = {}  # for a request, the longest first
         self._parked: set[Connection] = set()
         self._overdrawn = 0
 
     async def accept(self, nursery: trio.Nursery) -> None:
-        """Take connections until cancelled. Nothing that a peer or the system does ends it."""
+        """Take connections until cancelled. No error of a peer or of the system ends it."""
         while True:
             try:
-                socket, _ = await self.socket.accept()
+                socket, client = await self.socket.accept()
             except OSError as error:
                 await self._refused(error)
                 continue
@@ -145,41 +152,23 @@ class _Door:
             except trio.Cancelled:
                 socket.close()
                 raise
-            nursery.start_soon(self._run, self._stream(socket))
+            nursery.start_soon(self._run, self._connection(socket, client[:2]))
 
-    async def close(self) -> None:
-        """Take nothing more; end what waits for a request. A running one ends its connection with its answer."""
+    def close(self) -> None:
+        """Take nothing more; close the connections that wait for a request. A running one ends with its answer."""
         self.socket.close()
-        await self._terms.context.terminated.set()
-        for connection in tuple(self._waiting):
+        self.closing = True
+        for connection in self._places.waiting():
             if connection.phase is not Phase.CLOSING:
                 connection.hang_up()
 
-    async def _make_room(self) -> None:
-        if self._room.value == 0 and self._waiting:
-            next(iter(self._waiting)).hang_up()
-        await self._room.acquire()
+    def changed(self, connection: Connection) -> None:
+        """See `connection.Door`."""
+        self._places.note(connection, waits=connection.phase is not Phase.WORKING, known=connection.known)
 
-    def _stream(self, socket: trio.socket.SocketType) -> Stream:
-        stream = trio.SocketStream(socket)
-        if self._tls is None:
-            return stream
-        return trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
-
-    async def _run(self, stream: Stream) -> None:
-        connection = Connection(
-            self._app, stream, self._limits, terms=self._terms, on_phase=self._note, park=self._park
-        )
-        try:
-            await connection.run()
-        finally:
-            self._waiting.pop(connection, None)
-            self._park(connection, parks=False)
-            self._leave()
-
-    def _park(self, connection: Connection, parks: bool) -> None:
-        """A parked request leaves its place to another connection. It goes on at once also where none is left: places
-        that are free later pay for it."""
+    def park(self, connection: Connection, parks: bool) -> None:
+        """Give the place of a parked request to another connection. A request that continues while no place is free
+        continues all the same: places that become free later pay for it."""
         if parks and connection not in self._parked:
             self._parked.add(connection)
             self._leave()
@@ -190,22 +179,63 @@ class _Door:
             except trio.WouldBlock:
                 self._overdrawn += 1
 
+    def forwarded(self, connection: Connection, head: Head, peer: str) -> str | None:
+        """See `connection.Door`."""
+        if not self._is_proxy(peer):
+            return None
+        given = b",".join(value for name, value in head.headers if name == b"x-forwarded-for").decode("latin-1")
+        hops = [hop.strip() for hop in given.split(",")]
+        address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
+        if address is None:
+            return None
+        self._places.enter(connection, str(address))
+        return str(address)
+
+    def _is_proxy(self, host: str) -> bool:
+        address = _parsed(host) if self._proxies else None
+        return address is not None and any(address in network for network in self._proxies)
+
+    async def _make_room(self) -> None:
+        if self._room.value == 0:
+            self._places.make_room()
+        await self._room.acquire()
+
+    def _connection(self, socket: trio.socket.SocketType, client: tuple[str, int]) -> Connection:
+        connection = Connection(self._app, self._stream(socket), client, self._limits, self)
+        if not self._is_proxy(client[0]):
+            self._places.enter(connection, client[0])
+        return connection
+
+    def _stream(self, socket: trio.socket.SocketType) -> Stream:
+        stream = trio.SocketStream(socket)
+        if self._tls is None:
+            return stream
+        return trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+
+    async def _run(self, connection: Connection) -> None:
+        try:
+            await connection.run()
+        finally:
+            self._places.leave(connection)
+            self.park(connection, parks=False)
+            self._leave()
+
     def _leave(self) -> None:
         if self._overdrawn:
             self._overdrawn -= 1
         else:
             self._room.release()
 
-    def _note(self, connection: Connection) -> None:
-        if connection.phase is Phase.REQUEST:
-            self._waiting.pop(connection, None)
-        else:
-            self._waiting.setdefault(connection)
-
     async def _refused(self, error: OSError) -> None:
         """ECONNABORTED and its like belong to one peer; without descriptors or memory, wait for some to come back."""
         if error.errno in _EXHAUSTED:
-            log.warning("no HTTP connection can be taken at the moment", error=error.strerror)
-            if self._waiting:
-                next(iter(self._waiting)).hang_up()
+            log.warning("http_accept_failed", error=error.strerror)
+            self._places.make_room()
         await trio.sleep(0.1 if error.errno in _EXHAUSTED else 0)
+
+
+def _parsed(host: str) -> AnyAddress | None:
+    try:
+        return parse_address(host)
+    except ValueError:
+        return None

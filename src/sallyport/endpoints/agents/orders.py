@@ -21,7 +21,7 @@ from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.trail import note
 from sallyport.store.model import Store, Tx
-from sallyport.web.parking import parked
+from sallyport.web.peer import parked
 
 LOOK_S: Final = 0.25
 SWEEP_S: Final = 60.0

@@ -17,7 +17,7 @@ from sallyport.endpoints.agents import repo, signers, ways
 from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, fingerprint, hash_identity
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
-from sallyport.web.parking import parked
+from sallyport.web.peer import parked
 
 LOOK_S: Final = 0.25
 SUPERSEDED_S: Final = 1.0

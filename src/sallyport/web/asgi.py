@@ -1,0 +1,111 @@
+"""One request and its answer as an ASGI application sees them (ASGI 3.0, HTTP 2.3).
+
+The application runs in the task of its connection and reads the body itself: nothing is received for an application
+that does not ask, and a slow application slows its client down. Once the body is complete, `receive` waits for the
+client to disconnect, which ends Starlette's streaming answers.
+"""
+
+from typing import Protocol
+from urllib.parse import unquote
+
+import trio
+from starlette.types import Message, Scope
+
+from sallyport.web.http1 import Answer, Head, Malformed, Parser
+
+PIPELINED = 1 << 16
+"""Octets behind the current request that are held while its answer streams."""
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_DISCONNECT: Message = {"type": "http.disconnect"}
+
+
+class Wire(Protocol):
+    """The connection as an exchange uses it."""
+
+    async def fill(self, parser: Parser) -> bool:
+        """Feed received octets to the parser. False: the client sends no more, or not in time."""
+
+    async def write(self, octets: bytes) -> None:
+        """Send octets. If the client does not take them, the request is cancelled."""
+
+    def body_received(self) -> None:
+        """Note that the whole request has been received."""
+
+
+class Exchange:
+    """One request and its answer. closing: the connection ends with this answer."""
+
+    def __init__(self, wire: Wire, parser: Parser, head: Head, *, closing: bool) -> None:
+        self._wire = wire
+        self._parser = parser
+        self._expects_continue = head.expects_continue
+        self._received = False
+        self._disconnected = False
+        self._unsent = b""  # the head of the answer until the first piece of its body
+        self.answer = Answer(head, closes=closing)
+        if not parser.body_due:
+            wire.body_received()
+
+    async def receive(self) -> Message:
+        """Return the next piece of the body, or the client's disconnection: the ASGI `receive`."""
+        await trio.lowlevel.checkpoint()  # chunks of one octet must not hold the event loop
+        if not self._disconnected:
+            try:
+                if not self._received:
+                    return await self._body()
+                await self._disconnection()
+            except Malformed:
+                pass
+            self._disconnected = True
+        return _DISCONNECT
+
+    async def _body(self) -> Message:
+        if self._expects_continue:
+            self._expects_continue = False
+            await self._wire.write(_CONTINUE)
+        piece = self._parser.take_body()
+        while self._parser.body_due and not piece:
+            if not await self._wire.fill(self._parser):
+                self._disconnected = True
+                return _DISCONNECT
+            piece = self._parser.take_body()
+        if not self._parser.body_due:
+            self._received = True
+            self._wire.body_received()
+        return {"type": "http.request", "body": piece, "more_body": self._parser.body_due}
+
+    async def _disconnection(self) -> None:
+        """Wait until the client sends no more."""
+        while await self._wire.fill(self._parser):
+            if self._parser.held > PIPELINED:
+                await trio.sleep_forever()
+
+    async def send(self, message: Message) -> None:
+        """Send the head or a piece of the answer: the ASGI `send`. Raises BrokenAnswer."""
+        if message["type"] == "http.response.start":
+            self.answer.closes |= self._parser.body_due  # the rest of the body is not going to be read
+            self._unsent = self.answer.begin(message["status"], message.get("headers", ()))
+        else:
+            piece = self.answer.piece(message.get("body", b""), more=message.get("more_body", False))
+            octets, self._unsent = self._unsent + piece, b""
+            await self._wire.write(octets)
+
+
+def scope_of(head: Head, *, scheme: str, client: tuple[str, int], server: tuple[str, int]) -> Scope:
+    """Return the ASGI scope of a request."""
+    raw_path, _, query = head.target.partition(b"?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": head.version.decode("ascii"),
+        "method": head.method,
+        "scheme": scheme,
+        "path": unquote(raw_path.decode("ascii")),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": client,
+        "server": server,
+        "state": {},
+    }

@@ -1,0 +1,228 @@
+"""HTTP/1.1 as a server speaks it (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
+
+h11 parses heads and chunks. It accepts three things that a server behind a proxy must not accept, so the parser gives a
+head to h11 only after its own check: lines end with CRLF, no line is folded, and the head is not too long. The body of
+a request with Content-Length needs no parsing. A request in chunks is the last one of its connection, so octets that
+another parser could understand as the next request are never read.
+
+An answer is written here and not by h11: its framing follows from two facts, the version of the request and whether the
+application gives a Content-Length.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import h11
+
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_BARE_LINE_FEED: Final = re.compile(rb"(?<!\r)\n")
+_BARE_RETURN_OR_FOLD: Final = re.compile(rb"\r(?!\n)|\n[ \t]")
+_LINE_BREAK: Final = re.compile(rb"[\r\n]")
+_CHUNKS_AT_ONCE: Final = 64
+"""Chunks that one call parses: h11 takes 10 us for each."""
+
+
+class Malformed(Exception):
+    """The octets are no acceptable HTTP/1 request. status: of the answer."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class BrokenAnswer(Exception):
+    """The application sent more or fewer octets than it declared, or a header with a line break."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a request. target: path and query, ASCII. headers: names in lower case."""
+
+    method: str
+    target: bytes
+    version: bytes
+    headers: list[tuple[bytes, bytes]]
+    keeps_alive: bool
+    expects_continue: bool
+
+
+class Parser:
+    """Parses the requests of one connection: `feed` octets, then ask for the head and for pieces of the body.
+
+    head_octets: the longest head that is accepted.
+    """
+
+    def __init__(self, head_octets: int) -> None:
+        self._head_octets = head_octets
+        self._held = bytearray()
+        self._chunks: h11.Connection | None = None
+        self._remaining = 0
+        self.body_due = False
+        """Whether octets of the current request's body have still to be taken."""
+
+    @property
+    def held(self) -> int:
+        """Octets that were fed and not yet parsed."""
+        return len(self._held)
+
+    def feed(self, octets: bytes) -> None:
+        """Add octets as they were received."""
+        self._held += octets
+
+    def head(self) -> Head | None:
+        """Return the head of the next request, None if its octets are not complete. Raises Malformed."""
+        end = self._held.find(_END_OF_HEAD)
+        size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
+        if size > self._head_octets:
+            raise Malformed("the head is too long", 431)
+        if _BARE_LINE_FEED.search(self._held, 0, size):
+            raise Malformed("a line ends without a carriage return")
+        if end < 0:
+            return None
+        octets = bytes(self._held[:size])
+        del self._held[:size]
+        if _BARE_RETURN_OR_FOLD.search(octets):
+            raise Malformed("a line is folded or has a bare carriage return")
+        return self._begin(octets)
+
+    def _begin(self, octets: bytes) -> Head:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=self._head_octets)
+        try:
+            connection.receive_data(octets)
+            request = connection.next_event()
+        except (h11.RemoteProtocolError, ValueError) as error:
+            raise Malformed("malformed head", getattr(error, "error_status_hint", 400)) from None
+        assert isinstance(request, h11.Request)  # noqa: S101  the head is complete
+        if not request.http_version.startswith(b"1."):
+            raise Malformed("not HTTP/1", 505)
+        headers = list(request.headers)
+        found = dict(headers)
+        if b"transfer-encoding" in found:
+            if b"content-length" in found or request.http_version == b"1.0":
+                raise Malformed("the length of the body is ambiguous (RFC 9112 section 6.3)")
+            self._chunks, self.body_due = connection, True
+        else:
+            self._remaining = int(found.get(b"content-length", 0))
+            self.body_due = self._remaining > 0
+        return Head(
+            method=request.method.decode("ascii").upper(),
+            target=_origin_form(request.target),
+            version=request.http_version,
+            headers=headers,
+            keeps_alive=self._chunks is None and not _closes(request.http_version, headers),
+            expects_continue=connection.they_are_waiting_for_100_continue,
+        )
+
+    def take_body(self) -> bytes:
+        """Return octets of the body that were fed, empty if more must be fed. Raises Malformed."""
+        if self._chunks is not None:
+            return self._take_chunks(self._chunks)
+        piece = bytes(self._held[: self._remaining])
+        del self._held[: len(piece)]
+        self._remaining -= len(piece)
+        self.body_due = self._remaining > 0
+        return piece
+
+    def _take_chunks(self, connection: h11.Connection) -> bytes:
+        taken = bytearray()
+        try:
+            if self._held:
+                connection.receive_data(bytes(self._held))
+                self._held.clear()
+            for _ in range(_CHUNKS_AT_ONCE):
+                event = connection.next_event()
+                if isinstance(event, h11.Data):
+                    taken += event.data
+                elif isinstance(event, h11.EndOfMessage):
+                    self.body_due = False
+                    break
+                else:
+                    break
+        except h11.RemoteProtocolError:
+            raise Malformed("malformed chunks") from None
+        return bytes(taken)
+
+
+class Answer:
+    """The framing of one response. head: the request's; closes: the connection ends with this answer."""
+
+    def __init__(self, head: Head, *, closes: bool = False) -> None:
+        self._head = head
+        self._chunked = False
+        self._without_body = False
+        self._remaining: int | None = None
+        self.closes = closes or not head.keeps_alive
+        self.begun = False
+        self.complete = False
+
+    def begin(self, status: int, headers: Headers) -> bytes:
+        """Return the octets of the head. Raises BrokenAnswer if a header has a line break."""
+        lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status))]
+        for name, value in headers:
+            if _LINE_BREAK.search(name) or _LINE_BREAK.search(value):
+                raise BrokenAnswer("a header has a line break")
+            if name.lower() == b"content-length":
+                self._remaining = int(value)
+            lines.append(name + b": " + value)
+        self._without_body = self._head.method == "HEAD" or status in (204, 304)
+        if self._remaining is None and not self._without_body:
+            self._chunked = self._head.version == b"1.1"
+            if self._chunked:
+                lines.append(b"transfer-encoding: chunked")
+            else:
+                self.closes = True
+        lines.append(b"date: " + _date())
+        if self.closes:
+            lines.append(b"connection: close")
+        self.begun = True
+        return b"\r\n".join(lines) + _END_OF_HEAD
+
+    def piece(self, octets: bytes, *, more: bool) -> bytes:
+        """Return a piece of the body in its framing. Raises BrokenAnswer if it is not as long as declared."""
+        self.complete = not more
+        if self._without_body:
+            return b""
+        if self._chunked:
+            chunk = b"%x\r\n%s\r\n" % (len(octets), octets) if octets else b""
+            return chunk if more else chunk + b"0\r\n\r\n"
+        if self._remaining is not None:
+            self._remaining -= len(octets)
+            if self._remaining < 0 or (self._remaining and not more):
+                raise BrokenAnswer("the body is not as long as its Content-Length")
+        return octets
+
+
+def _closes(version: bytes, headers: Headers) -> bool:
+    """Return whether the connection ends after this request (RFC 9112 section 9.3). HTTP/1.0 is not kept alive."""
+    options = {
+        option.strip().lower() for name, value in headers if name == b"connection" for option in value.split(b",")
+    }
+    return version == b"1.0" or b"close" in options
+
+
+def _origin_form(target: bytes) -> bytes:
+    """Return the path of an absolute-form target (RFC 9112 section 3.2.2), else the target as it is."""
+    scheme, mark, rest = target.partition(b"://")
+    if not mark or scheme.lower() not in (b"http", b"https"):
+        return target
+    _, slash, path = rest.partition(b"/")
+    return slash + path or b"/"
+
+
+@lru_cache(maxsize=64)
+def _phrase(status: int) -> bytes:
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b""
+
+
+def _date() -> bytes:
+    return formatdate(usegmt=True).encode()

@@ -1,0 +1,52 @@
+"""What the work of a request tells its connection.
+
+    with parked():
+        await changed.wait()
+
+An address serves a limited number of connections at a time. A parked request gives its place back, so that a thousand
+waiting agents keep no other client out, and takes it again before it continues. The caller of `parked` bounds how many
+requests may park.
+
+A connection without an authenticated request is a stranger's: it gets less time, it is closed first when places run
+out, and one address may hold only a few of them. `authenticated` ends that.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Peer(Protocol):
+    """The connection that the current request came in through."""
+
+    def park(self, parks: bool) -> None:
+        """Note that the request begins or ends to wait."""
+
+    def authenticate(self) -> None:
+        """Note that the request carried valid credentials."""
+
+
+PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
+"""None for work that did not come in over HTTP."""
+
+
+@contextmanager
+def parked() -> Iterator[None]:
+    """Give the place of the current request to other connections within the block."""
+    peer = PEER.get()
+    if peer is None:
+        yield
+        return
+    peer.park(True)
+    try:
+        yield
+    finally:
+        peer.park(False)
+
+
+def authenticated() -> None:
+    """Note that the current request carried valid credentials."""
+    peer = PEER.get()
+    if peer is not None:
+        peer.authenticate()

@@ -1,0 +1,159 @@
+"""One connection over a real socket: strangers' bodies, streaming answers, proxies."""
+
+import ipaddress
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import trio
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from sallyport.web.connection import Limits
+from tests.web.sample import KEYED, LIST, SCOPE, make_sample
+from tests.web.serving import GOOD, read_all, serving
+
+LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
+JSON = b"Host: x\r\nContent-Type: application/json\r\n"
+KEYED_HEAD = b"POST " + KEYED.encode() + b" HTTP/1.1\r\n" + JSON + b"Content-Length: 16000\r\n\r\n{"
+LIST_HEAD = b"POST " + LIST.encode() + b" HTTP/1.1\r\n" + JSON
+
+
+async def test_bodies_of_strangers_that_never_come_stop_nobody() -> None:
+    """More connections than there are places send headers and one octet of a body, without a token: a client with a
+    token is still answered at once."""
+    limits = Limits(connections=8, strangers=100)
+    async with serving(make_sample().app, limits=limits) as running:
+        strangers = [await running.connect() for _ in range(30)]
+        for stream in strangers:
+            await stream.send_all(KEYED_HEAD)
+        with trio.fail_after(3):
+            assert await running.answers()
+        for stream in strangers:
+            await trio.aclose_forcefully(stream)
+
+
+async def test_an_address_holds_few_connections_without_an_authenticated_request() -> None:
+    """The oldest one that waits for its peer is closed for one more; those with a token do not count."""
+    async with serving(make_sample().app, limits=Limits(strangers=3)) as running, running.client() as client:
+        assert (await client.post(LIST, json=SCOPE)).status_code == 200
+        strangers = [await running.connect() for _ in range(4)]
+        with trio.fail_after(3):
+            assert await strangers[0].receive_some(1) == b""
+        assert (await client.post(LIST, json=SCOPE)).status_code == 200
+        assert len(client._transport._pool.connections) == 1  # type: ignore[attr-defined]
+        for stream in strangers:
+            await stream.aclose()
+
+
+async def test_a_body_without_a_token_has_less_time() -> None:
+    """A stranger's body ends after stranger_body_s; that of a caller with a token is still read."""
+    limits = Limits(body_s=30, stranger_body_s=0.2)
+    async with serving(make_sample().app, limits=limits) as running:
+        stranger, known = await running.connect(), await running.connect()
+        await stranger.send_all(KEYED_HEAD)
+        body = b'{"orgId":1,"tenantId":1,"domainId":3}'
+        head = LIST_HEAD + b"X-Authorization: sp_admin\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+        await known.send_all(head + body[:1])
+        assert (await read_all(stranger, 5)).startswith(b"HTTP/1.1 400 ")
+        await known.send_all(body[1:])
+        assert (await read_all(known, 5)).startswith(b"HTTP/1.1 200 ")
+        await stranger.aclose()
+        await known.aclose()
+
+
+class Streams:
+    """An app whose answer is a stream of events without end. ended: its generator was closed."""
+
+    def __init__(self) -> None:
+        self.ended = trio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Request(scope, receive).body()
+        await StreamingResponse(self._events(), media_type="text/event-stream")(scope, receive, send)
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        try:
+            yield b"data: 1\n\n"
+            await trio.sleep_forever()
+        finally:
+            self.ended.set()
+
+
+async def test_a_streaming_answer_ends_when_its_client_disconnects() -> None:
+    """The client reads the first event at once, and its disconnection closes the generator."""
+    app = Streams()
+    async with serving(app) as running:
+        stream = await running.connect()
+        await stream.send_all(GOOD)
+        octets = b""
+        with trio.fail_after(5):
+            while b"data: 1" not in octets:
+                octets += await stream.receive_some(4096)
+            await stream.aclose()
+            await app.ended.wait()
+
+
+async def test_requests_behind_a_streaming_answer_are_bounded() -> None:
+    """A client that pipelines without end behind a stream is no longer read: the service's memory stays small."""
+    app = Streams()
+    async with serving(app) as running:
+        stream = await running.connect()
+        await stream.send_all(GOOD)
+        sent = 0
+        with trio.move_on_after(1):
+            while True:
+                await stream.send_all(bytes(1 << 16))
+                sent += 1 << 16
+        assert sent < 64 << 20
+        await trio.aclose_forcefully(stream)
+
+
+class Addresses:
+    """An app that notes the address of each client."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.seen.append(scope["client"][0])
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+        await send({"type": "http.response.body", "body": b"}"})
+
+
+@pytest.mark.parametrize(
+    ("trusted", "header", "seen"),
+    [
+        pytest.param((LOOPBACK,), b"203.0.113.9", "203.0.113.9", id="trusted proxy"),
+        pytest.param((LOOPBACK,), b"198.51.100.1, 203.0.113.9, 127.0.0.5", "203.0.113.9", id="last untrusted hop"),
+        pytest.param((LOOPBACK,), b"unknown", "127.0.0.1", id="no address"),
+        pytest.param((), b"203.0.113.9", "127.0.0.1", id="no trusted proxy"),
+    ],
+)
+async def test_the_address_of_a_client_behind_a_proxy(
+    trusted: tuple[ipaddress.IPv4Network, ...], header: bytes, seen: str
+) -> None:
+    """X-Forwarded-For is believed only from a trusted proxy, and only its last hop that is none itself."""
+    app = Addresses()
+    async with serving(app, trusted_proxies=trusted) as running:
+        stream = await running.connect()
+        await stream.send_all(GOOD.replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: " + header + b"\r\n\r\n"))
+        await stream.receive_some(1)
+        await stream.aclose()
+    assert app.seen == [seen]
+
+
+async def test_strangers_behind_a_proxy_count_by_their_own_address() -> None:
+    """Many clients of one proxy do not count as one address."""
+    limits = replace(Limits(strangers=2), idle_s=30)
+    async with serving(Addresses(), limits=limits, trusted_proxies=(LOOPBACK,)) as running:
+        streams = [await running.connect() for _ in range(5)]
+        for number, stream in enumerate(streams):
+            forwarded = b"\r\nX-Forwarded-For: 203.0.113.%d\r\n\r\n" % number
+            await stream.send_all(GOOD.replace(b"\r\n\r\n", forwarded))
+            assert (await stream.receive_some(4096)).startswith(b"HTTP/1.1 200")
+        for stream in streams:
+            await stream.send_all(GOOD)
+            assert await stream.receive_some(1)
+            await stream.aclose()

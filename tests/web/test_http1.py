@@ -1,0 +1,183 @@
+"""The sans-io parser of requests and the framing of answers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.web.http1 import Answer, BrokenAnswer, Head, Malformed, Parser
+
+LIMIT = 1024
+GET = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def parser(octets: bytes) -> Parser:
+    """A parser that was fed these octets."""
+    made = Parser(LIMIT)
+    made.feed(octets)
+    return made
+
+
+def head(method: str = "GET", version: bytes = b"1.1", *, keeps_alive: bool = True) -> Head:
+    """The head of a request."""
+    return Head(method, b"/", version, [], keeps_alive, expects_continue=False)
+
+
+def test_a_head_is_returned_once_it_is_complete() -> None:
+    """Octets that come one by one give no head before the last one."""
+    made = Parser(LIMIT)
+    for octet in GET[:-1]:
+        made.feed(bytes((octet,)))
+        assert made.head() is None
+    made.feed(GET[-1:])
+    found = made.head()
+    assert found is not None
+    assert (found.method, found.target, found.headers) == ("GET", b"/a?b=c", [(b"host", b"x")])
+    assert (made.body_due, made.held, found.keeps_alive) == (False, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("octets", "status"),
+    [
+        pytest.param(b"GET / HTTP/1.1\nHost: x\n\n", 400, id="bare line feeds"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", 400, id="one bare line feed"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\rA: b\r\n\r\n", 400, id="bare carriage return"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400, id="folded by a space"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\n\r\n", 400, id="folded by a tab"),
+        pytest.param(b"\r\n" + GET, 400, id="empty first line"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"b" * LIMIT + b"\r\n\r\n", 431, id="long and complete"),
+        pytest.param(b"GET /" + b"a" * LIMIT, 431, id="long and incomplete"),
+        pytest.param(b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505, id="another version"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+            id="two lengths",
+        ),
+        pytest.param(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, id="chunks in HTTP/1.0"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, id="unknown encoding"),
+    ],
+)
+def test_a_head_that_could_be_read_in_two_ways_is_refused(octets: bytes, status: int) -> None:
+    """Each is answered by its status, and a bare line feed before the head is complete."""
+    with pytest.raises(Malformed) as refused:
+        parser(octets).head()
+    assert refused.value.status == status
+
+
+def test_a_body_of_known_length_ends_where_the_next_request_begins() -> None:
+    """Octets behind the body stay for the next head."""
+    made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")
+    assert made.head() is not None
+    assert (made.take_body(), made.body_due) == (b"ab", True)
+    assert (made.take_body(), made.body_due) == (b"", True)
+    made.feed(b"cd" + GET)
+    assert (made.take_body(), made.body_due) == (b"cd", False)
+    assert made.head() is not None
+
+
+def test_chunks_are_joined_and_end_the_connection() -> None:
+    """A request in chunks is the last one: what follows it is never read as a request."""
+    made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;ext\r\nc\r\n")
+    found = made.head()
+    assert found is not None
+    assert not found.keeps_alive
+    assert (made.take_body(), made.body_due) == (b"abc", True)
+    made.feed(b"0\r\n\r\n" + GET)
+    assert (made.take_body(), made.body_due) == (b"", False)
+
+
+def test_many_chunks_are_taken_in_several_calls() -> None:
+    """A thousand chunks of one octet do not hold the event loop in one piece."""
+    made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100)
+    made.head()
+    first = made.take_body()
+    assert 0 < len(first) < 100
+    assert len(first + made.take_body()) == 100
+
+
+@pytest.mark.parametrize("chunk", [b"zz\r\n", b"-1\r\n", b"1\r\nxyz", b"1;" + b"a" * 2 * LIMIT])
+def test_malformed_chunks_are_refused(chunk: bytes) -> None:
+    """A chunk without a size, a footer or an end of its extension is Malformed."""
+    made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    made.head()
+    made.feed(chunk)
+    with pytest.raises(Malformed):
+        while made.take_body():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("octets", "keeps"),
+    [
+        (GET, True),
+        (b"GET / HTTP/1.0\r\n\r\n", False),
+        (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: a, CLOSE\r\n\r\n", False),
+    ],
+)
+def test_which_connections_are_kept(octets: bytes, keeps: bool) -> None:
+    """HTTP/1.1 keeps a connection unless it says close; HTTP/1.0 never does here."""
+    found = parser(octets).head()
+    assert found is not None
+    assert found.keeps_alive is keeps
+
+
+@given(st.binary(max_size=2 * LIMIT), st.integers(1, 100))
+def test_any_octets_are_parsed_or_malformed(octets: bytes, step: int) -> None:
+    """No octets from the network raise anything but Malformed."""
+    made = Parser(LIMIT)
+    try:
+        for at in range(0, len(octets), step):
+            made.feed(octets[at : at + step])
+            if made.body_due:
+                made.take_body()
+            else:
+                made.head()
+    except Malformed:
+        pass
+
+
+def test_an_answer_of_known_length() -> None:
+    """Content-Length frames it, and the connection is kept."""
+    answer = Answer(head())
+    sent = answer.begin(200, [(b"content-length", b"2")]) + answer.piece(b"ab", more=False)
+    assert sent.startswith(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ndate: ")
+    assert sent.endswith(b"\r\n\r\nab")
+    assert (answer.complete, answer.closes) == (True, False)
+
+
+def test_an_answer_of_unknown_length_comes_in_chunks() -> None:
+    """Each piece is a chunk, and the last one ends the body; an empty piece ends nothing."""
+    answer = Answer(head())
+    assert b"transfer-encoding: chunked" in answer.begin(200, [])
+    pieces = [answer.piece(b"ab", more=True), answer.piece(b"", more=True), answer.piece(b"c", more=False)]
+    assert pieces == [b"2\r\nab\r\n", b"", b"1\r\nc\r\n0\r\n\r\n"]
+
+
+def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
+    """HTTP/1.0 knows no chunks: the end of the connection is the end of the body."""
+    answer = Answer(head(version=b"1.0", keeps_alive=False))
+    assert b"connection: close" in answer.begin(200, [])
+    assert answer.piece(b"ab", more=False) == b"ab"
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
+def test_an_answer_without_a_body(method: str, status: int) -> None:
+    """Nothing follows its head, whatever the application sends."""
+    answer = Answer(head(method))
+    answer.begin(status, [(b"content-length", b"2")])
+    assert answer.piece(b"ab", more=False) == b""
+
+
+def test_a_body_of_another_length_is_broken() -> None:
+    """Fewer or more octets than declared raise BrokenAnswer, so that no client waits or misreads."""
+    for body in (b"a", b"abc"):
+        answer = Answer(head())
+        answer.begin(200, [(b"content-length", b"2")])
+        with pytest.raises(BrokenAnswer):
+            answer.piece(body, more=False)
+
+
+def test_a_header_with_a_line_break_is_broken() -> None:
+    """No value that an application passes on can begin another header (response splitting)."""
+    with pytest.raises(BrokenAnswer):
+        Answer(head()).begin(200, [(b"location", b"/\r\nset-cookie: a=b")])
