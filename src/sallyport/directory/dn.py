@@ -7,11 +7,11 @@ between parts, values in quotation marks, an `OID.` before a number, spaces arou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sallyport.base.errors import Invalid
+from sallyport.base.text import normal
 
 LONGEST: Final = 8192
 """Octets of UTF-8."""
@@ -158,7 +158,7 @@ def _utf8(octets: bytes) -> str:
 
 
 def _folded(value: str) -> str:
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
+    folded = normal("NFKC", normal("NFKC", value).casefold())
     return escaped(_SPACES.sub(" ", folded).strip())
 
 

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"
     FIRST_FACTOR_CHANGED = "the first factor was changed meanwhile"
     FIRST_FACTOR_UNREACHABLE = "first factor unreachable"
+    DIRECTORY_ENTRY_TOO_LARGE = "the user's directory entry or memberships exceed the limit"
     CHANGES_PASSWORD = "passwords are not changed here"  # noqa: S105
     METHOD_UNFIT = "the domain's first factor cannot check this kind of login"
     MAY_NOT_VOUCH = "the RADIUS client may not vouch for passwords"

@@ -160,7 +160,7 @@ def _operation(message: bytes) -> tuple[int, bytes]:
 
 def _push(tag: int, content: bytes) -> bytes:
     size = len(content)
-    length = bytes((size,)) if size < 0x80 else b"\x82" + size.to_bytes(2)
+    length = bytes((size,)) if size < 0x80 else b"\x84" + size.to_bytes(4)
     return bytes((tag,)) + length + content
 
 
@@ -170,6 +170,11 @@ def _message(number: bytes, operation: bytes) -> bytes:
 
 def _result(operation: int, code: int, text: str) -> bytes:
     return _push(_ANSWERS[operation], _push(0x0A, bytes((code,))) + _push(0x04, b"") + _push(0x04, text.encode()))
+
+
+def entry_message(person: Person) -> bytes:
+    """Return the message that tells of a person."""
+    return _message(b"\x02", _entry(person))
 
 
 def _entry(person: Person) -> bytes:

@@ -1,5 +1,7 @@
 """A domain's first factor that asks somebody else: set, shown, asked, replaced."""
 
+import json
+
 import pytest
 import trio
 import trio.testing
@@ -7,6 +9,8 @@ import trio.testing
 from sallyport.base.errors import Invalid, SecretError
 from sallyport.base.secret import Secret
 from sallyport.domains.model import Domain, FirstFactor
+from sallyport.login.first import repo
+from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.service import RESTART_S, RETIRE_S
 from sallyport.login.model import Reason
 from sallyport.login.refusal import refusal
@@ -85,6 +89,15 @@ async def test_what_is_shown_has_no_secret(desk: Desk, listed: Domain) -> None:
     first = desk.areas.first
     assert first.shown(listed.id) == {"ldap": {"away": False}}
     assert first.shown(listed.id + 1) == {}
+
+
+async def test_stored_fields_that_are_refused_now(desk: Desk, listed: Domain) -> None:
+    """Fields that an older version stored, and this one refuses, reject each login with a reason of their own."""
+    fields = json.dumps({"password": "s3cret", "obsolete": "yes"}).encode()
+    row = FactorRow(listed.id, "ldap", desk.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
+    await desk.areas.configuration.change(lambda tx: repo.save(tx, row))
+    assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREADABLE)
+    assert desk.areas.first.shown(listed.id) == {"ldap": {}}
 
 
 async def test_wrong_fields_are_named(desk: Desk, listed: Domain) -> None:

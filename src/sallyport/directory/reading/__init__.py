@@ -2,6 +2,7 @@
 
 fields      the types of what an admin configures: URLs, names, filters, certificates
 filters     search filters, checked and put together (RFC 4515)
+answers     limits of the octets, attributes and values of a server's answers
 server      from a URL to an open, checked, encrypted stream
 connection  the LDAP conversation over that stream: bind, search, pages; libldap does it, through bonsai
 

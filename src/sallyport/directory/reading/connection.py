@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import trio
 
+from sallyport.directory.reading.answers import Answers, Limits, TooLarge
 from sallyport.directory.reading.server import Unreachable
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ INVALID_CREDENTIALS: Final = 49
 INSUFFICIENT_ACCESS: Final = 50
 BUSY: Final = 51
 UNAVAILABLE: Final = 52
-MOST_OCTETS: Final = 64 << 20
-"""Of what a server answers to one request."""
 _CHUNK: Final = 65_536
 _AT_ONCE: Final = 20
 _MAX_TEXT: Final = 300
@@ -95,11 +94,18 @@ class Connection:
     """A bound connection. has_policy: the server has answered the password policy control."""
 
     def __init__(
-        self, client: bonsai.LDAPClient, ldap: TrioLDAPConnection, relay: trio.CancelScope, *, has_policy: bool
+        self,
+        client: bonsai.LDAPClient,
+        ldap: TrioLDAPConnection,
+        relay: trio.CancelScope,
+        answers: Answers,
+        *,
+        has_policy: bool,
     ) -> None:
         self._client = client
         self._ldap = ldap
         self._relay = relay
+        self._answers = answers
         self.has_policy = has_policy
         self.used_at = trio.current_time()
 
@@ -109,12 +115,12 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """The entries below, and at, a base that fit a filter, at most two. Refusal: SIZE_LIMIT where there are more.
-        Unreachable."""
+        """Return the entries at and below a base that match a filter, at most two. Refusal: SIZE_LIMIT if more match.
+        Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
-        """One entry, where it may be read. Refusal, Unreachable."""
+        """Return one entry if it may be read. Refusal, Unreachable, TooLarge."""
         return await self._search(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
 
     async def pages(
@@ -123,7 +129,7 @@ class Connection:
         """Yield pages of the entries at and below a base that match a filter (RFC 2696).
 
         size: entries of a page; smaller where the server accepts less. timeout_s: for one page. `values` may be called
-        between two pages. Refusal, Unreachable.
+        between two pages. Refusal, Unreachable, TooLarge.
         """
         import bonsai
 
@@ -144,7 +150,7 @@ class Connection:
                 with trio.fail_after(timeout_s):
                     page = await self._ldap.get_result(following)
         except (bonsai.LDAPError, SystemError, ValueError) as error:
-            raise _meant(error) from None
+            raise _meant(error, self._answers) from None
         except trio.TooSlowError:
             raise Unreachable("no answer in time") from None
 
@@ -165,7 +171,7 @@ class Connection:
                 size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
-        """One entry in octets, where it may be read. Refusal, Unreachable."""
+        """Return one entry in octets if it may be read. Refusal, Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
             return _raw(found[0]) if found else None
@@ -189,7 +195,7 @@ class Connection:
                 base, scope, pattern, list(attributes), sizelimit=limit
             )
         except (bonsai.LDAPError, SystemError, ValueError) as error:
-            raise _meant(error) from None
+            raise _meant(error, self._answers) from None
         self.used_at = trio.current_time()
         return found
 
@@ -204,23 +210,28 @@ class Connection:
 
 
 async def bind(
-    stream: trio.abc.Stream, nursery: trio.Nursery, account: Account | None, *, asks_policy: bool = False
+    stream: trio.abc.Stream,
+    nursery: trio.Nursery,
+    account: Account | None,
+    limits: Limits,
+    *,
+    asks_policy: bool = False,
 ) -> Connection:
-    """Bind, once, over a stream, which belongs to the connection from now on, and is closed where this fails.
+    """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
-    nursery: carries the connection until it is closed. account: None to stay anonymous. asks_policy: with the
-    password policy control. Refusal, Unreachable.
+    nursery: carries the connection until it is closed. account: None to stay anonymous. limits: of the server's
+    answers. asks_policy: with the password policy control. Refusal, Unreachable, TooLarge.
     """
-    relay = trio.CancelScope()
+    relay, answers = trio.CancelScope(), Answers(limits)
     try:
-        client, ldap, control = await _bind(stream, nursery, account, relay, asks_policy=asks_policy)
+        client, ldap, control = await _bind(stream, nursery, account, relay, answers, asks_policy=asks_policy)
     except BaseException as error:
         relay.cancel()
         await trio.aclose_forcefully(stream)
         if isinstance(error, Exception):
-            raise _meant(error) from None
+            raise _meant(error, answers) from None
         raise
-    return Connection(client, ldap, relay, has_policy=control is not None)
+    return Connection(client, ldap, relay, answers, has_policy=control is not None)
 
 
 async def _bind(
@@ -228,6 +239,7 @@ async def _bind(
     nursery: trio.Nursery,
     account: Account | None,
     relay: trio.CancelScope,
+    answers: Answers,
     *,
     asks_policy: bool,
 ) -> tuple[bonsai.LDAPClient, TrioLDAPConnection, object]:
@@ -251,7 +263,7 @@ async def _bind(
         listener.bind(path)
         until_connected.callback(os.unlink, path)
         listener.listen(1)
-        nursery.start_soon(_carry, listener, stream, relay, until_connected.close)
+        nursery.start_soon(_carry, listener, stream, relay, answers, until_connected.close)
         # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once: to
         # give up before would close that socket under it.
         attempt.shield = True
@@ -291,6 +303,7 @@ async def _carry(
     listener: socket.socket,
     stream: trio.abc.Stream,
     relay: trio.CancelScope,
+    answers: Answers,
     connected: Callable[[], None],
 ) -> None:
     """Take libldap's connection, and hand on what comes from either side until one of them ends.
@@ -302,11 +315,10 @@ async def _carry(
         with relay, suppress(OSError):
             with trio.socket.from_stdlib_socket(listener) as local:
                 near, _ = await local.accept()
-            heard = _Heard()
             async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
                 connected()
-                nursery.start_soon(_ask, inner, stream, relay, heard)
-                nursery.start_soon(_hear, stream, inner, relay, heard)
+                nursery.start_soon(_ask, inner, stream, relay, answers)
+                nursery.start_soon(_hear, stream, inner, relay, answers)
     finally:
         relay.cancel()
         connected()
@@ -314,29 +326,20 @@ async def _carry(
             await trio.aclose_forcefully(stream)
 
 
-class _Heard:
-    """How many octets have come since something was asked."""
-
-    __slots__ = ("octets",)
-
-    def __init__(self) -> None:
-        self.octets = 0
-
-
-async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, heard: _Heard) -> None:
+async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, answers: Answers) -> None:
     with suppress(*_FAILED):
         while part := await local.receive_some(_CHUNK):
-            heard.octets = 0
+            answers.request()
             await server.send_all(part)
     relay.cancel()
 
 
-async def _hear(server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, heard: _Heard) -> None:
-    """libldap keeps an answer of any size in memory: a server that does not end is hung up on."""
-    with suppress(*_FAILED):
-        while heard.octets < MOST_OCTETS and (part := await server.receive_some(_CHUNK)):
-            heard.octets += len(part)
-            await local.send_all(part)
+async def _hear(server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers) -> None:
+    """Hand on the server's messages. Hang up if one exceeds a limit: libldap keeps answers of any size in memory."""
+    with suppress(*_FAILED, TooLarge, ValueError):
+        while part := await server.receive_some(_CHUNK):
+            if ready := answers.feed(part):
+                await local.send_all(ready)
     relay.cancel()
 
 
@@ -355,10 +358,12 @@ def _octets(value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def _meant(error: Exception) -> Refusal | Unreachable:
-    """What an error on the way to an answer, or in reading it, means."""
+def _meant(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
+    """Return the exception to raise for an error on the way to an answer, or in reading it."""
     import bonsai
 
+    if answers.exceeded is not None:
+        return answers.exceeded
     if not isinstance(error, bonsai.LDAPError):
         return Unreachable(f"LDAP could not be spoken: {type(error).__name__}")
     if isinstance(error, (bonsai.ConnectionError, bonsai.ClosedConnection, bonsai.TimeoutError)):

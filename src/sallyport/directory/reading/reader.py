@@ -40,6 +40,7 @@ from sallyport.directory.entry import (
     understand,
     with_primary_group,
 )
+from sallyport.directory.reading.answers import READING, TooLarge
 from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
@@ -142,7 +143,7 @@ class LdapReader:
             try:
                 with trio.fail_after(CONNECT_S):
                     stream = await server.connect(trust, self._egress, failures.append)
-                    return await bind(stream, nursery, source.account)
+                    return await bind(stream, nursery, source.account, READING)
             except Unreachable as error:
                 failures.append(f"{server}: {error}")
             except trio.TooSlowError:
@@ -158,6 +159,8 @@ def _as_read_error() -> Iterator[None]:
         raise ReadError(_why(error)) from None
     except Unreachable as error:
         raise ReadError(str(error)) from None
+    except TooLarge as error:
+        raise ReadError(f"the directory's answer is refused: {error}") from None
 
 
 def _why(error: Refusal) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from sallyport.directory.reading.answers import message_size
 from sallyport.directory.reading.fields import split_url
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.tls import secured
@@ -86,7 +87,7 @@ async def _start_tls(stream: trio.SocketStream) -> None:
     """Agree on TLS. Octets behind the answer are refused: somebody on the way may have put them there."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
-    while (size := _size(answer)) is None or len(answer) < size:
+    while (size := message_size(answer)) is None or len(answer) < size:
         part = await stream.receive_some(_MAX_ANSWER)
         answer += part
         if not part or len(answer) > _MAX_ANSWER:
@@ -94,16 +95,6 @@ async def _start_tls(stream: trio.SocketStream) -> None:
     at = answer.find(_ENUMERATED)
     if len(answer) != size or _ANSWER not in answer or at < 0 or answer[at + 2 : at + 3] != b"\0":
         raise _NoTls
-
-
-def _size(answer: bytes | bytearray) -> int | None:
-    """How long an LDAP message is in all; None while its length is not there yet (X.690 section 8.1.3)."""
-    if len(answer) < 2:
-        return None
-    if answer[1] < 0x80:
-        return 2 + answer[1]
-    head = 2 + (answer[1] & 0x7F)
-    return None if len(answer) < head else head + int.from_bytes(answer[2:head])
 
 
 class _NoTls(trio.BrokenResourceError):

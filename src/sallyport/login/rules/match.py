@@ -160,10 +160,10 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
         yield _client(kept.clients, kept.action is Action.ALLOW)
     if kept.groups:
         groups = _folded(kept.groups)
-        yield lambda facts: None if facts.groups is None else not groups.isdisjoint(_folded(facts.groups))
+        yield lambda facts: None if facts.groups is None else not groups.isdisjoint(_of_user(facts.groups))
     if kept.ous:
         ous = _folded(kept.ous)
-        yield lambda facts: None if facts.ous is None else not ous.isdisjoint(_folded(facts.ous))
+        yield lambda facts: None if facts.ous is None else not ous.isdisjoint(_of_user(facts.ous))
     if kept.time is not None:
         yield _time(kept.time)
 
@@ -179,6 +179,12 @@ def _user(wanted: Names) -> Condition:
 
 
 @lru_cache(4096)
+@lru_cache(4)
+def _of_user(names: Names) -> Names:
+    """Return a user's groups or units in the form that is compared: once for all rules that a login is held against."""
+    return _folded(names)
+
+
 def _folded(names: Names | tuple[str, ...]) -> Names:
     return frozenset(map(fold, names))
 

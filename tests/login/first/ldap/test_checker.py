@@ -113,7 +113,6 @@ async def test_an_entry_has_one_name() -> None:
         ("(userPrincipalName={user}@corp.example)", {"userPrincipalName": ["Lee@corp.example"]}, "lee", ["ann", ""]),
         ("(|(mail={user}@a.example)(mail={user}@b.example))", {"mail": ["lee@b.example"]}, "lee", ["lee@b.example"]),
         ("(mail={user})", {"mail": ["lee@a.example", "ann@a.example"]}, "lee@a.example", ["ann@a.example", "lee"]),
-        ("(cn={user} or {user})", {"cn": ["lee or Lee"]}, "lee", ["lee or lee", "e"]),
     ],
 )
 async def test_the_name_of_a_filter_of_ones_own(
@@ -161,6 +160,49 @@ async def test_groups_and_units_are_found() -> None:
         assert (asked.found.groups, asked.found.ous) == ({"VPN users"}, {"Staff"})
         assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
         assert not asked.found.groups and not asked.found.ous
+
+
+def groups(*names: str) -> dict[str, list[str]]:
+    """Memberships in groups of these names."""
+    return {"memberOf": [f"CN={name},DC=example,DC=com" for name in names]}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        pytest.param(groups(*(f"group {number}" for number in range(2_001))), id="2,001 groups"),
+        pytest.param(groups(*("x" * 200 + str(number) for number in range(1_300))), id="more than 256 KiB"),
+        pytest.param(groups("vpn", "x" * 256), id="a group's name of 256 characters"),
+        pytest.param(groups("vpn", "x,OU=" + "y" * 8_192), id="a group's DN of more than 8,192 octets"),
+        pytest.param({"memberOf": ["no distinguished name"]}, id="no DN"),
+        pytest.param({"memberOf": [], "memberOf;range=0-1499": ["CN=vpn,DC=example"]}, id="a part of the groups"),
+        pytest.param({"uid": ["x" * 1_000_000]}, id="a value of 1 MB"),
+        pytest.param({f"x{number}": ["y"] for number in range(300)}, id="300 attributes"),
+    ],
+)
+async def test_a_login_is_refused_where_an_entry_exceeds_a_limit(attributes: dict[str, list[str]]) -> None:
+    """A list of groups that cannot be read as a whole refuses the login, and the server serves the next login."""
+    people = (Person("ann", attributes=attributes), Person("bob"))
+    async with directory(*people) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.DIRECTORY_ENTRY_TOO_LARGE, asked.steps
+        assert (await asked.ldap.look_up("ann", asked.steps.append))[0] is R.DIRECTORY_ENTRY_TOO_LARGE
+        assert await asked.bind("bob", "hello") is R.NONE, asked.steps
+        assert people[0].dn not in server.binds
+
+
+async def test_as_many_groups_as_the_limit_allows() -> None:
+    """A login with 1,900 groups is decided on all of them."""
+    names = [f"group {number}" for number in range(1_900)]
+    async with directory(Person("ann", attributes=groups(*names))) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE, asked.steps
+        assert asked.found is not None and asked.found.groups == set(names)
+
+
+async def test_long_values_are_no_names() -> None:
+    """A value over 255 characters is not compared with a name: the entry's name is its next value."""
+    ann = Person("ann", attributes={"sAMAccountName": ["ann" + "x" * 253], "uid": ["ann" * 100, "ann"]})
+    async with directory(ann) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE, asked.steps
 
 
 @pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])

@@ -80,6 +80,7 @@ def test_the_service_account_is_whole() -> None:
         ("(uid=ann)", "with {user}"),
         ("({user}=ann)", "with {user}"),
         ("(&(uid={user})({user}))", "with {user}"),
+        ("(uid={user}{user}x)", "one {user} in each assertion"),
         ("(uid=*{user})", "without *"),
         ("(uid=\\2a{user})", "without *"),
     ],

@@ -7,9 +7,12 @@ OpenLDAP in the password policy control; both in attributes, as far as the servi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from sallyport.directory.dn import pairs_of
+from sallyport.base.errors import Invalid
+from sallyport.directory.dn import parsed
+from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
@@ -23,6 +26,9 @@ ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
 
+LONGEST_NAME: Final = 255
+"""Characters of a value that is compared with names."""
+_IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
     "525": Reason.UNKNOWN_USER,  # ERROR_NO_SUCH_USER
@@ -72,15 +78,43 @@ def state(entry: Entry, now: int) -> Reason:
 
 
 def must_change(entry: Entry) -> bool:
-    """Whether somebody else has set the password."""
+    """Return whether an admin has set the password, so that the user must change it."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
+def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
+    """Return the one name under which an entry may log in: the first match of the patterns, each with its attribute.
+    None if no pattern matches. Values over LONGEST_NAME characters are ignored.
+
+    Directories find an entry by other attributes and values as well, and ignore spaces, accents and width. A login
+    rule or a lock-out for `ann` would not hold for the same person as `Ann ` or `ann@corp.example`.
+    """
+    matches = (
+        pattern.fullmatch(value) for name, pattern in patterns for value in entry.of(name) if len(value) <= LONGEST_NAME
+    )
+    return next((match["user"] for match in matches if match), None)
+
+
 def found(entry: Entry) -> Found:
-    """The groups of which the entry is a member itself, by their names, and the units that it lies in."""
-    groups = [next(pairs_of(dn), ("", ""))[1] for dn in entry.of("memberOf")]
-    units = [value for name, value in pairs_of(entry.dn) if name == "ou"]
-    return Found(groups=frozenset(filter(None, groups)), ous=frozenset(units))
+    """Return the names of the groups of which the entry is a member itself, and of the units that it lies in.
+
+    TooLarge: a name cannot be read, or exceeds a limit. The group of a block rule could be missing from a shorter
+    list, so the login is refused.
+    """
+    if any(name.startswith(_IN_PARTS) for name in entry.values):
+        raise TooLarge("the directory gives the memberships in parts")
+    groups = {pairs[0][1] for dn in entry.of("memberOf") if (pairs := _pairs(dn))}
+    units = {value for name, value in _pairs(entry.dn) if name == "ou"}
+    if any(len(name) > LONGEST_NAME for name in groups | units):
+        raise TooLarge(f"the name of a group or a unit has more than {LONGEST_NAME} characters")
+    return Found(groups=frozenset(groups - {""}), ous=frozenset(units))
+
+
+def _pairs(dn: str) -> list[tuple[str, str]]:
+    try:
+        return [pair for pairs in parsed(dn) for pair in pairs]
+    except Invalid:
+        raise TooLarge("a membership, or the entry, has no distinguished name of at most 8,192 octets") from None
 
 
 def _number(entry: Entry, attribute: str) -> int:

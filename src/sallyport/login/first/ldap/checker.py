@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
@@ -10,6 +11,7 @@ import structlog
 import trio
 
 from sallyport.base.text import fold
+from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
 from sallyport.directory.reading.filters import escaped
 from sallyport.directory.reading.server import Server, Unreachable
@@ -29,10 +31,20 @@ from sallyport.radius.mschap import MsChap1, MsChap2
 from sallyport.radius.packet import as_text
 
 ACCOUNT_NAME: Final = "sAMAccountName"
-_UNREACHABLE: Final = (Reason.FIRST_FACTOR_UNREACHABLE, NOTHING)
+MANY_VALUES: Final = 100
+"""An entry with more values is examined in a thread."""
 _Answer = TypeVar("_Answer")
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A user's entry, the server that has it, and the groups and units that the entry tells."""
+
+    server: Server
+    entry: Entry
+    found: Found
 
 
 class Ldap:
@@ -112,7 +124,8 @@ class Ldap:
         if remembered is not None:
             tell("the directory said so a short while ago")
             return Reason.NONE, remembered
-        reason, found = await self._answered(partial(self._ask, user, password, tell), tell) or _UNREACHABLE
+        answer = await self._answered(partial(self._ask, user, password, tell), tell)
+        reason, found = (answer, NOTHING) if isinstance(answer, Reason) else answer
         if reason is Reason.NONE:
             self._memory.keep(user, password, found)
         return reason, found
@@ -121,13 +134,10 @@ class Ldap:
         """Whether a user is there and may log in, where somebody else has shown who it is; and what is found beside
         it. The directory's own rules on passwords are not asked: there is no bind."""
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
-        if answer is None:
-            return _UNREACHABLE
         if isinstance(answer, Reason):
             return answer, NOTHING
-        _, entry = answer
-        reason = account.state(entry, self._host.clock())
-        return (Reason.NONE, account.found(entry)) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING)
+        reason = account.state(answer.entry, self._host.clock())
+        return (Reason.NONE, answer.found) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING)
 
     async def _check_mschap(self, login: Login, tell: Tell) -> Reason:
         attempt = attempt_of(login)
@@ -152,44 +162,44 @@ class Ldap:
             tell("MS-CHAP is checked through winbind, which this domain does not use")
             return Reason.METHOD_UNFIT, NOTHING
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
-        if answer is None:
-            return _UNREACHABLE
         if isinstance(answer, Reason):
             return answer, NOTHING
-        _, entry = answer
-        names = entry.of(ACCOUNT_NAME)
-        if not names:
+        names = answer.entry.of(ACCOUNT_NAME)
+        if not names or len(names[0]) > account.LONGEST_NAME:
             tell(f"it has no {ACCOUNT_NAME} that may be read")
             return Reason.UNKNOWN_USER, NOTHING
         key = await self._winbind.ask(names[0], attempt, name, tell)
-        return (key, NOTHING) if isinstance(key, Reason) else (key, account.found(entry))
+        return (key, NOTHING) if isinstance(key, Reason) else (key, answer.found)
 
-    async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | None:
-        """What the directory answers; None where it does not."""
+    async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | Reason:
+        """Return the directory's answer, or the reason why there is none."""
         with trio.move_on_after(self._fields.timeoutSeconds):
             try:
                 return await work()
             except (Unreachable, ServiceRefused) as error:  # which is in the log, once
                 tell(str(error))
-                return None
+                return Reason.FIRST_FACTOR_UNREACHABLE
+            except TooLarge as error:
+                tell(str(error))
+                log.warning("directory_answer_too_large", domain=self._host.domain, error=str(error))
+                return Reason.DIRECTORY_ENTRY_TOO_LARGE
             except Refusal as error:
                 tell(str(error))
                 log.warning("a directory refuses to answer", domain=self._host.domain, error=str(error))
-                return None
+                return Reason.FIRST_FACTOR_UNREACHABLE
         tell("no answer in time")
         log.warning("a directory does not answer in time", domain=self._host.domain)
-        return None
+        return Reason.FIRST_FACTOR_UNREACHABLE
 
     async def _ask(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        found = await self._find(user, tell)
-        if isinstance(found, Reason):
-            return found, NOTHING
-        server, entry = found
-        reason = await self._bind_as(server, entry, password, tell)
-        return (reason, account.found(entry)) if reason is Reason.NONE else (reason, NOTHING)
+        known = await self._find(user, tell)
+        if isinstance(known, Reason):
+            return known, NOTHING
+        reason = await self._bind_as(known.server, known.entry, password, tell)
+        return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
-    async def _find(self, user: str, tell: Tell) -> tuple[Server, Entry] | Reason:
-        """A user's entry, and the server that has it; UNKNOWN_USER where there is not exactly one."""
+    async def _find(self, user: str, tell: Tell) -> _Known | Reason:
+        """Return a user's entry; UNKNOWN_USER if there is not exactly one. TooLarge."""
         pattern = self._fields.userFilter.replace(USER, escaped(user))
         tell(f"search below {self._fields.baseDN} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
@@ -200,22 +210,25 @@ class Ldap:
                 raise
             tell("the filter finds many")
             return Reason.UNKNOWN_USER
-        name = self._name_of(entries[0]) if len(entries) == 1 else None
+        if len(entries) != 1:
+            self._tell_none(entries, user, None, tell)
+            return Reason.UNKNOWN_USER
+        name, found = await self._examined(entries[0])
         if name is None or fold(name) != fold(user):
             self._tell_none(entries, user, name, tell)
             return Reason.UNKNOWN_USER
         tell(f"found {entries[0].dn}")
-        return server, entries[0]
+        return _Known(server, entries[0], found)
 
-    def _name_of(self, entry: Entry) -> str | None:
-        """The one name under which an entry may log in: from the attribute that the filter names first, of those that
-        the entry has; None where none may be read.
+    async def _examined(self, entry: Entry) -> tuple[str | None, Found]:
+        """Return the name under which an entry may log in, and its groups and units. TooLarge."""
 
-        Directories find an entry by more: by its other attributes and values, and spaces, accents, width do not count;
-        then a login rule or a lock-out for `ann` would not hold for the same person as `Ann ` or `ann@corp.example`.
-        """
-        fits = (pattern.fullmatch(value) for name, pattern in self._names for value in entry.of(name))
-        return next((fit["user"] for fit in fits if fit), None)
+        def examine() -> tuple[str | None, Found]:
+            return account.name_of(entry, self._names), account.found(entry)
+
+        if sum(map(len, entry.values.values())) <= MANY_VALUES:
+            return examine()
+        return await trio.to_thread.run_sync(examine)
 
     def _tell_none(self, entries: list[Entry], user: str, name: str | None, tell: Tell) -> None:
         if not entries:

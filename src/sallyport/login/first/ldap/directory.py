@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.directory.reading.answers import LOGIN
 from sallyport.directory.reading.connection import (
     BUSY,
     INAPPROPRIATE_AUTHENTICATION,
@@ -140,7 +141,7 @@ class Directory:
             raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
-            connection = await bind(stream, self._nursery, self._service)
+            connection = await bind(stream, self._nursery, self._service, LOGIN)
         except Refusal as error:
             if error.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
                 raise Unreachable(f"{server}: {error}") from None
@@ -166,7 +167,7 @@ class Directory:
                     continue
                 # The bindings give a reference too many away where no control is answered, so it is asked for once.
                 asks_policy = each not in self._without_policy
-                connection = await bind(stream, self._nursery, account, asks_policy=asks_policy)
+                connection = await bind(stream, self._nursery, account, LOGIN, asks_policy=asks_policy)
             if not connection.has_policy:
                 self._without_policy.add(each)
             return connection

@@ -29,10 +29,9 @@ ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
-    """What fits the values that an assertion's pattern can mean, with the user's name as its group `user`."""
+    """Return the pattern of the values that an assertion matches, with the user's name as its group `user`."""
     before, _, behind = pattern.partition(USER)
-    behind = "(?P=user)".join(map(re.escape, behind.split(USER)))
-    return re.compile(f"{re.escape(before)}(?P<user>.+){behind}", re.IGNORECASE | re.DOTALL)
+    return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
 
 def _filter(value: str) -> str:
@@ -47,6 +46,8 @@ def _filter(value: str) -> str:
         raise unfit("an LDAP filter in parentheses")
     if not held or value.count(USER) != sum(pattern.count(USER) for _, pattern in held):
         raise unfit("an LDAP filter with {user} as, or in, the value of an attribute: (uid={user})")
+    if any(pattern.count(USER) > 1 for _, pattern in held):
+        raise unfit("an LDAP filter with one {user} in each assertion")
     if any("*" in pattern or "\\" in pattern for _, pattern in held):
         raise unfit("an LDAP filter without * and \\ beside {user}: a name must find one entry")
     return value
