@@ -169,6 +169,29 @@ def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
     assert site.host.run("id", "ann", check=False).returncode != 0
 
 
+def test_a_hostile_user_leaves(site: Site) -> None:
+    """A user who opens the home to all, puts a FIFO for the keys, and hides processes behind a subordinate uid and an
+    ignored signal is locked out, and leaves neither an account nor a process."""
+    user_id = site.add_user("ann", sshKey=site.key())
+    site.agent("--once")
+    site.host.run("sh", "-c", "grep -q ^ann: /etc/subuid || echo ann:2300000000:65536 >>/etc/subuid")
+    first = int(site.host.run("sed", "-n", "s/^ann:\\([0-9]*\\):.*/\\1/p", "/etc/subuid").stdout)
+    uid = int(site.host.run("id", "-u", "ann").stdout)
+    site.host.run("sh", "-c", "cd /home/ann/.ssh && rm authorized_keys && mkfifo authorized_keys && chmod 777 ..")
+    stubborn = ("--clear-groups", "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done")
+    hidden = [site.host.start(["setpriv", f"--reuid={each}", *stubborn]) for each in (uid, first + 7)]
+    for process in hidden:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+    site.assign(user_id, "remove")
+    done = site.agent("--once", check=False)
+    assert "keys ann" in done.stderr
+    assert site.host.run("id", "ann", check=False).returncode != 0
+    assert site.host.run("stat", "-c", "%U %a", "/home/ann").stdout == "root 700\n"
+    for process in hidden:
+        assert process.wait(LIMIT_S) != 0
+
+
 def test_keys_by_command_end_with_the_account(site: Site) -> None:
     """sshd asks `agent authorized-keys`; the home is not touched, and without the file nobody gets in."""
     site.host.run("sed", "-i", 's/^\\[endpoint\\]/[endpoint]\\nkeys = "command"/', CONFIG)

@@ -26,6 +26,7 @@ from sallyport.agent.endpoint.hands import Hands, Options
 from sallyport.agent.endpoint.identity import FILE, Identity, Known
 from sallyport.agent.endpoint.memory import MemoryFile
 from sallyport.agent.endpoint.plan import plan
+from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.tools import Tools
 from sallyport.agent.endpoint.trueclock import TrueClock
@@ -226,12 +227,18 @@ class Host:
 class Agent:
     """The agent of a host as it comes up: everything is read from disk."""
 
-    def __init__(self, host: Host, service: Service, tools: FaultyTools | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        service: Service,
+        tools: FaultyTools | None = None,
+        processes: Processes = NO_PROCESSES,
+    ) -> None:
         tools = tools or FaultyTools(host.prefix)
         tools.fault = host.fault
         service.fault = host.fault
         memory = MemoryFile(host.state_dir / "memory.json", host.write)
-        self.hands = Hands(host.files, tools, memory, host.options)
+        self.hands = Hands(host.files, tools, memory, host.options, processes)
         self.rotator = Rotator(self.hands, Journal(host.state_dir / "rotation.json", host.write), service)
         self.clock = TrueClock(lambda: host.wall, lambda: host.since_boot, "boot")
         self.service = service

@@ -120,7 +120,7 @@ def test_a_service_that_is_away(world: World) -> None:
     world.service.away = False
     world.daemon.turn()
     assert "the service answers again" in world.said
-    assert [action.kind for action in world.service.reports[-1].actions] == ["lock"]
+    assert [action.kind for action in world.service.reports[-1].actions] == ["lock", "sessions", "keys"]
     world.waits.clear()
     world.service.away = True
     world.daemon.turn()

@@ -1,9 +1,8 @@
-"""Small parts: generated passwords, rights in sudoers, discovery, the clock, files, processes, the agent's memory."""
+"""Small parts: generated passwords, rights in sudoers, discovery, the clock, files, the agent's memory."""
 
 import os
 import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from sallyport.agent.endpoint.discovery import discover
 from sallyport.agent.endpoint.files import Files, Mode
 from sallyport.agent.endpoint.generate import generate
 from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile
-from sallyport.agent.endpoint.processes import Processes
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
 from sallyport.agent.endpoint.tools import Tools
@@ -228,49 +226,7 @@ def test_no_way_leads_through_links_or_others_directories(tmp_path: Path) -> Non
     assert list((tmp_path / "open").iterdir()) == []
 
 
-# --- processes, memory ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
-def test_processes_of_an_account_end() -> None:
-    """One that ends when it is asked, and one that does not; others live on."""
-    uid = 61_234
-    stubborn = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"]
-    started = [
-        subprocess.Popen(command, user=uid, stdout=subprocess.PIPE)
-        for command in (["sh", "-c", "echo up; sleep 99"], stubborn)
-    ]
-    try:
-        for process in started:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"up\n"
-        processes = Processes()
-        assert set(processes.of(uid)) >= {process.pid for process in started}
-        processes.end(uid)
-        assert [process.wait(10) < 0 for process in started] == [True, True]
-        assert processes.of(uid) == []
-        assert os.getpid() in processes.of(0)
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
-def test_processes_that_hide_in_a_container_of_their_own() -> None:
-    """Who has made another root directory for himself is found in it (user_namespaces(7)), and ends."""
-    uid = 61_235
-    hidden = ["unshare", "--user", "--map-root-user", "--root=/usr", "/bin/sh", "-c", "echo up; exec sleep 99"]
-    with subprocess.Popen(hidden, user=uid, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        if process.stdout.readline() != b"up\n":
-            pytest.skip("users cannot make namespaces here")
-        processes = Processes()
-        assert process.pid in processes.of(uid)
-        processes.end(uid)
-        assert process.wait(10) < 0
+# --- memory ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_memory_that_is_none_stops_the_agent(tmp_path: Path) -> None:

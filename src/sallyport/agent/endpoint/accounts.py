@@ -51,6 +51,7 @@ class Accounts:
     users: Mapping[str, Account]
     groups: Mapping[str, LocalGroup]
     lowest_uid: int
+    highest_uid: int
     lowest_gid: int
     hash_method: str
 
@@ -94,14 +95,33 @@ def read(files: Files) -> Accounts:
         users=users,
         groups=groups,
         lowest_uid=_number(settings.get("UID_MIN"), 1000),
+        highest_uid=_number(settings.get("UID_MAX"), 60_000),
         lowest_gid=_number(settings.get("GID_MIN"), 1000),
         hash_method=settings.get("ENCRYPT_METHOD", "SHA512").upper(),
     )
 
 
+def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tuple[range, ...]:
+    """Return the ranges of an account in subuid(5) that no other account has ids in. HostError."""
+    own: list[range] = []
+    others = [range(each.uid, each.uid + 1) for each in accounts.users.values() if each.uid != account.uid]
+    octets = files.read("/etc/subuid") or b""
+    for line in octets.decode("utf-8", "surrogateescape").splitlines():
+        name, _, numbers = line.strip().partition(":")
+        start, _, count = numbers.partition(":")
+        if _is_id(start) and _is_id(count):
+            ranges = own if name in {account.name, str(account.uid)} else others
+            ranges.append(range(int(start), int(start) + int(count)))
+    return tuple(each for each in own if not any(_overlap(each, other) for other in others))
+
+
 def expiry_day(moment: int | None) -> int | None:
     """The day since 1970 from which an account has expired that may be used until `moment` (microseconds)."""
     return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
+
+
+def _overlap(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
 
 
 def _lines(files: Files, path: str, fields: int, *, numbers: tuple[int, ...] = ()) -> Iterator[list[str]]:

@@ -211,13 +211,10 @@ class Endpoint:
         )
 
     def _done(self, steps: tuple[Step, ...]) -> Iterator[Action]:
-        """Do the steps; those of an account that has failed before are left out."""
-        failed: set[str] = set()
+        """Do every step: a failed one does not keep the others from being done."""
         for step in steps:
             self._alive()
-            error = "left out, since the step before failed" if step.name in failed else _try(step)
-            if error and step.name:
-                failed.add(step.name)
+            error = _try(step)
             detail = f"{step.sign} {step.detail}".strip()
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 

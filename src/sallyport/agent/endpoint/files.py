@@ -113,9 +113,11 @@ class Files:
         except OSError as error:
             raise HostError(f"{name}: {_reason(error)}") from None
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid not in owners | {self.owner}:
+        # A second name of the user's own file hides nothing; one of root's file would.
+        is_own = found.st_uid in owners or (found.st_uid == self.owner and found.st_nlink == 1)
+        if not stat.S_ISREG(found.st_mode) or not is_own:
             os.close(descriptor)
-            raise HostError(f"{name}: not a file of its own, or somebody else's")
+            raise HostError(f"{name}: not a regular file, or a file of another account")
         try:
             with os.fdopen(descriptor, "rb") as file:
                 octets = file.read(most + 1)
@@ -183,20 +185,30 @@ class Files:
         finally:
             os.close(descriptor)
 
-    def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Give a directory to somebody else, not what is in it; nothing happens where none of `of`'s is there.
-
-        HostError: the way to it leads through links, or through what is not root's.
-        """
+    def belongs_to(self, path: str, uid: int) -> bool:
+        """Return whether a directory, not a link to one, is owned by a uid."""
         try:
-            if os.lstat(self.prefix / path.lstrip("/")).st_uid != of:
-                return
+            found = os.lstat(self.prefix / path.lstrip("/"))
         except OSError:
-            return
-        with self.directory(path, frozenset({of})) as directory:
-            if os.geteuid() == _ROOT:
-                os.fchown(directory, to.uid, to.gid)
-            os.fchmod(directory, to.bits)
+            return False
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
+
+    def hand_over(self, path: str, *, of: int, to: Mode) -> None:
+        """Give a directory to another owner, not its content. HostError: it is not `of`'s, or the path has links.
+
+        Its mode does not matter: its owner may have opened it to everybody.
+        """
+        above, _, name = path.rstrip("/").rpartition("/")
+        with self.directory(above) as parent:
+            descriptor = _enter(parent, name, path)
+            try:
+                if os.fstat(descriptor).st_uid != of:
+                    raise HostError(f"{path}: belongs to another account")
+                if os.geteuid() == _ROOT:
+                    os.fchown(descriptor, to.uid, to.gid)
+                os.fchmod(descriptor, to.bits)
+            finally:
+                os.close(descriptor)
 
 
 def _make(directory: int, name: str, mode: Mode) -> None:

@@ -5,13 +5,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from sallyport.agent.endpoint.accounts import EXPIRED, MANAGED_GROUP, Account, Accounts, expiry_day, read
+from sallyport.agent.endpoint.accounts import (
+    EXPIRED,
+    MANAGED_GROUP,
+    Account,
+    Accounts,
+    expiry_day,
+    read,
+    subordinate_uids,
+)
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.keys import CommandKeys, UserKeys, for_command
-from sallyport.agent.endpoint.memory import Kept, MemoryFile, digest
-from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
+from sallyport.agent.endpoint.keys import CommandKeys, UserKeys, for_command, printable
+from sallyport.agent.endpoint.memory import Former, Kept, MemoryFile, digest
+from sallyport.agent.endpoint.processes import NO_PROCESSES, Ids, Processes
 from sallyport.agent.endpoint.sudoers import BITS, FILE, render
-from sallyport.agent.endpoint.tools import Tools
+from sallyport.agent.endpoint.tools import EXISTS, ToolError, Tools
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser
 from sallyport.base.errors import HostError
@@ -73,31 +81,34 @@ class Hands:
     # --- accounts ---------------------------------------------------------------------------------------------
 
     def make_user(self, user: DesiredUser, groups: Sequence[str]) -> None:
-        """An account with its home, closed to passwords."""
-        uid = user.uid if user.uid is not None else self._former_uid(user.name)
-        own = self.memory.now.of(user.name) or Kept(user.name)
+        """Make an account with its home, closed to passwords."""
+        accounts = read(self.files)
+        before = self.memory.now
+        own = before.of(user.name) or Kept(user.name)
         self.memory.keep(replace(own, made=True, making=True, granted=tuple(groups)))
         options = ["--no-log-init", "--create-home", "--password", NO_PASSWORD]
         options += ["--groups", ",".join((MANAGED_GROUP, *groups))]
-        accounts = read(self.files)
         options += ["--gid", user.name] if user.name in accounts.groups else ["--user-group"]
-        options += ["--uid", str(uid)] if uid is not None else []
+        options += self._uid_options(user, accounts)
         options += ["--home-dir", user.home] if user.home else []
         options += ["--shell", user.shell] if user.shell else []
         day = expiry_day(user.expires)
         options += ["--expiredate", str(day)] if day is not None else []
-        self._tools.account("useradd", *options, user.name)
-        self._came_back(user.name)
+        try:
+            self._tools.account("useradd", *options, user.name)
+        except ToolError as error:
+            if error.status == EXISTS:  # a directory's, or made meanwhile: not the agent's
+                self.memory.change(before)
+            raise
         self._marked(user.name)
+        self.give_home_back(user.name)
 
     def take_over(self, name: str, *, made: bool) -> None:
-        """An account that is there comes into the managed group. made: it is what is left of a useradd that crashed."""
+        """Put an existing account into the managed group. made: useradd made it in a pass that crashed."""
         account = self._account(name)
         kept = self.memory.now.of(name) or Kept(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
         self._tools.account("usermod", "--groups", ",".join(sorted({*account.groups, MANAGED_GROUP})), name)
-        if made:
-            self._came_back(name)
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
@@ -108,33 +119,63 @@ class Hands:
         self.memory.keep(replace(kept, granted=tuple(sorted(granted))))
 
     def lock(self, name: str) -> None:
-        """Neither a password nor a key opens the account from now on."""
+        """Close an account to passwords and keys."""
         self._tools.account("usermod", "--lock", "--expiredate", str(EXPIRED), name)
 
     def end_sessions(self, name: str) -> None:
-        """End every process of an account that is locked."""
-        account = self._account(name)
-        if account.locked:
-            self.processes.end(account.uid)
+        """End every process of a managed account. HostError: some are left, or another account has its uid."""
+        accounts = read(self.files)
+        account = self._own(name)
+        if sharing := [each.name for each in accounts.users.values() if each.uid == account.uid and each.name != name]:
+            raise HostError(f"uid {account.uid} is also the uid of {sharing[0]}: end the sessions by hand")
+        self.processes.end(self.ids_of(account, accounts))
+
+    def ids_of(self, account: Account, accounts: Accounts) -> Ids:
+        """Return the uid of an account and its subordinate uids."""
+        return Ids(account.uid, subordinate_uids(self.files, account, accounts))
+
+    def hand_home_to_root(self, name: str) -> None:
+        """Give the home directory of an account to root, before the account is deleted."""
+        account = self._own(name)
+        if self.files.belongs_to(account.home, account.uid):
+            self.memory.former(name, Former(name, account.uid, printable(account.home, 512)))
+            self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
+
+    def give_home_back(self, name: str) -> None:
+        """Give the home directory that was handed to root to its account, which is there again."""
+        account, former = self._own(name), self.memory.now.former_of(name)
+        if former is None or former.uid != account.uid:
+            return
+        if former.home == account.home and self.files.belongs_to(account.home, self.files.owner):
+            mode = Mode(HANDED_OVER.bits, account.uid, account.gid)
+            self.files.hand_over(account.home, of=self.files.owner, to=mode)
+        self.memory.former(name, None)
 
     def delete_user(self, name: str, *, home: bool) -> None:
-        """Remove an account that the agent made. home: with its home directory; else that is handed to root."""
-        account = self._account(name)
-        if not home:
-            self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
-        self._tools.account("userdel", *(("--remove",) if home else ()), name)
-        self.forget(name, uid=None if home else account.uid)
+        """Delete an account that the agent made. home: with its home directory.
 
-    def forget(self, name: str, *, uid: int | None) -> None:
-        """An account that is not there any more."""
+        HostError: processes of the account run, which would outlive it.
+        """
+        account = self._own(name)
+        if left := self.processes.of(self.ids_of(account, read(self.files))):
+            raise HostError(f"{len(left)} processes of the account run; it stays locked until they have ended")
+        self._tools.account("userdel", *(("--remove",) if home else ()), name)
+        self.forget(name)
+
+    def forget(self, name: str) -> None:
+        """Forget an account that is gone, but for its uid, which stays its own."""
         if self.options.keys == "command":
             self.command_keys.write(name, b"")
-        self.memory.forget(name, uid=uid)
+        kept = self.memory.now.of(name)
+        if kept is not None and kept.made and kept.uid and self.memory.now.former_of(name) is None:
+            self.memory.former(name, Former(name, kept.uid))
+        self.memory.forget(name)
 
-    # --- what lets them in ------------------------------------------------------------------------------------
+    # --- passwords, keys and sudo ---------------------------------------------------------------------------
 
     def set_password(self, name: str, wanted: str) -> None:
-        """The hash that the state asks for comes into force."""
+        """Put the hash in force that the state asks for."""
+        self._own(name)
         self.put_password(name, wanted)
         self.memory.keep(replace(self._kept(name), wanted=digest(wanted), own=digest(wanted)))
 
@@ -145,11 +186,12 @@ class Hands:
             raise HostError("the password is not in shadow(5) after it was set")
 
     def put_keys(self, name: str, keys: Sequence[str], expires: int | None, *, alone: bool) -> None:
-        """The keys of an account, where the agent's file says. alone: others are removed from its home."""
+        """Write the keys of an account to the place that the agent's file names. alone: remove others from its home."""
+        account = self._own(name)
         if self.options.keys == "command":
             self.command_keys.write(name, for_command(keys, expires))
             keys = ()
-        self.user_keys.write(self._account(name), keys, alone=alone)
+        self.user_keys.write(account, keys, alone=alone)
 
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
         """The agent's file, with those of the names that are its accounts now, once visudo has taken it."""
@@ -171,6 +213,13 @@ class Hands:
             raise HostError("the account is not there any more")
         return account
 
+    def _own(self, name: str) -> Account:
+        """Return an account that is the agent's. HostError: it is gone or another's."""
+        accounts = read(self.files)
+        if not self._is_own(accounts, name):
+            raise HostError("the account is not there any more, or not managed")
+        return accounts.users[name]
+
     def _kept(self, name: str) -> Kept:
         kept = self.memory.now.of(name)
         if kept is None:
@@ -181,18 +230,21 @@ class Hands:
         account = accounts.users.get(name)
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
-    def _former_uid(self, name: str) -> int | None:
-        uid = self.memory.now.former_uid(name)
-        taken = {account.uid for account in read(self.files).users.values()}
-        return uid if uid not in taken else None
+    def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
+        """Return useradd's options for the uid: the account's former one, or none that was another's.
 
-    def _came_back(self, name: str) -> None:
-        """A home that was handed to root when the account was deleted is the account's again."""
-        account = self._account(name)
-        if self.memory.now.former_uid(name) != account.uid or not self.files.exists(account.home):
-            return
-        mode = Mode(HANDED_OVER.bits, account.uid, account.gid)
-        self.files.hand_over(account.home, of=self.files.owner, to=mode)
+        Files, cron and at jobs of a deleted account carry its uid; the next account must not own them.
+        """
+        taken = {account.uid for account in accounts.users.values()}
+        former = self.memory.now.former_of(user.name)
+        uid = former.uid if user.uid is None and former is not None and former.uid not in taken else user.uid
+        if uid is not None:
+            return ["--uid", str(uid)]
+        lowest, highest = accounts.lowest_uid, accounts.highest_uid
+        following = max((uid + 1 for uid in taken if lowest <= uid <= highest), default=lowest)  # useradd's choice
+        deleted = {each.uid for each in self.memory.now.former}
+        free = next((uid for uid in range(following, highest + 1) if uid not in deleted), following)
+        return ["--key", f"UID_MIN={free}"] if free != following else []
 
     def _marked(self, name: str) -> None:
         account = self._account(name)

@@ -45,10 +45,14 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An account that the agent deleted while its home stays: if it comes back, it gets its uid again."""
+    """An account that the agent deletes or has deleted: it gets its uid again if it comes back, and no other does.
+
+    home: the directory that was given to root; empty if there is none.
+    """
 
     name: Name
     uid: AnyId
+    home: Annotated[str, Text(512)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,9 @@ class Memory:
             return kept
         return kept if kept.uid == account.uid and accounts.in_managed_group(account.name) else None
 
-    def former_uid(self, name: str) -> int | None:
-        """The uid that an account had when it was deleted."""
-        return next((former.uid for former in self.former if former.name == name), None)
+    def former_of(self, name: str) -> Former | None:
+        """Return the account of that name that was deleted."""
+        return next((former for former in self.former if former.name == name), None)
 
     @property
     def position(self) -> Position:
@@ -134,12 +138,14 @@ class MemoryFile:
         others = tuple(each for each in self.now.kept if each.name != kept.name)
         self.change(replace(self.now, kept=(*others, kept)))
 
-    def forget(self, name: str, *, uid: int | None) -> None:
-        """An account is gone. uid: to be kept for the day it comes back."""
-        former = tuple(each for each in self.now.former if each.name != name)
-        if uid is not None:
-            former = (*former, Former(name, uid))[-MAX_FOUND:]
-        self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name), former=former))
+    def former(self, name: str, former: Former | None) -> None:
+        """Remember how an account was when it left; None: it is back."""
+        others = tuple(each for each in self.now.former if each.name != name)
+        self.change(replace(self.now, former=others if former is None else (*others, former)[-MAX_FOUND:]))
+
+    def forget(self, name: str) -> None:
+        """Remember an account no longer as the agent's."""
+        self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name)))
 
     def group(self, name: str, *, made: bool) -> None:
         """A group was made, or is gone."""

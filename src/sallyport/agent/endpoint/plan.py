@@ -1,8 +1,8 @@
-"""From what should be and what is to the steps between: looked at first, then done, or only shown (`--plan`).
+"""The steps from the accounts of the host to the accounts of the state: done by a pass, or only shown (`--plan`).
 
-What takes access away comes first: the agent's sudoers file without those who lose it, then locked and removed
-accounts; then what gives access. A plan is made anew in each run from what is found, so that it does not matter where
-the last one ended.
+Steps that take access away come first: the sudoers file, then the lock of every account that leaves, then its sessions,
+keys and deletion. Steps that give access follow. No step relies on the one before: each checks what it needs. Each pass
+makes a new plan, which mends a crash at any step of the one before.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from sallyport.agent.endpoint.change import SUDO_GROUPS, change
 from sallyport.agent.endpoint.hands import Hands
 from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
 from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
+from sallyport.agent.endpoint.processes import Process
 from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, named, render
 from sallyport.base.agentwire.report import Action, Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
@@ -62,6 +63,7 @@ class _Planner:
         self._memory: Memory = hands.memory.now
         self._now = now
         self._rotating = rotating
+        self._found_processes: list[Process] | None = None
         self.refused: list[Action] = []
         self.drift: list[Drift] = []
 
@@ -73,12 +75,12 @@ class _Planner:
         privileged = {user.name for user in users if user.privileged and user.name in active}
         content = self._hands.files.read(FILE, most=1_000_000) or b""
         yield from self._sudoers_less(content, privileged)
-        for user in users:
-            if user.name not in active:
-                yield from self._expired(user)
-        for kept in self._memory.kept:
-            if kept.name not in named_by_state:
-                yield from self._leaving(kept)
+        expired = (step for user in users if user.name not in active for step in self._expired(user))
+        leaving = (
+            step for kept in self._memory.kept if kept.name not in named_by_state for step in self._leaving(kept)
+        )
+        # All are locked before the first session is ended, which takes its time.
+        yield from sorted([*expired, *leaving], key=lambda step: step.kind not in {"take-over", "lock"})
         yield from self._groups_to_make(users)
         for user in users:
             if user.name in active:
@@ -173,8 +175,7 @@ class _Planner:
         account = self._accounts.users.get(kept.name)
         delete = kept.made and self._settings.removal is Removal.DELETE
         if account is None:
-            uid = kept.uid if kept.made and not self._settings.remove_homes and kept.uid else None
-            yield self._step("-", "forget", kept.name, "not there", partial(self._hands.forget, kept.name, uid=uid))
+            yield self._step("-", "forget", kept.name, "not there", partial(self._hands.forget, kept.name))
         elif self._memory.owns(self._accounts, account) is None:
             detail = "no longer marked as managed, and left alone"
             self.drift.append(Drift(DriftKind.ACCOUNT, kept.name, detail))
@@ -184,17 +185,33 @@ class _Planner:
             yield from self._locked(account, "not wanted any more")
             if delete:
                 home = self._settings.remove_homes
+                if not home:
+                    do = partial(self._hands.hand_home_to_root, kept.name)
+                    yield self._step("-", "home", kept.name, f"{account.home} to root", do)
                 detail = f"uid {account.uid}, home {account.home} {'removed' if home else 'kept'}"
                 do = partial(self._hands.delete_user, kept.name, home=home)
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
+        """Lock, end the sessions, remove the keys: sessions end before anything in a home is written."""
         if not account.locked:
             yield self._step("-", "lock", account.name, why, partial(self._hands.lock, account.name))
-        yield from self._keys(account, (), None)
-        if self._settings.end_sessions and (count := len(self._hands.processes.of(account.uid))):
-            do = partial(self._hands.end_sessions, account.name)
-            yield self._step("-", "sessions", account.name, f"{count} processes", do)
+        if self._settings.end_sessions:
+            ids = self._hands.ids_of(account, self._accounts)
+            count = sum(ids.own(process) for process in self._processes())
+            if count or not account.locked:  # a login may begin until the lock is set
+                do = partial(self._hands.end_sessions, account.name)
+                yield self._step("-", "sessions", account.name, f"{count} processes", do)
+        if account.locked:
+            yield from self._keys(account, (), None)
+        elif self._hands.options.keys != "off":  # no home is looked into while its user may be logged in
+            yield self._keys_step(account.name, (), None, "")
+
+    def _processes(self) -> list[Process]:
+        """Return the processes of the host, read once for a plan."""
+        if self._found_processes is None:
+            self._found_processes = self._hands.processes.all()
+        return self._found_processes
 
     # --- access that comes ------------------------------------------------------------------------------------
 
@@ -222,6 +239,9 @@ class _Planner:
                 yield self._password_step(user)
             return
         yield from self._managing(user, account)
+        former = self._memory.former_of(user.name)
+        if former is not None and former.uid == account.uid:
+            yield self._step("+", "home", user.name, account.home, partial(self._hands.give_home_back, user.name))
         kept = self._memory.of(user.name) or Kept(user.name)
         wanted = change(user, account, kept, groups, self._accounts, self._memory, self._settings)
         self.drift += wanted.drift

@@ -1,71 +1,196 @@
-"""The processes of an account, so that somebody who has lost access does not stay logged in."""
+"""Processes of an account: found by every id that the account can take, and ended for good.
+
+A hostile user hides processes in namespaces, in ids of /etc/subuid and behind entries of /proc that belong to root
+(PR_SET_DUMPABLE, prctl(2)), and forks faster than /proc can be read. Therefore ids come from /proc/PID/status,
+namespaces are followed to their creators, and one system call stops all processes of a uid that forks. A signal goes to
+the directory in /proc that was examined, so that a process id that is used again is not hit.
+"""
 
 import fcntl
 import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sallyport.base.errors import HostError
+
 _GRACE_S: Final = 3.0
-_NS_GET_OWNER_UID: Final = 0xB704
+"""Time between SIGTERM and SIGKILL."""
+_KILL_S: Final = 10.0
+"""Time limit of the rounds with SIGKILL."""
+_FORKING_S: Final = 1.0
+"""Processes that are left then are taken to fork faster than they are found. They are stopped first, and not before: a
+su(1) that waits for a process would stop with it."""
 _STEP_S: Final = 0.05
+_NS_GET_PARENT: Final = 0xB702  # ioctl_ns(2)
+_NS_GET_OWNER_UID: Final = 0xB704
+_UNUSED_UID: Final = 2**32 - 3
+"""The real uid while signals are sent as a user: users cannot signal it, and it cannot signal root's processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process as one reading of /proc found it.
+
+    uids: real, effective, saved and of the file system. creators: of its user namespaces, none in the host's.
+    is_contained: whether its process ids are in a namespace of their own.
+    """
+
+    id: int
+    uids: frozenset[int]
+    creators: frozenset[int]
+    is_contained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The user ids of an account. subordinate: its ranges in /etc/subuid that are its own alone."""
+
+    uid: int
+    subordinate: tuple[range, ...] = ()
+
+    def own(self, process: Process) -> bool:
+        """Return whether a process is the account's.
+
+        A container that root has started is not, since its uids mean other people; a container that the account has
+        started is (user_namespaces(7)).
+        """
+        return self.uid in process.creators or (not process.is_contained and bool(self.within(process)))
+
+    def within(self, process: Process) -> set[int]:
+        """Return the ids of a process that are the account's."""
+        return {uid for uid in process.uids if uid == self.uid or any(uid in each for each in self.subordinate)}
 
 
 class Processes:
-    """Processes of the host, seen through `proc`; None sees none, as beneath a prefix.
-
-    Those of containers are left alone: their root directory is not the agent's, and their uids mean others. But not
-    those of a container that the account has made for itself (user_namespaces(7)), where they would be hidden.
-    """
+    """Processes of the host, seen through `proc`; None sees none, as beneath a prefix."""
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
         self._proc = proc
 
-    def of(self, uid: int) -> list[int]:
-        """The ids of an account's processes."""
-        if self._proc is None:
-            return []
-        return [int(each.name) for each in self._proc.iterdir() if each.name.isdecimal() and _is(each, uid)]
+    def all(self) -> list[Process]:
+        """Return the live processes of the host."""
+        return [process for process, _ in self._examined()]
 
-    def end(self, uid: int) -> None:
-        """Ask them to end, and end those that do not within three seconds, and what these have started meanwhile."""
-        self._send(uid, signal.SIGTERM)
+    def of(self, ids: Ids) -> list[Process]:
+        """Return the live processes of an account."""
+        return [process for process in self.all() if ids.own(process)]
+
+    def end(self, ids: Ids) -> None:
+        """Send SIGTERM to the processes of an account, after three seconds SIGKILL until none is left.
+
+        HostError: processes are left at the time limit.
+        """
+        self._signal(ids, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_S
-        while self.of(uid) and time.monotonic() < deadline + _GRACE_S:
-            if time.monotonic() >= deadline:
-                self._send(uid, signal.SIGKILL)
+        while self.of(ids) and time.monotonic() < deadline:
+            time.sleep(_STEP_S)
+        begin = time.monotonic()
+        while left := self.of(ids):
+            passed_s = time.monotonic() - begin
+            if passed_s >= _KILL_S:
+                raise HostError(f"{len(left)} processes do not end after SIGKILL: they may hang in a file system")
+            if passed_s >= _FORKING_S:
+                self._kill_stopped({uid for process in left for uid in ids.within(process)}, ids)
+            else:
+                self._signal(ids, signal.SIGKILL)
             time.sleep(_STEP_S)
 
-    def _send(self, uid: int, number: signal.Signals) -> None:
-        for process in self.of(uid):
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
+    def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
+        """Stop all processes of some uids, kill those of the account, and let the others go on."""
+        for uid in uids:
+            _stop_all(uid)
+        self._signal(ids, signal.SIGKILL)
+        for process, directory in self._examined():
+            if process.uids & uids and not ids.own(process):
+                _send(directory, signal.SIGCONT)
+
+    def _signal(self, ids: Ids, number: signal.Signals) -> None:
+        for process, directory in self._examined():
+            if ids.own(process):
+                _send(directory, number)
+
+    def _examined(self) -> Iterator[tuple[Process, int]]:
+        """Yield each live process with its open directory in /proc."""
+        if self._proc is None:
+            return
+        host = self._proc / "self" / "ns"
+        user, pid = (host / "user").stat().st_ino, (host / "pid").stat().st_ino
+        for name in (each.name for each in self._proc.iterdir() if each.name.isdecimal()):
+            try:
+                directory = os.open(self._proc / name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                continue  # it has ended
+            try:
+                process = _examine(int(name), directory, user, pid)
+                if process is not None:
+                    yield process, directory
+            finally:
+                os.close(directory)
 
 
-def _is(process: Path, uid: int) -> bool:
-    """Whether a process is the account's, of this host, and not dead already."""
+def _examine(number: int, directory: int, user: int, pid: int) -> Process | None:
+    """Return the process of a directory in /proc; None if it has ended. user, pid: the host's namespaces."""
     try:
-        if process.stat().st_uid != uid:
-            return False
-        root, host = (process / "root").stat(), (process.parent / "self" / "root").stat()
-        state = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:1]
-    except OSError:
-        return False
-    return state != ["Z"] and (os.path.samestat(root, host) or _owner(process) == uid)
-
-
-def _owner(process: Path) -> int | None:
-    """Who has made the user namespace of a process (ioctl_ns(2)); None where nobody knows."""
-    owner = bytearray(4)
-    try:
-        with (process / "ns" / "user").open("rb") as namespace:
-            fcntl.ioctl(namespace, _NS_GET_OWNER_UID, owner)
+        with os.fdopen(os.open("status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory), errors="replace") as file:
+            status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
     except OSError:
         return None
-    return int.from_bytes(owner, sys.byteorder)
+    state = status["State"][:1]
+    # The main thread of a process may end before the others: only a zombie without other threads is dead.
+    if state == "X" or (state == "Z" and int(status["Threads"]) <= 1):
+        return None
+    creators, is_contained = frozenset[int](), False
+    with suppress(OSError):  # it ends, or its main thread has ended: its uids tell whose it is
+        is_contained = os.stat("ns/pid", dir_fd=directory).st_ino != pid
+        if os.stat("ns/user", dir_fd=directory).st_ino != user:
+            creators = frozenset(_creators(os.open("ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)))
+    return Process(number, frozenset(map(int, status["Uid"].split())), creators, is_contained)
+
+
+def _creators(namespace: int) -> Iterator[int]:
+    """Yield the uids that made a user namespace and those above it, up to the host's (ioctl_ns(2)); close it."""
+    while True:
+        try:
+            above = fcntl.ioctl(namespace, _NS_GET_PARENT)
+            owner = bytearray(4)
+            fcntl.ioctl(namespace, _NS_GET_OWNER_UID, owner)
+        except OSError:  # the host's own has none above it
+            return
+        finally:
+            os.close(namespace)
+        yield int.from_bytes(owner, sys.byteorder)
+        namespace = above
+
+
+def _stop_all(uid: int) -> None:
+    """Stop all processes of a uid at one instant, so that none forks away from it (kill(2) with -1).
+
+    The kernel picks them by the rights of the sender: the agent has that uid for the time of the call. In a container
+    without the unused uid none is stopped, and they are killed one by one.
+    """
+    try:
+        os.setresuid(_UNUSED_UID, uid, 0)
+    except OSError:
+        return
+    try:
+        with suppress(PermissionError):
+            os.kill(1, 0)
+            raise HostError("the agent has root's rights as a user: processes cannot be stopped safely")
+        with suppress(OSError):
+            os.kill(-1, signal.SIGSTOP)
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def _send(directory: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(directory, number)
 
 
 NO_PROCESSES: Final = Processes(None)

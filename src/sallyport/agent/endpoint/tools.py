@@ -11,8 +11,15 @@ LONGEST_S: Final = 90.0
 """shadow's programs wait 15 s for a lock; a home directory is copied in the rest."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 BUSY: Final = 8
-"""Exit status of userdel: somebody is logged in."""
-_MEANINGS: Final = {1: "the file is locked or cannot be written", BUSY: "in use", 9: "exists already", 12: "no home"}
+"""Exit status of userdel: the account has processes."""
+EXISTS: Final = 9
+"""Exit status of useradd and groupadd: the name is in use, on the host or in a directory that it asks."""
+_MEANINGS: Final = {
+    1: "the file is locked or cannot be written",
+    BUSY: "in use",
+    EXISTS: "exists already",
+    12: "no home",
+}
 
 
 class ToolError(HostError):
