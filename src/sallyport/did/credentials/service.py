@@ -72,6 +72,7 @@ class Credentials:
         self._sessions = sessions
         self._metrics = metrics
         self._clock = clock
+        self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
         self._requests = requests
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
@@ -82,7 +83,7 @@ class Credentials:
         schema = await self._store.read(lambda tx: schemas.get(tx, new.domain_id, new.schema_id))
         if schema is None:
             raise NotFound(NO_SCHEMA)
-        await trio.to_thread.run_sync(_check, schema, new)
+        await trio.to_thread.run_sync(_check, schema, new, limiter=self._checking)
         issued = await self._store.write(lambda tx: self._issue(tx, tenant_id, new, schema))
         self._metrics.issued()
         return issued

@@ -1,5 +1,5 @@
-"""Schemas of credentials: what a subject must have (JSON Schema, drafts 07 and 2020-12).
+"""Schemas of credentials: the subjects that they allow (JSON Schema, drafts 07 and 2020-12).
 
-A schema is somebody else's program that runs here for each credential, so `check` bounds it: its size and depth, no
-references but into itself, patterns whose worst case is known, and a budget for each run.
+A tenant's schema runs for each credential, so `check` bounds its size and depth and allows references within the schema
+only; `patterns` bounds the cost of each match, and `keywords` charges a run to a budget.
 """

@@ -1,21 +1,21 @@
-"""Whether a schema may be kept, and whether a subject is what it asks for."""
+"""Checks of credential schemas, and of subjects against them, at a bounded cost (`keywords`)."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
 from jsonschema import Draft7Validator, Draft202012Validator, SchemaError, ValidationError
 from jsonschema.exceptions import UnknownType
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.did.crypto.jcs import canonical
-from sallyport.did.schemas.patterns import compiled
+from sallyport.did.schemas.keywords import Budget, Spent
+from sallyport.did.schemas.patterns import LONGEST, compiled
 
 DIALECTS: Final = {
     "http://json-schema.org/draft-07/schema": Draft7Validator,
@@ -28,35 +28,26 @@ MAX_VALUES: Final = 1000
 MAX_SUBJECT_OCTETS: Final = 32 << 10
 MAX_SUBJECT_DEPTH: Final = 12
 MAX_SUBJECT_VALUES: Final = 500
+MAX_NAME: Final = 255
+MAX_PATTERNS: Final = 64
+"""To compile one takes up to 60 ms."""
 MAX_TOLD: Final = 20
-BUDGET: Final = 2_000_000
-"""Ways to match that the patterns of one run may try."""
-MAX_STEPS: Final = 20_000
-"""References that one run may follow, and subschemas that it may enter. References are JSON pointers: for an anchor
-the library reads the whole schema again each time."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_UNCOUNTED: Final = frozenset({"dependentSchemas", "patternProperties"})
 _BROKEN: Final = (Unresolvable, UnknownType, ValueError, TypeError, AttributeError)
 """What comes of a reference to a place that is no schema."""
-_COUNTED: Final = (
-    "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "items", "prefixItems", "contains", "properties",
-    "patternProperties", "additionalProperties", "propertyNames", "dependentSchemas", "dependencies",
-    "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "enum",
-)  # fmt: skip
-
-Keyword = Callable[[Validator, JSON, JSON, dict[str, JSON]], Iterator[ValidationError] | None]
-
-
-class _Spent(Exception):
-    """A run has used up what it may."""
 
 
 def check_schema(schema: JSON) -> dict[str, JSON]:
-    """The schema as it is kept, with its `$schema`. Invalid: it is none, of another draft, too large or too deep, or
-    refers to somewhere else; or a pattern may take too long."""
+    """Return the schema as it is stored, with its `$schema`.
+
+    Invalid: it is no JSON Schema, of another draft, too large or too deep, or refers to another document; or it has a
+    pattern that may take too long.
+    """
     if not isinstance(schema, dict):
         raise _unfit("a JSON Schema is an object")
-    bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES)
+    bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=LONGEST)
     kept: dict[str, JSON] = {"$schema": DEFAULT, **schema}
     dialect = kept["$schema"]
     validator = DIALECTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
@@ -73,24 +64,21 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
 
 
 def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
-    """Invalid `metadata`: the subject is not what the schema asks for, or to find out would take too long; `schema`: it
-    was kept before today's rules, and does what no run can count."""
-    bound("metadata", subject, octets=MAX_SUBJECT_OCTETS, depth=MAX_SUBJECT_DEPTH, values=MAX_SUBJECT_VALUES)
+    """Raise Invalid unless the subject meets the schema.
+
+    The field is `metadata` if the subject does not, or if the comparison takes too long; `schema` if the schema was
+    stored before today's rules and breaks them.
+    """
+    limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
+    bound("metadata", subject, **limits)
     _check_bounds(schema)
-    budget = _Budget()
-    dialect = DIALECTS[str(schema["$schema"]).rstrip("#")]
-    validator: type[Validator] = extend(  # type: ignore[no-untyped-call]
-        dialect,
-        {
-            "pattern": budget.pattern,
-            **{name: budget.counted(name, dialect.VALIDATORS[name]) for name in _COUNTED if name in dialect.VALIDATORS},
-        },
-    )
+    validator = Budget().validator(DIALECTS[str(schema["$schema"]).rstrip("#")])
     try:
         errors = list(islice(validator(schema, registry=Registry()).iter_errors(subject), MAX_TOLD))
-    except (RecursionError, _Spent):
+    except (RecursionError, Spent):
         raise Invalid(
-            "metadata takes too long to compare with the schema", (FieldError("metadata", "is too much"),)
+            "metadata takes too long to compare with the schema",
+            (FieldError("metadata", "shorter texts, or fewer values"),),
         ) from None
     except _BROKEN:
         raise Invalid("the schema refers to something that is no schema") from None
@@ -99,10 +87,13 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
         raise Invalid("metadata is not what the schema asks for", fields)
 
 
-def bound(field: str, value: JSON, *, octets: int, depth: int, values: int) -> None:
-    """Invalid: a value is larger, deeper, or has more values in it; or a number that others would read as another."""
+def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
+    """Raise Invalid if a value is larger, deeper or has more values than that, a longer name, or a number that other
+    readers of JSON round."""
     level, found = [value], 0
     for _ in range(depth):
+        if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
+            raise Invalid(f"invalid {field}", (FieldError(field, f"names of at most {name} characters"),))
         level = [inner for each in level for inner in _inner(each)]
         found += len(level)
         if not all(map(_is_exact, level)):
@@ -122,61 +113,22 @@ def _is_exact(value: JSON) -> bool:
     return not isinstance(value, int) or abs(value) <= 1 << 53
 
 
-class _Budget:
-    """What one run may still do."""
-
-    def __init__(self) -> None:
-        self._ways = BUDGET
-        self._steps = MAX_STEPS
-
-    def counted(self, name: str, keyword: Keyword) -> Keyword:
-        """A keyword that leads into other schemas, each use of which is counted."""
-
-        def count(
-            validator: Validator, wanted: JSON, value: JSON, schema: dict[str, JSON]
-        ) -> Iterator[ValidationError]:
-            self._steps -= _steps(name, wanted, value)
-            if self._steps < 0:
-                raise _Spent
-            yield from keyword(validator, wanted, value, schema) or ()
-
-        return count
-
-    def pattern(
-        self, validator: Validator, wanted: JSON, value: JSON, schema: dict[str, JSON]
-    ) -> Iterator[ValidationError]:
-        """The keyword `pattern`, if there is time for it."""
-        if isinstance(value, str):
-            pattern = compiled(str(wanted))
-            self._ways -= pattern.ways(len(value))
-            if self._ways < 0:
-                raise _Spent
-            if not pattern.expression.search(value):
-                yield ValidationError("pattern", validator="pattern")
-
-
-def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """How much a keyword has to do: for each subschema or value that it names; twice over for what compares each with
-    each."""
-    parts = len(wanted) if isinstance(wanted, list | dict) else 1
-    if name == "patternProperties" and isinstance(value, dict):
-        return 1 + parts * len(value)
-    if name == "uniqueItems" and isinstance(value, list):
-        return 1 + len(value) ** 2 // 20
-    return 1 + parts
-
-
 def _check_bounds(schema: dict[str, JSON]) -> None:
-    """What bounds every run. No reference stands beside `unevaluated...`: jsonschema follows references and
-    dependentSchemas for these on its own, where nothing counts them."""
+    """Raise Invalid unless every run of the schema is counted. For `unevaluated...` jsonschema follows references and
+    dependentSchemas and matches patternProperties on its own, where nothing counts them."""
     _look_at(schema, root=True)
-    names = {name for part in _parts(schema) for name in part}
-    if names & _UNEVALUATED and ("dependentSchemas" in names or _references(schema)):
-        raise _unfit("unevaluatedItems or unevaluatedProperties together with references or dependentSchemas")
+    parts = list(_parts(schema))
+    names = {name for part in parts for name in part}
+    if names & _UNEVALUATED and (names & _UNCOUNTED or _references(schema)):
+        raise _unfit(
+            "unevaluatedItems or unevaluatedProperties together with references, dependentSchemas or patternProperties"
+        )
+    if sum(len(_patterns(part)) for part in parts) > MAX_PATTERNS:
+        raise _unfit(f"it has more than {MAX_PATTERNS} patterns")
 
 
 def _look_at(schema: JSON, *, root: bool = False) -> None:
-    """Everything in a schema, wherever it stands: what only looks like a keyword is held to the same."""
+    """Raise Invalid for a part of a schema that cannot be bounded. Data that look like a keyword count as one."""
     for each in _inner(schema):
         _look_at(each)
     if not isinstance(schema, dict):
@@ -187,15 +139,19 @@ def _look_at(schema: JSON, *, root: bool = False) -> None:
             raise _unfit("it refers to something else than `#` or a JSON pointer `#/...`")
     if not root and isinstance(schema.get("$id"), str):
         raise _unfit("a part of it has an $id of its own")
-    patterns = schema.get("patternProperties")
+    if not root and isinstance(schema.get("$schema"), str):  # jsonschema runs it with keywords that are not counted
+        raise _unfit("a part of it has a $schema of its own")
     try:
-        if isinstance(schema.get("pattern"), str):
-            compiled(str(schema["pattern"]))
-        for text in patterns if isinstance(patterns, dict) else ():
-            if compiled(text).degree > 1:
-                raise ValueError("a pattern of names has too many ways to match")
+        for text in _patterns(schema):
+            compiled(text)
     except ValueError as error:
         raise _unfit(str(error)) from None
+
+
+def _patterns(schema: dict[str, JSON]) -> list[str]:
+    """Return the patterns of one part of a schema, for values and for names."""
+    pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
+    return [*([pattern] if isinstance(pattern, str) else []), *(of_names if isinstance(of_names, dict) else [])]
 
 
 def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:

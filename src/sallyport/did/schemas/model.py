@@ -62,7 +62,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class NewSchema:
-    """What somebody says of a new schema. content: the JSON Schema, checked."""
+    """A schema to create. content: the JSON Schema, not yet checked."""
 
     author: str
     name: str

@@ -32,6 +32,7 @@ class Schemas:
         self._vault = vault
         self._base = base
         self._clock = clock
+        self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
 
     def address(self, uuid: str) -> str:
         """Where a schema is published: the `id` that credentials name."""
@@ -40,7 +41,7 @@ class Schemas:
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
         """A new schema of an issuer's domain. Invalid: it is none, or not one that is run here. NotFound: the author is
         no issuer of the tenant."""
-        checked = await trio.to_thread.run_sync(_checked, new.content)
+        checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
             author = dids.of_tenant(tx, tenant_id, new.author, Kind.ISSUER)

@@ -1,0 +1,134 @@
+"""The keywords of JSON Schema, charged to a budget.
+
+Schemas run in a worker thread. `re` holds the interpreter lock during a match, so `MAX_COST` bounds each match. All
+else is Python code, which gives the lock up every 5 ms; `MAX_STEPS` and `BUDGET` bound its sum. Some keywords are ours:
+those of the library match names uncounted, and keep a copy of the value for each alternative that fails.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, cast
+
+from jsonschema import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from sallyport.base.command import JSON
+from sallyport.did.schemas.patterns import compiled
+
+MAX_COST: Final = 200_000
+"""Cost of one match (`Pattern.cost`): at most 7 ms."""
+BUDGET: Final = 2_000_000
+"""Cost of all matches of one run."""
+MAX_STEPS: Final = 20_000
+"""Subschemas that one run may enter, references that it may follow, and values that it may compare. A reference is a
+JSON pointer: for an anchor the library reads the whole schema again each time."""
+_CHARGED: Final = (
+    "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "items", "prefixItems", "contains", "properties",
+    "patternProperties", "additionalProperties", "propertyNames", "dependentSchemas", "dependencies",
+    "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "enum", "const", "required", "dependentRequired",
+    "type",
+)  # fmt: skip
+
+_Schema = dict[str, JSON]
+_Errors = Iterator[ValidationError]
+_Keyword = Callable[[Validator, JSON, JSON, _Schema], _Errors | None]
+
+
+class Spent(Exception):
+    """A run has used up its budget."""
+
+
+class _Descends(Protocol):
+    """A method that jsonschema's validators have and its protocol lacks."""
+
+    def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
+
+
+class Budget:
+    """The cost that is left to one run. A keyword raises Spent when none is left."""
+
+    def __init__(self) -> None:
+        self._cost = BUDGET
+        self._steps = MAX_STEPS
+
+    def validator(self, dialect: type[Validator]) -> type[Validator]:
+        """Return the dialect with keywords that are charged to this budget."""
+        ours: dict[str, _Keyword] = {
+            "anyOf": _any_of,
+            "oneOf": _one_of,
+            "pattern": self._pattern,
+            "patternProperties": self._pattern_properties,
+            "additionalProperties": self._additional_properties,
+        }
+        keywords = {**dialect.VALIDATORS, **ours}
+        charged = {name: self._charged(name, keywords[name]) for name in _CHARGED if name in dialect.VALIDATORS}
+        made: type[Validator] = extend(dialect, {**ours, **charged})  # type: ignore[no-untyped-call]
+        return made
+
+    def _charged(self, name: str, keyword: _Keyword) -> _Keyword:
+        def run(validator: Validator, wanted: JSON, value: JSON, schema: _Schema) -> _Errors:
+            self._steps -= _steps(name, wanted, value)
+            if self._steps < 0:
+                raise Spent
+            yield from keyword(validator, wanted, value, schema) or ()
+
+        return run
+
+    def _pattern(self, _: Validator, wanted: JSON, value: JSON, schema: _Schema) -> _Errors:
+        if isinstance(value, str) and not self._matches(str(wanted), value):
+            yield ValidationError("pattern")
+
+    def _pattern_properties(self, validator: Validator, wanted: JSON, value: JSON, schema: _Schema) -> _Errors:
+        if isinstance(value, dict) and isinstance(wanted, dict):
+            for text, subschema in wanted.items():
+                for name, inner in value.items():
+                    if self._matches(text, name):
+                        yield from _descend(validator, inner, subschema, name)
+
+    def _additional_properties(self, validator: Validator, wanted: JSON, value: JSON, schema: _Schema) -> _Errors:
+        named, patterns = schema.get("properties") or {}, schema.get("patternProperties") or {}
+        if not isinstance(value, dict) or not isinstance(named, dict) or not isinstance(patterns, dict):
+            return
+        for name, inner in value.items():
+            if name in named or any(self._matches(text, name) for text in patterns):
+                continue
+            if wanted is False:
+                yield ValidationError("additionalProperties")
+                return
+            yield from _descend(validator, inner, wanted, name)
+
+    def _matches(self, text: str, value: str) -> bool:
+        pattern = compiled(text)
+        cost = pattern.cost(len(value))
+        self._cost -= cost
+        if cost > MAX_COST or self._cost < 0:
+            raise Spent
+        return pattern.expression.search(value) is not None
+
+
+def _any_of(validator: Validator, wanted: JSON, value: JSON, _: _Schema) -> _Errors:
+    if isinstance(wanted, list) and not any(_is_valid(validator, each, value) for each in wanted):
+        yield ValidationError("anyOf")
+
+
+def _one_of(validator: Validator, wanted: JSON, value: JSON, _: _Schema) -> _Errors:
+    if isinstance(wanted, list) and sum(_is_valid(validator, each, value) for each in wanted) != 1:
+        yield ValidationError("oneOf")
+
+
+def _is_valid(validator: Validator, schema: JSON, value: JSON) -> bool:
+    return next(_descend(validator, value, schema), None) is None
+
+
+def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None = None) -> _Errors:
+    return iter(cast("_Descends", validator).descend(value, schema, name))
+
+
+def _steps(name: str, wanted: JSON, value: JSON) -> int:
+    """Return the steps of a keyword: one for each subschema or value that it names, more if it compares pairs."""
+    parts = len(wanted) if isinstance(wanted, list | dict) else 1
+    if name == "patternProperties" and isinstance(value, dict):
+        return 1 + parts * len(value)
+    if name == "uniqueItems" and isinstance(value, list):
+        return 1 + len(value) ** 2 // 20
+    return 1 + parts
