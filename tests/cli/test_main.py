@@ -15,7 +15,7 @@ from tests.cli import TENANT, Service, add_domain
 from tests.service import PROGRAM, RunningService
 
 LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain", "default"))
-HEAVY = ("trio", "fastapi", "starlette", "sqlite_utils", "httpx", "cryptography", "pyrad", "sqlite3")
+HEAVY = ("trio", "starlette", "sqlite_utils", "httpx", "cryptography", "pyrad", "sqlite3")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import Invalid
-from sallyport.web.multipart import Begin, End, MultipartParser, boundary_of
+from sallyport.web.multipart import Begin, End, FormParser
 
 
 def body(*parts: tuple[str, bytes]) -> bytes:
@@ -16,12 +16,12 @@ def body(*parts: tuple[str, bytes]) -> bytes:
         f"--x\r\nContent-Disposition: form-data; {head}\r\nContent-Type: text/plain\r\n\r\n".encode() + octets + b"\r\n"
         for head, octets in parts
     )
-    return b"before\r\n" + whole + b"--x--\r\nafter"
+    return whole + b"--x--\r\nafter"
 
 
 def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
     """The parts of a body that comes in pieces. Invalid: it is none, or is cut off."""
-    parser, found, held = MultipartParser(b"x"), list[tuple[Begin, bytes]](), bytearray()
+    parser, found, held = FormParser("multipart/form-data; boundary=x"), list[tuple[Begin, bytes]](), bytearray()
     ends = sorted(min(cut, len(octets)) for cut in cuts)
     begin: Begin | None = None
     for start, end in zip((0, *ends), (*ends, len(octets)), strict=True):
@@ -59,10 +59,39 @@ def test_any_octets(pieces: list[bytes]) -> None:
 def test_no_boundary(kind: str) -> None:
     """A content type without one, or with one that is too long, is refused."""
     with pytest.raises(Invalid):
-        boundary_of(kind)
+        FormParser(kind)
 
 
-def test_boundaries() -> None:
-    """In quotation marks or not, among other parameters."""
-    assert boundary_of('multipart/form-data; charset=utf-8; Boundary="a b"') == b"a b"
-    assert boundary_of("multipart/form-data;boundary=--abc") == b"--abc"
+@pytest.mark.parametrize(
+    ("kind", "boundary"),
+    [
+        ('multipart/form-data; charset=utf-8; Boundary="a b"', b"a b"),
+        ("multipart/form-data;boundary=--abc", b"--abc"),
+    ],
+    ids=["quoted", "plain"],
+)
+def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) -> None:
+    """In quotation marks or not, whatever the case of its name."""
+    parser = FormParser(kind)
+    parser.feed(b"--" + boundary + b"--\r\n")
+    assert parser.complete
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(
+            b"".join(b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' for _ in range(33)), id="33 parts"
+        ),
+        pytest.param(b'--x\r\nContent-Disposition: form-data; name="' + b"a" * 5000 + b'"\r\n\r\n', id="long header"),
+        pytest.param(b"--x\r\n" + b"A: b\r\n" * 9 + b"\r\n", id="nine headers"),
+        pytest.param(b"--x\r\nContent-Disposition: attachment; name=a\r\n\r\n", id="no form-data"),
+        pytest.param(b"--x\r\nContent-Disposition: form-data\r\n\r\n", id="no name"),
+        pytest.param(b"before\r\n--x\r\nContent-Disposition: form-data; name=a\r\n\r\n", id="preamble"),
+        pytest.param(b"--x\r\nContent-Disposition: form-data; name=\xff\r\n\r\n", id="a name that is no UTF-8"),
+    ],
+)
+def test_a_form_beyond_the_limits_is_refused(form: bytes) -> None:
+    """Parts, headers and their lengths are limited."""
+    with pytest.raises(Invalid):
+        FormParser("multipart/form-data; boundary=x").feed(form)

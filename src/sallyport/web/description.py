@@ -1,18 +1,17 @@
-"""What the API is, for programs and for people: the OpenAPI document and its page.
+"""The OpenAPI 3.1 document and its page, made of what the operations declare.
 
-FastAPI makes the document out of what the operations declare. It is imported, and the models described, when somebody
-asks for the first time: a start of the service would pay a third of a second for what most of its days do not need.
+The models are described when somebody asks for the first time: a start of the service would pay a third of a second for
+a document that most days do not need.
 """
 
-import inspect
 import json
-import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast, get_origin
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, get_origin
 
 import trio
-from pydantic import BaseModel
-from pydantic.warnings import UnsupportedFieldAttributeWarning
+from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -24,28 +23,28 @@ from sallyport.web.operation import BEARER_PREFIX, Operation
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.upload import FILE, KIND
 
-if TYPE_CHECKING:
-    from fastapi.params import Depends
+Json: TypeAlias = dict[str, object]
 
 _NO_SCRIPTS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-_DESCRIPTION = (
-    "Network device inventory and login policy. In the examples, what stands in <angle brackets> is yours to fill in: "
+_DESCRIPTION: Final = (
+    "Network device inventory and login policy. In the examples, replace the text in <angle brackets>: "
     "<apiKey of createKey> is that field of that operation's answer."
 )
-_ERRORS = {400: "invalid body", 401: "no valid token", 403: "outside the token's scope, domain or role"}
-
-
-class _Endpoint:
-    """What FastAPI describes; it is never called."""
-
-    def __init__(self, operation: Operation) -> None:
-        self.__doc__ = operation.description
-        body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=operation.body)
-        taken = [] if operation.has_file else [body]
-        self.__signature__ = inspect.Signature(taken, return_annotation=operation.answer)
-
-    async def __call__(self) -> None:
-        """FastAPI takes nothing that cannot be called."""
+_REFERENCE: Final = "#/components/schemas/{model}"
+_ERRORS: Final = {
+    "400": "invalid body",
+    "401": "no valid token",
+    "403": "outside the token's scope, domain or role",
+    "4XX": "refused",
+    "5XX": "failed",
+}
+_SCHEMES: Final[Json] = {
+    "X-Authorization": {"type": "apiKey", "in": "header", "name": "X-Authorization"},
+    "Bearer": {"type": "http", "scheme": "bearer"},
+}
+_TOTAL: Final[Json] = {
+    TOTAL_HEADER: {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
+}
 
 
 class Description:
@@ -58,11 +57,11 @@ class Description:
         self._made: tuple[bytes, bytes] | None = None
 
     def routes(self) -> list[BaseRoute]:
-        """Where they are."""
+        """Return the routes of the document and of its page."""
 
         async def openapi(request: Request) -> Response:
-            document, _ = await self._both()
-            return Response(document, media_type="application/json")
+            made, _ = await self._both()
+            return Response(made, media_type="application/json")
 
         async def page(request: Request) -> Response:
             _, html = await self._both()
@@ -77,75 +76,70 @@ class Description:
             return self._made
 
     def _make(self) -> tuple[bytes, bytes]:
-        document = _document(self._operations, self._version)
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), docs.page(document)
+        made = document(self._operations, self._version)
+        return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode(), docs.page(made)
 
 
-def _document(operations: Sequence[Operation], version: str) -> dict[str, object]:
-    """The document, OpenAPI 3.1."""
-    from fastapi import FastAPI
-
-    app = FastAPI(
-        title="Sallyport",
-        version=version,
-        description=_DESCRIPTION,
-        openapi_url=None,
-        # Its exporters would be set up from the environment; what is measured of requests is in `metrics`.
-        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+def document(operations: Sequence[Operation], version: str) -> Json:
+    """Return the OpenAPI 3.1 document of the operations."""
+    bodies = {operation.body for operation in operations}
+    answers = {operation.answer for operation in operations} | {problem.Problem, problem.RadiusProblem}
+    types: list[tuple[type[object], JsonSchemaMode]] = [(kind, "validation") for kind in sorted(bodies, key=str)]
+    types += [(kind, "serialization") for kind in sorted(answers, key=str)]
+    found, definitions = TypeAdapter.json_schemas(
+        [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in types], ref_template=_REFERENCE
     )
+    schemas = {key: schema for (key, _), schema in found.items()}
+    paths: dict[str, dict[str, Json]] = {}
     for operation in operations:
         for path in operation.paths:
-            errors = {str(status): told for status, told in _ERRORS.items()} | {"4XX": "refused", "5XX": "failed"}
-            shape = problem.model_for(path)
-            app.router.add_api_route(
-                path,
-                _Endpoint(operation),
-                methods=[operation.method],
-                response_model=operation.answer,
-                name=operation.name,
-                tags=[operation.tag],
-                description=operation.description,
-                responses={
-                    **_headers(operation),
-                    **{code: {"model": shape, "description": told} for code, told in errors.items()},
-                },
-                dependencies=_security(path),
-                openapi_extra=_extra(operation, path),
-            )
-    with warnings.catch_warnings():  # FastAPI does so itself, around what it makes of models that are not deferred
-        warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
-        return app.openapi()
+            paths.setdefault(path, {})[operation.method.lower()] = _described(operation, path, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
+        "paths": paths,
+        "components": {"schemas": definitions.get("$defs", {}), "securitySchemes": _SCHEMES},
+    }
 
 
-def _extra(operation: Operation, path: str) -> dict[str, object]:
-    """What FastAPI does not describe by itself: a body that works, whose token is sent with it, and a form."""
-    kind, media = (KIND, _form(operation)) if operation.has_file else ("application/json", dict[str, object]())
+_Schemas: TypeAlias = Mapping[tuple[type[object], JsonSchemaMode], Mapping[str, object]]
+
+
+def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
+    """Return the description of an operation on one of its paths."""
+    answer: Json = {"description": "done", "content": _json(schemas[operation.answer, "serialization"])}
+    if get_origin(operation.answer) is Counted:
+        answer["headers"] = _TOTAL
+    error = _json(schemas[problem.model_for(path), "serialization"])
+    schemes = ["X-Authorization", "Bearer"] if path.startswith(BEARER_PREFIX) else ["X-Authorization"]
+    described: Json = {
+        "tags": [operation.tag],
+        "summary": operation.name.replace("_", " ").capitalize(),
+        "description": operation.description,
+        "operationId": re.sub(r"\W", "_", operation.name + path) + "_" + operation.method.lower(),
+        "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
+        "responses": {"200": answer}
+        | {status: {"description": told, "content": error} for status, told in _ERRORS.items()},
+        "security": [{scheme: []} for scheme in schemes],
+    }
+    if path in TOKENS:
+        described[docs.TOKEN] = TOKENS[path]
+    return described
+
+
+def _body(operation: Operation, path: str, schema: Mapping[str, object]) -> Json:
+    """Return the media types of a body, with an example that works."""
+    media: Json = {"schema": _form(schema) if operation.has_file else schema}
     if (operation.method, path) in EXAMPLES:
         media["example"] = EXAMPLES[operation.method, path]
-    extra: dict[str, object] = {"requestBody": {"required": True, "content": {kind: media}}} if media else {}
-    return extra | ({docs.TOKEN: TOKENS[path]} if path in TOKENS else {})
+    return {KIND if operation.has_file else "application/json": media}
 
 
-def _headers(operation: Operation) -> "dict[int | str, dict[str, Any]]":
-    """Return the header of a successful answer that carries a total."""
-    if get_origin(operation.answer) is not Counted:
-        return {}
-    total = {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
-    return {200: {"description": "Successful Response", "headers": {TOTAL_HEADER: total}}}
+def _form(fields: Mapping[str, object]) -> Json:
+    """Return the schema of a form: its fields, and one file beside them."""
+    file: Json = {"type": "object", "properties": {FILE: {"type": "string", "format": "binary"}}, "required": [FILE]}
+    return {"allOf": [fields, file]}
 
 
-def _form(operation: Operation) -> dict[str, object]:
-    """The description of a form with a file, which FastAPI would only describe if it read it."""
-    schema = cast(type[BaseModel], operation.body).model_json_schema()
-    schema["properties"] = {**schema["properties"], FILE: {"type": "string", "format": "binary"}}
-    schema["required"] = [*schema.get("required", ()), FILE]
-    return {"schema": schema}
-
-
-def _security(path: str) -> "list[Depends]":
-    """How a request is authorized. It is for the description alone: `operation` reads the token."""
-    from fastapi import Security
-    from fastapi.security import APIKeyHeader, HTTPBearer
-
-    header = Security(APIKeyHeader(name="X-Authorization", scheme_name="X-Authorization"))
-    return [header, Security(HTTPBearer(scheme_name="Bearer"))] if path.startswith(BEARER_PREFIX) else [header]
+def _json(schema: Mapping[str, object]) -> Json:
+    return {"application/json": {"schema": schema}}

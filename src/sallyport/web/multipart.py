@@ -1,26 +1,28 @@
-"""multipart/form-data (RFC 7578, in the form of RFC 2046 section 5.1.1) sans-io: octets in, parts out, none held.
+"""multipart/form-data (RFC 7578) sans-io: octets in, parts out, nothing held. python-multipart parses.
 
-A part is a Begin, pieces of its octets, and an End. What precedes the first boundary and follows the last is ignored.
+A part is a Begin, pieces of its octets, and an End. A preamble, which RFC 2046 allows and no HTTP client sends, is
+refused.
 """
 
-import re
-from collections.abc import Iterator
+import logging
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
+
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
 
 from sallyport.base.errors import Invalid
 
-LONGEST_HEAD: Final = 8192
 MOST_PARTS: Final = 32
-_PARAMETER: Final = re.compile(r';\s*([A-Za-z*]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))')
-_ESCAPED: Final = re.compile(r"\\(.)")
-_DISPOSITION: Final = re.compile(r"content-disposition:\s*form-data(?=\s*(;|$))(.*)", re.IGNORECASE | re.DOTALL)
-_MALFORMED: Final = "the body is no multipart/form-data"
+LONGEST_BOUNDARY: Final = 70  # RFC 2046 section 5.1.1
+_MALFORMED: Final = "the body is not multipart/form-data"
+
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it warns of each malformed body; the answer does too
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A part begins. file_name: as the client calls it; None for a plain field."""
+    """The head of a part. file_name: as the client calls it; None for a plain field."""
 
     name: str
     file_name: str | None
@@ -28,93 +30,79 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A part has ended."""
+    """The end of a part."""
 
 
-Event = Begin | bytes | End
+Event: TypeAlias = Begin | bytes | End
 
 
-def boundary_of(content_type: str) -> bytes:
-    """The boundary that a content type names. Invalid: none, or none that RFC 2046 allows."""
-    found = dict(_parameters(f";{content_type.partition(';')[2]}")).get("boundary", "")
-    if not re.fullmatch(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", found):
-        raise Invalid("the content type names no boundary")
-    return found.encode("ascii")
+class FormParser:
+    """A parser for one body. complete: the last boundary has come. Invalid: the content type names no boundary.
 
+    python-multipart limits the headers of a part to 8, of 4 KiB.
+    """
 
-class MultipartParser:
-    """Takes a body piece by piece. `complete`: the last boundary was there."""
-
-    def __init__(self, boundary: bytes) -> None:
-        self._delimiter = b"\r\n--" + boundary
-        self._pending = bytearray(b"\r\n")  # the first boundary may be the first octets
-        self._in_part = False
-        self._in_head = False
+    def __init__(self, content_type: str) -> None:
+        boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
+        if not 0 < len(boundary) <= LONGEST_BOUNDARY:
+            raise Invalid("the content type names no boundary")
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin_part,
+                "on_header_field": self._header_name,
+                "on_header_value": self._header_value,
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._end_headers,
+                "on_part_data": lambda data, start, end: self._events.append(data[start:end]),
+                "on_part_end": lambda: self._events.append(End()),
+                "on_end": self._end,
+            },
+        )
+        self._events: list[Event] = []
         self._parts = 0
+        self._name = b""
+        self._value = b""
+        self._disposition = b""
         self.complete = False
 
-    def feed(self, octets: bytes) -> Iterator[Event]:
-        """What this piece tells. Invalid: it is none of a form."""
+    def feed(self, octets: bytes) -> list[Event]:
+        """Return the events of a piece. Raises Invalid."""
         if self.complete:
-            return
-        self._pending += octets
-        while True:
-            if self._in_head:
-                if (end := self._pending.find(b"\r\n\r\n")) < 0:
-                    break
-                yield self._begin(bytes(self._pending[:end]))
-                del self._pending[: end + 4]
-            elif (at := self._pending.find(self._delimiter)) >= 0:
-                behind = at + len(self._delimiter)
-                if len(self._pending) < behind + 2:
-                    break
-                yield from self._end(at, bytes(self._pending[behind : behind + 2]))
-                if self.complete:
-                    return
-            else:
-                yield from self._data(len(self._pending) - len(self._delimiter) + 1)
-                return
-        if self._in_head and len(self._pending) > LONGEST_HEAD:
-            raise Invalid(_MALFORMED)
-
-    def _data(self, length: int) -> Iterator[bytes]:
-        """So many octets that are certainly no part of a boundary."""
-        if length > 0:
-            if self._in_part:
-                yield bytes(self._pending[:length])
-            del self._pending[:length]
-
-    def _end(self, at: int, mark: bytes) -> Iterator[Event]:
-        """A boundary, which ends the part before it. mark: the two octets behind it."""
-        if self._in_part:
-            if at:
-                yield bytes(self._pending[:at])
-            yield End()
-        self._in_part = False
-        if mark == b"--":
-            self.complete = True
-        elif mark == b"\r\n":
-            self._in_head = True
-            del self._pending[: at + len(self._delimiter)]  # its end begins an empty head's
-        else:
-            raise Invalid(_MALFORMED)
-
-    def _begin(self, head: bytes) -> Begin:
-        self._parts += 1
-        if self._parts > MOST_PARTS or len(head) > LONGEST_HEAD:
-            raise Invalid(_MALFORMED)
+            return []  # RFC 2046 section 5.1.1: what follows the last boundary is ignored
         try:
-            lines = head.decode().strip("\r\n").split("\r\n")
-        except UnicodeDecodeError:
+            self._parser.write(octets)
+        except MultipartParseError:
             raise Invalid(_MALFORMED) from None
-        found = next((match for line in lines if (match := _DISPOSITION.match(line))), None)
-        parameters = dict(_parameters(found[2])) if found is not None else {}
-        if "name" not in parameters:
+        events, self._events = self._events, []
+        return events
+
+    def _begin_part(self) -> None:
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise Invalid(f"the form has more than {MOST_PARTS} parts")
+        self._disposition = b""
+
+    def _header_name(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _end_header(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name = self._value = b""
+
+    def _end_headers(self) -> None:
+        try:
+            kind, parameters = parse_options_header(self._disposition)
+            named = {key.decode(): value.decode() for key, value in parameters.items()}
+        except UnicodeError:
+            raise Invalid(_MALFORMED) from None
+        if kind != b"form-data" or "name" not in named:
             raise Invalid(_MALFORMED)
-        self._in_part, self._in_head = True, False
-        return Begin(parameters["name"], parameters.get("filename"))
+        self._events.append(Begin(named["name"], named.get("filename")))
 
-
-def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    for name, quoted, plain in _PARAMETER.findall(text):
-        yield name.lower(), _ESCAPED.sub(r"\1", quoted) if quoted else plain
+    def _end(self) -> None:
+        self.complete = True

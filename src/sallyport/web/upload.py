@@ -14,7 +14,7 @@ from starlette.requests import Request
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
-from sallyport.web.multipart import Begin, End, MultipartParser, boundary_of
+from sallyport.web.multipart import Begin, End, FormParser
 from sallyport.web.problem import TooLarge
 from sallyport.web.scope import Body
 
@@ -100,16 +100,16 @@ class _Receiver:
         """All of it. Refused, StoreFull, OSError."""
         pieces = request_body.pieces(request, kind=KIND, limit=self._limit + AROUND_FILE)
         async with aclosing(pieces):
-            parser: MultipartParser | None = None
+            parser: FormParser | None = None
             async for piece in pieces:
-                parser = parser or MultipartParser(boundary_of(request.headers["content-type"]))
+                parser = parser or FormParser(request.headers["content-type"])
                 await self._take(parser, piece)
         if parser is None or not parser.complete:
             raise Invalid("incomplete body")
         if self.kept:
             await self._keeper.close(self.kept)
 
-    async def _take(self, parser: MultipartParser, piece: bytes) -> None:
+    async def _take(self, parser: FormParser, piece: bytes) -> None:
         for event in parser.feed(piece):
             match event:
                 case Begin():
