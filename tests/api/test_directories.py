@@ -148,7 +148,7 @@ def test_mappings(tenant: Tenant) -> None:
     assert send(tenant, [ann])["counts"]["skipped"] == 1
     users = tenant.ask(USERS, domainId=tenant.domain)["users"]
     assert [(user["userName"], user["email"]) for user in users] == [("annie", "ann@x"), ("ben", "")]
-    for wrong in ({"email": "a b"}, {"hunter2": "mail"}, {"email": ["mail"]}, ["mail"], {"fax": "userPassword"}):
+    for wrong in ({"email": "a b"}, {"hunter2": "mail"}, {"email": [["mail"]]}, ["mail"], {"fax": "userPassword"}):
         assert tenant.refused(RECONFIGURE, **where, fieldMappings=wrong) == (400, "invalid fieldMappings")
     other = tenant.world.tenant()
     assert other.refused(RECONFIGURE, groupID=ops["groupId"], fieldMappings={}) == (404, "group not found")

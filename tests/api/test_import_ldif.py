@@ -219,3 +219,55 @@ def test_cancel(tenant: Tenant) -> None:
     assert job(tenant, "LDIF", first)["state"] == "CANCELLED"
     assert job(tenant, "LDIF", first + 1)["state"] == "DONE"
     assert "ann" in names(tenant) or tenant.ask(USERS, domainId=tenant.domain, search="ann")["totalCount"]
+
+
+MAPPED = """dn: uid=ann,dc=example,dc=org
+objectClass: inetOrgPerson
+uid: ann
+department;lang-de: Vertrieb
+department;x-old;lang-de: Verkauf
+2.5.4.12: Head
+employeeType: admin
+employeeType: auditor
+memberOf: cn=vpn,dc=example,dc=org
+memberOf: cn=staff\\, all,dc=example,dc=org
+passportNumber: 007
+userPassword: hunter2
+2.5.4.35: hunter2
+"""
+
+
+def test_mapped_fields(tenant: Tenant) -> None:
+    """reConfigure takes names with options, OIDs, lists and any case; the fields show in GetAllAdUsers after the next
+    import, and after a change of one value."""
+    where = {"domainId": tenant.domain, "directoryName": "LDIF"}
+    imported(tenant, MAPPED)
+    mapping = {
+        "department": "Department;LANG-de", "fax": "department;lang-de;x-old", "group": "memberof",
+        "subgroup": "2.5.4.12", "ROLES": "employeeType, memberOf", "primaryApp": ["passportNumber"],
+    }  # fmt: skip
+    tenant.ask("/api/v1/reConfigure", **where, fieldMappings=mapping)
+    assert imported(tenant, MAPPED)["state"] == "DONE"
+    (ann,) = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    assert ann["fields"] == {
+        "department": "Vertrieb", "fax": "Verkauf", "group": "vpn, staff, all", "subgroup": "Head",
+        "roles": "admin, auditor, vpn, staff, all", "primaryApp": "007",
+    }  # fmt: skip
+    change = (
+        "dn: uid=ann,dc=example,dc=org\nchangetype: modify\nreplace: department;lang-de\ndepartment;lang-de: Einkauf\n"
+    )
+    send(tenant, change)
+    job(tenant, "LDIF", tenant.ask(STATUS, DirectoryName="LDIF")["jobs"][0]["jobId"])
+    (ann,) = tenant.ask(USERS, domainId=tenant.domain)["users"]
+    assert ann["fields"]["department"] == "Einkauf"
+
+
+@pytest.mark.parametrize(
+    "attribute", ["userPassword", "2.5.4.35", "userpassword;lang-de", ["mail", "unicodePwd"], "mail, ms-Mcs-AdmPwd"]
+)
+def test_attributes_with_secrets_are_not_mapped(tenant: Tenant, attribute: str | list[str]) -> None:
+    """An attribute that holds a secret is refused by name, by OID and with options."""
+    imported(tenant, MAPPED)
+    where = {"domainId": tenant.domain, "directoryName": "LDIF"}
+    refused = tenant.refused("/api/v1/reConfigure", **where, fieldMappings={"fax": attribute})
+    assert refused == (400, "invalid fieldMappings")

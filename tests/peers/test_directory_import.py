@@ -123,6 +123,33 @@ def test_import_users_from_a_server_with_small_pages(tenant: Tenant, tmp_path: P
     assert set(people(tenant)) == {*PEOPLE, *(f"many{number}" for number in range(MANY))}
 
 
+def test_mapped_fields(tenant: Tenant, directory: Slapd) -> None:
+    """Mappings for group, subgroup, roles and primaryApp, by attributes with options, in any case and as lists, take
+    effect in GetAllAdUsers, GetAllUsersByGroup and the preview."""
+    imported(tenant, directory)
+    directory.change(
+        dn_of("ann"), "add: title;lang-de", "title;lang-de: Leiterin", "-", "add: employeeType", "employeeType: admin",
+        "employeeType: auditor", "-", "add: businessCategory", "businessCategory: VPN", "-", "add: ou", "ou: Sales",
+    )  # fmt: skip
+    mapping = {
+        "Group": "MEMBEROF", "subgroup": ["OU"], "roles": ["employeeType", "Title;Lang-DE"],
+        "primaryapp": "businessCategory", "department": "title;lang-de",
+    }  # fmt: skip
+    where = {"domainId": tenant.domain, "directoryName": "hq"}
+    tenant.ask(RECONFIGURE, **where, fieldMappings=mapping)
+    assert imported(tenant, directory)["state"] == "DONE"
+    fields = {
+        "group": "vpn users, admins, all", "subgroup": "Sales", "roles": "admin, auditor, Leiterin",
+        "primaryApp": "VPN", "department": "Leiterin",
+    }  # fmt: skip
+    assert people(tenant)["ann"]["fields"] == fields
+    (group,) = tenant.ask(GROUPS, domainId=tenant.domain, search="vpn users")["groups"]
+    users = tenant.ask(MEMBERS, domainId=tenant.domain, groupId=group["groupId"])["users"]
+    assert next(each["fields"] for each in users if each["userName"] == "ann") == fields
+    previewed = tenant.ask("/api/v1/mapping/preview", **where)["users"]
+    assert next(each["after"] for each in previewed if each["dn"] == dn_of("ann")).items() >= fields.items()
+
+
 def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> None:
     """LDAPS and StartTLS with the right authority; with a wrong one nobody is imported, and the reason is told."""
     failed = imported(tenant, directory, useTls=True, caCertificate=Authority("another CA").pem)

@@ -162,8 +162,9 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
 def _declare_mappings(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
     @directories.post("/api/v1/reConfigure", roles=OPERATORS)
     async def reconfigure(body: ReConfigure, caller: Caller) -> str:
-        """Set which attributes become which fields, for a directory or for the people of a group. It holds for the next
-        import; with `apply` it is applied now to who is there already."""
+        """Set which attributes become which fields, for a directory or for the people of a group. A field takes one
+        attribute, or several as a list or separated by commas; names may have options. It holds for the next import;
+        with `apply` it is applied now to the people that are known. Attributes that hold secrets are refused."""
         of = await _of(service, domains_of, body, caller)
         await service.map_fields(of, body.fieldMappings, apply=body.apply)
         return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"

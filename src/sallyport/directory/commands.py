@@ -11,7 +11,7 @@ from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, Row, command
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.directory.imports.model import Job, Removals
-from sallyport.directory.model import FieldMappings
+from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.removal import Removal
 from sallyport.directory.repo import Directory
 from sallyport.directory.service import NO_GROUP, Directories

@@ -22,6 +22,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import normalized as normalized  # noqa: PLC0414  part of what this module offers
 from sallyport.directory.dn import pairs_of
+from sallyport.directory.secret_attributes import holds_secret
 
 _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
@@ -53,8 +54,8 @@ MOST_ATTRIBUTES: Final = 64
 MOST_VALUES: Final = 32
 LONGEST_VALUE: Final = 1024
 LONGEST_NAME: Final = 255
-# Passwords, their hashes and the keys made of them; what says when one was set goes too, which nobody maps.
-_SECRET: Final = re.compile(
+# Attributes that may hold a secret, and those that tell when one was set.
+_LIKE_SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
 )
 STATUS_ATTRIBUTES: Final = frozenset(
@@ -76,7 +77,7 @@ _ELSEWHERE: Final = frozenset({"member", "uniquemember", "memberuid", "memberof"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One entry as a directory or an LDIF file has it. attributes: by name in lower case, without options."""
+    """One entry as a directory or an LDIF file has it. attributes: by `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -184,8 +185,8 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """What an entry means; None for another kind of entry. now: microseconds, by which an account has expired. mapped:
-    the attributes, in lower case, that somebody has said are to become fields.
+    """Return what an entry means; None for another kind of entry. now: microseconds, by which an account has expired.
+    mapped: the attributes that mappings take, by `attribute_key`.
 
     Invalid: it is a person, a group or a unit that cannot be used.
     """
@@ -330,11 +331,15 @@ def _number(raw: Raw, attribute: str) -> int:
     return int(value) if _NUMBER.fullmatch(value) else 0
 
 
-def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Text that a field may be taken from: no secret, and so much of it as may be kept for every person, the
-    attributes first that are mapped, shown, or say whether an account may log in.
+def attribute_key(description: str) -> str:
+    """Return an attribute's name in lower case, with its options in order (RFC 4512 section 2.5)."""
+    name, *options = description.lower().split(";")
+    return ";".join((name, *sorted(options)))
 
-    values: by the attribute's name in lower case.
+
+def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return the texts that fields may be taken from, without secrets, within the limits of one person. Attributes that
+    are mapped, shown, or say whether an account may log in come first. values: by `attribute_key`.
     """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
@@ -345,7 +350,7 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
     for name, texts in sorted(values, key=place):
         if len(kept) == MOST_ATTRIBUTES:
             break
-        if not may_be_kept(name):
+        if holds_secret(name) if name in mapped else not _is_kept_unmapped(name):
             continue
         fit = tuple(text for text in texts if 0 < len(text) <= LONGEST_VALUE and _is_text(text))[:MOST_VALUES]
         if fit:
@@ -354,11 +359,11 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 
 @lru_cache(4096)
-def may_be_kept(name: str) -> bool:
-    """Whether an attribute, by its name in lower case, may become a field: no secret may, nor may a membership."""
+def _is_kept_unmapped(name: str) -> bool:
+    """Return whether an attribute is kept that no mapping takes: no options, no membership, nothing like a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
-    return name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _SECRET.search(name)
+    return ";" not in name and name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
 
 
 def _is_text(value: str) -> bool:

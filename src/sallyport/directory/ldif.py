@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final, NoReturn
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.entry import Raw
+from sallyport.directory.entry import Raw, attribute_key
 
 LONGEST_LINE: Final = 4 << 20
 """Octets of one line once it is unfolded."""
@@ -26,7 +26,7 @@ MOST_LINES: Final = 500_000
 """Lines of a record, each of which takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
 """Parts of one modification: each looks at all values that there are."""
-_NAME: Final = re.compile(rb"([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
+_NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
@@ -85,7 +85,7 @@ class Renaming:
 
 Record = Content | Deletion | Modification | Renaming
 _Line = tuple[int, str, bytes]
-"""The place of a line in its record, the attribute in lower case without options, the value; `-` has no value."""
+"""The place of a line in its record, the attribute as `attribute_key`, and the value; `-` has no value."""
 
 
 class LdifParser:
@@ -166,7 +166,7 @@ class LdifParser:
             _fail(place, "no name of an attribute")
         if len(self._names) >= _MOST_NAMES:
             self._names.clear()
-        known = self._names[name] = found[1].decode("ascii").lower()
+        known = self._names[name] = attribute_key(name.decode("ascii"))
         return known
 
 
@@ -246,11 +246,12 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
     for place, name, value in lines:
         if name in ("-", "dn", "changetype", "control"):
             _fail(place, f"`{name}` where an attribute is expected: an empty line ends an entry")
-        known = attributes.get(name)
-        if known is None:
-            attributes[name] = [value]
-        else:
-            known.append(value)
+        for key in _keys(name):
+            known = attributes.get(key)
+            if known is None:
+                attributes[key] = [value]
+            else:
+                known.append(value)
     return Content(at, Raw(dn, {name: tuple(values) for name, values in attributes.items()}))
 
 
@@ -266,7 +267,7 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
         name = _NAME.fullmatch(attribute.strip())
         if name is None:
             _fail(place, "no name of an attribute")
-        wanted, values = name[1].decode("ascii").lower(), list[bytes]()
+        wanted, values = attribute_key(name[0].decode("ascii")), list[bytes]()
         at += 1
         while at < len(lines) and lines[at][1] != "-":
             if lines[at][1] != wanted:
@@ -275,8 +276,14 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
             at += 1
         if kind == Step.ADD and not values:
             _fail(place, "nothing is added")
-        yield Step(kind), wanted, tuple(values)
+        for key in _keys(wanted):
+            yield Step(kind), key, tuple(values)
         at += 1
+
+
+def _keys(attribute: str) -> tuple[str, ...]:
+    """Return the attributes that a value belongs to: one with options is a value of the plain attribute too."""
+    return (attribute.partition(";")[0], attribute) if ";" in attribute else (attribute,)
 
 
 def _renaming(dn: str, lines: Sequence[_Line], at: int, end: int) -> Renaming:

@@ -11,8 +11,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
-from sallyport.directory.entry import may_be_kept
-from sallyport.directory.mappings.model import ALIASES, ATTRIBUTE, FIELDS
+from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.reading.fields import Filter
 from sallyport.outgoing.fields import HostName, is_loopback
 from sallyport.outgoing.pem import Certificates
@@ -289,27 +288,6 @@ class OneImport(OfDomain):
 
 
 # --- mappings -------------------------------------------------------------------------------------------------------
-
-
-def _field_mappings(value: object) -> object:
-    if not isinstance(value, dict):
-        raise unfit("an object of fields and the attributes that they are taken from")
-    found = dict[str, str]()
-    for name, attribute in value.items():
-        field = ALIASES.get(name, name)
-        if field not in FIELDS:
-            raise unfit(f"the fields are {', '.join(FIELDS)}")
-        text = "" if attribute is None else str(attribute).strip()
-        if isinstance(attribute, list | dict | bool) or (text and not ATTRIBUTE.fullmatch(text)):
-            raise unfit("an attribute's name for each field, such as mail")
-        if text and not may_be_kept(text.lower()):
-            raise unfit("attributes that are kept: no passwords, keys and codes, and no memberships, which are groups")
-        found[field] = text.lower()
-    return found
-
-
-FieldMappings = Annotated[dict[str, str], BeforeValidator(_field_mappings)]
-"""The attribute, in lower case, of each field that is named; empty: as without a mapping."""
 
 
 def _group_id(value: object) -> object:

@@ -98,4 +98,4 @@ def _checked(kind: type[str], table: Table, name: str, value: str) -> str:
 
 
 def _is_attribute(name: str) -> bool:
-    return name[:1].isalpha() and all(each.isalnum() or each in "-." for each in name)
+    return name[:1].isalpha() and all(each.isalnum() or each in "-.;" for each in name)

@@ -119,7 +119,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
         touched.add(name)
         if name == "memberof":
             _step(keys, step, values)
-        else:
+        if name != "memberof" or name in run.mapped:
             after[name] = tuple(_stepped(after.get(name, ()), step, values)[:MOST_VALUES])
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
+from sallyport.directory.mappings.model import attributes_in
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
@@ -260,9 +261,9 @@ def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
 
 
 def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
-    """The attributes that a directory's mapping, and those of its groups, take."""
+    """Return the attributes that a directory's mapping, and those of its groups, take."""
     mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
-    return frozenset(str(attribute) for each in mappings for attribute in json.loads(each).values())
+    return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
 
 
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:

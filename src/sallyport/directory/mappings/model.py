@@ -1,15 +1,16 @@
-"""Which attribute of a directory becomes which field of a person.
+"""Which attributes of a directory become which field of a person.
 
 A directory has one mapping, and each of its groups may have one for its own people, which goes before it; of several
-groups' the one of the lower id. What neither names is as in DEFAULTS; the address is then
-the one that directories have themselves, and the username the login name.
+groups' mappings, that of the lower id. A field that no mapping names is as in DEFAULTS: the address is the directory's
+own, and the username is the login name.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from sallyport.directory.dn import pairs_of
 from sallyport.directory.imports.lines import digest_of
 
 FIELDS: Final = (
@@ -23,12 +24,18 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "region": "st",
     "fax": "facsimiletelephonenumber",
 }
-ATTRIBUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,254}|[0-9]+(?:\.[0-9]+){1,40}", re.ASCII)
+ATTRIBUTE: Final = re.compile(
+    r"(?=.{1,255}$)(?:[A-Za-z][A-Za-z0-9_-]*|[0-9]+(?:\.[0-9]+){1,40})(?:;[A-Za-z0-9-]+){0,8}", re.ASCII
+)
+"""An attribute's name or OID, with options (RFC 4512 section 2.5)."""
+MOST_TAKEN: Final = 10
+"""Attributes that one field is taken from."""
 LONGEST: Final = 255
 """Characters of a username, an address and a name that is shown; a field has up to ten times as many."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
 _UPN: Final = "userprincipalname"
 _EMAIL: Final = ("mail", "email", "rfc822mailbox")
+_MEMBERSHIP: Final = "memberof"
 _OTHERS: Final = frozenset(FIELDS) - {"email", "username"}
 
 Attributes = Mapping[str, Sequence[str]]
@@ -36,8 +43,8 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A mapping as it is set: the attribute, in lower case, of each field that it names. digest: tells it from
-    another."""
+    """A mapping as it is set. attributes: by field, each as `entry.attribute_key`, separated by commas. digest: tells
+    one mapping from another."""
 
     attributes: Mapping[str, str]
     digest: bytes = field(init=False)
@@ -52,7 +59,7 @@ class FieldMapping:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a person's attributes come to. username: "" where the mapping names none, or the person has none."""
+    """The fields of a person. username: empty if the mapping names none, or the person has no value of it."""
 
     username: str
     display_name: str
@@ -61,22 +68,36 @@ class Fields:
     others: Mapping[str, str]
 
 
+def attributes_in(attributes: str) -> list[str]:
+    """Return the attributes that one field is taken from."""
+    return [each for each in attributes.split(",") if each]
+
+
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """The fields of a person. attributes: by name in lower case."""
-    chosen = {**DEFAULTS, **mapping.attributes}
-    own = mapping.attributes.get("email")
-    username = _first(attributes, (chosen.get("username", ""),)).strip()
+    """Return the fields of a person. A field has all values of its attributes; the username, the address and the name
+    that is shown have the first. attributes: by `entry.attribute_key`."""
+    chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
+    username = _first(attributes, chosen.get("username", ())).strip()
     others = {
-        field: ", ".join(attributes.get(chosen[field], ()))[: 10 * LONGEST] for field in chosen if field in _OTHERS
+        field: ", ".join(_values(attributes, taken))[: 10 * LONGEST]
+        for field, taken in chosen.items()
+        if field in _OTHERS
     }
     return Fields(
         username=username if len(username) <= LONGEST and username.isprintable() else "",
         display_name=_first(attributes, _SHOWN)[:LONGEST],
-        email=_first(attributes, (own,) if own else _EMAIL)[:LONGEST],
+        email=_first(attributes, chosen.get("email") or _EMAIL)[:LONGEST],
         upn=_first(attributes, (_UPN,))[:LONGEST],
         others={field: value for field, value in others.items() if value},
     )
 
 
 def _first(attributes: Attributes, names: Iterable[str]) -> str:
-    return next((values[0] for name in names if (values := attributes.get(name))), "")
+    return next(_values(attributes, names), "")
+
+
+def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
+    """Yield the values of some attributes; a membership is shown by the group's name."""
+    for name in names:
+        for value in attributes.get(name, ()):
+            yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

@@ -36,6 +36,7 @@ from sallyport.directory.entry import (
     Raw,
     Unchanged,
     Unit,
+    attribute_key,
     identity,
     understand,
     with_primary_group,
@@ -180,7 +181,7 @@ class _Reading:
         self._source = source
         self._connection = connection
         self._now = now
-        self._mapped = frozenset(map(str.lower, source.attributes))
+        self._mapped = frozenset(map(attribute_key, source.attributes))
         self._groups: dict[str, str] = {}  # their names by their keys
         self._read_here: set[str] = set()  # normalized names of the groups that are read
         self._is_read: dict[str, bool] = {}  # by the name as it is written, since to normalize costs
@@ -327,8 +328,7 @@ class _Reading:
 
 
 def _plain(found: RawEntry) -> Raw:
-    """An entry without what has options: languages other than its own, ranges."""
-    return Raw(found.dn, {name: values for name, values in found.values.items() if ";" not in name})
+    return Raw(found.dn, {attribute_key(name): values for name, values in found.values.items()})
 
 
 def _identity_of(raw: Raw) -> str:

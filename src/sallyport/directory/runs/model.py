@@ -21,9 +21,10 @@ from sallyport.directory.entry import (
     Status,
     Unchanged,
     Unit,
+    attribute_key,
     is_name,
-    may_be_kept,
 )
+from sallyport.directory.secret_attributes import holds_secret
 from sallyport.directory.wire import MOST_ENTRIES
 from sallyport.web.scope import Body, Flag, Id, LongText, Name, OfDomain, PlainText, Whole
 
@@ -83,8 +84,8 @@ class PersonEntry(Body):
 
     def entry(self) -> Entry:
         """As a reading has it."""
-        named = ((name.lower(), values) for name, values in self.attributes.items())
-        attributes = {name: tuple(values) for name, values in named if may_be_kept(name)}
+        named = ((attribute_key(name), values) for name, values in self.attributes.items())
+        attributes = {name: tuple(values) for name, values in named if not holds_secret(name)}
         return Person(
             self.externalId,
             self.dn,
