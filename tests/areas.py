@@ -256,6 +256,7 @@ class Areas:
             revocations=self.revocations,
             find_client=self._find_client,
             credentials=lambda: self.credentials,
+            certificate_tenant=self.clients.certificate_tenant,
             ntlm_auth=lambda _domain_id: self.ntlm_auth,
         )
         logins = LoginArea(

@@ -244,6 +244,7 @@ class App:
             revocations=self.revocations,
             find_client=self._find_client,
             credentials=self.certificates.server,
+            certificate_tenant=self.clients.certificate_tenant,
             ntlm_auth=self._winbind_of,
         )
         self.logins = LoginArea(

@@ -46,8 +46,9 @@ from sallyport.store.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Lent:
-    """What the rest of the service lends logins. find_client: the RADIUS client of an address. credentials: the server
-    certificate as it is now. ntlm_auth: who asks winbind for a domain; None where its organization may not."""
+    """The parts of the service that logins use. find_client: the RADIUS client of an address. credentials: the current
+    server certificate. certificate_tenant: the tenant that a client certificate was issued for, by its SHA-256 in hex.
+    ntlm_auth: the helpers that ask winbind for a domain, or None if its organization may not."""
 
     store: Store
     vault: Vault
@@ -66,6 +67,7 @@ class Lent:
     revocations: Revocations
     find_client: Callable[[str], Client | None]
     credentials: Callable[[], Credentials | None]
+    certificate_tenant: Callable[[str], int | None]
     ntlm_auth: Callable[[int], Helpers | None]
 
 
@@ -110,7 +112,15 @@ class LoginArea:
             self.first,
             self.second,
             self.lockouts,
-            Eap(lent.users, self.first, self.second, self.lockouts, lent.credentials, now=trio.current_time),
+            Eap(
+                lent.users,
+                self.first,
+                self.second,
+                self.lockouts,
+                lent.credentials,
+                lent.certificate_tenant,
+                now=trio.current_time,
+            ),
             self.bypass,
             lent.principals,
         )

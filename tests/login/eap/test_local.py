@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from sallyport.certs.authority import fingerprint
 from sallyport.certs.model import Credentials
 from sallyport.domains.model import Mode
+from sallyport.inventory.clients.issued import IssuedCertificates
 from sallyport.login.model import Reason
 from sallyport.login.rules.model import RuleFields
 from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, push_attribute
@@ -114,6 +116,25 @@ async def test_a_certificate(nas: Nas) -> None:
         ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate(name)))
         assert ended.code == code
     assert await nas.told() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
+
+
+async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
+    """A certificate that was issued for another tenant is refused, also in a resumed session; one that was issued for
+    this tenant is accepted. Both name a user of the domain."""
+    areas = nas.wire.areas
+    issued = IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    foreign, own = (nas.authority.certificate("ann") for _ in range(2))
+    first = TlsSide(eap.TLS, silent, shows=foreign)
+    assert (await nas.log_in(first)).code == ACCESS_ACCEPT
+    await issued.record("ann", fingerprint(foreign.certificate), other)
+    again = TlsSide(eap.TLS, silent, shows=foreign, before=first)
+    for side in (again, TlsSide(eap.TLS, silent, shows=foreign)):
+        assert (await nas.log_in(side)).code == ACCESS_REJECT
+    await issued.record("own", fingerprint(own.certificate), areas.tenant)
+    assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=own))).code == ACCESS_ACCEPT
+    reasons = [reason for reason, *_ in await nas.told()]
+    assert reasons == [NO_PROVIDER, Reason.CERTIFICATE_REFUSED, Reason.CERTIFICATE_REFUSED, NO_PROVIDER]
 
 
 async def test_no_authority(nas: Nas) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from OpenSSL import SSL
 
+from sallyport.certs.authority import fingerprint
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import ORDER, Terms, offers
@@ -90,7 +91,7 @@ def test_a_certificate(site: Site, version: int) -> None:
     side = TlsSide(eap.TLS, silent, shows=site.issued, version=version)
     done = tried(site, side)
     assert (done.success, done.method, done.user, done.msk) == (True, "eap-tls", USER, msk(side))
-    assert site.users.asked == [Certificate(USER, "CN=ann")]
+    assert site.users.asked == [Certificate(USER, "CN=ann", fingerprint(site.issued.certificate))]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -7,6 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 
+from sallyport.certs.authority import fingerprint
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
@@ -81,7 +82,8 @@ def test_a_session_needs_no_password(site: Site, kind: int, version: int) -> Non
         assert (done.success, done.user) == (True, USER)
         keys.add(done.msk)
     assert len(keys) == 4
-    expected = Certificate(USER, "CN=ann") if kind == eap.TLS else Resumed(USER)
+    shown = Certificate(USER, "CN=ann", fingerprint(site.issued.certificate))
+    expected = shown if kind == eap.TLS else Resumed(USER)
     assert site.users.asked[1:] == [expected] * 3
 
 

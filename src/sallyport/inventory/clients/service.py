@@ -88,6 +88,10 @@ class Clients:
         """The client of a datagram's source, or None."""
         return self._table.value.find(source[0])
 
+    def certificate_tenant(self, fingerprint: str) -> int | None:
+        """Return the tenant that a certificate was issued for, by its SHA-256 in hex."""
+        return self.table.issued.by_fingerprint.get(fingerprint)
+
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
         """A tenant's clients, ordered by id; those whose name, address or product holds `search`."""
         needle = fold(search)

@@ -66,8 +66,9 @@ log = structlog.get_logger()
 
 
 class Eap:
-    """EAP for all domains. credentials: the server's certificate as it is now; None: there is none. now: seconds of a
-    monotonic clock."""
+    """EAP for all domains. credentials: the current certificate of the server, or None. certificate_tenant: the tenant
+    that a client certificate was issued for, by its SHA-256 in hex; None: not known. now: seconds of a monotonic clock.
+    """
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Eap:
         second: SecondFactor,
         lockouts: Lockouts,
         credentials: Callable[[], Credentials | None],
+        certificate_tenant: Callable[[str], int | None],
         *,
         now: Callable[[], float],
     ) -> None:
@@ -84,6 +86,7 @@ class Eap:
         self._second = second
         self._lockouts = lockouts
         self._credentials = credentials
+        self._certificate_tenant = certificate_tenant
         self._now = now
         self._talks = Conversations[Talk](left=Unfinished(now).note)
         self._habits = Habits()
@@ -200,7 +203,7 @@ class Eap:
         name = self._name(login, talk, question, caller)
         if not caller.recalled():
             return None
-        finding = self._refused(login, domain, talk.examiner, name) or talk.examiner.at_once(name, question)
+        finding = self._refused(login, domain, talk.examiner, name, question) or talk.examiner.at_once(name, question)
         return None if finding is None else self._judge(login, talk, question, finding)
 
     async def _verdict(self, login: Login, domain: Domain, talk: Talk, check: Check, caller: Caller) -> Verdict:
@@ -211,7 +214,9 @@ class Eap:
             return await self._second_factor(talk, Code(as_text(question.password)), caller)
         name = self._name(login, talk, question, caller)
         await caller.recall()
-        finding = self._refused(login, domain, talk.examiner, name) or await talk.examiner.examine(name, question)
+        finding = self._refused(login, domain, talk.examiner, name, question) or await talk.examiner.examine(
+            name, question
+        )
         verdict = self._judge(login, talk, question, finding)
         if verdict.right and isinstance(question, Password) and question.prompts:
             return await self._second_factor(talk, Code(""), caller)
@@ -226,8 +231,14 @@ class Eap:
         login.outside = False
         return name
 
-    def _refused(self, login: Login, domain: Domain, examiner: Examiner, name: str) -> Finding | None:
-        """Why the question need not be looked at."""
+    def _refused(
+        self, login: Login, domain: Domain, examiner: Examiner, name: str, question: Question
+    ) -> Finding | None:
+        """Return the refusal of a login whose question needs no answer, or None."""
+        if isinstance(question, Certificate):
+            owner = self._certificate_tenant(question.fingerprint)
+            if owner not in {None, domain.tenant_id}:
+                return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:
             return Finding(Reason.UNKNOWN_REALM)
         if self._lockouts.some and not isinstance(examiner, Station) and self._lockouts.refuses(login, domain):

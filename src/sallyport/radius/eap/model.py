@@ -50,11 +50,12 @@ class MsChap:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Whether the user of a client certificate may log in; the certificate itself was verified. user: as the
-    certificate has it; by: where."""
+    """The question whether the user of a verified client certificate may log in. user: the name in the certificate;
+    by: its place there. fingerprint: SHA-256 in hex."""
 
     user: bytes
     subject: str
+    fingerprint: str
     by: NamedBy = NamedBy.COMMON_NAME
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
@@ -41,7 +42,7 @@ class TlsPhase:
         if not named.name:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
         self._name = named.name.encode()
-        return Check(Certificate(self._name, subject, named.by))
+        return Check(Certificate(self._name, subject, certificate.fingerprint(hashes.SHA256()).hex(), named.by))
 
     def respond(self, clear: bytes) -> Step:
         """The client has acknowledged the end."""
