@@ -37,7 +37,7 @@ class Keeper:
         self.asked.append((path, dict(body)))
         assert key is not None
         if token_hash(key.reveal().decode()) not in self.good:
-            raise ServiceRefused("invalid API key", 401)
+            raise ServiceRefused("invalid token", 401)
         self.before()
         self.good.add(str(body["keyHash"]))
         self.after()
@@ -193,7 +193,7 @@ def test_a_service_that_was_restored(path: Path) -> None:
     former, present = kept(path).former_key, keys.key
     assert former is not None and former != present
     keeper.good = {token_hash(former.reveal().decode())}
-    keys.refused(ServiceRefused("invalid API key", 401))
+    keys.refused(ServiceRefused("invalid token", 401))
     assert keys.key == present
     assert keeper.good == {token_hash(each.reveal().decode()) for each in (former, present)}
     assert kept(path).former_key == former
@@ -205,7 +205,7 @@ def test_a_key_that_was_revoked(path: Path) -> None:
     keys = renewed(path, keeper)
     before = path.read_text()
     keeper.good = set()
-    keys.refused(ServiceRefused("the API key is revoked", 401))
+    keys.refused(ServiceRefused("invalid token", 401))
     asked = len(keeper.asked)
     keys.refused(ServiceRefused("role not allowed", 403))
     assert len(keeper.asked) == asked

@@ -85,7 +85,7 @@ def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
         ({"publicIp": "hunter2"}, (400, "invalid publicIp")),
         ({"osId": "hunter2"}, (400, "invalid osId")),
         ({"instanceName": "a\nb"}, (400, "invalid instanceName")),
-        ({"machineKey": "spk_hunter2"}, (401, "invalid API key")),
+        ({"machineKey": "spk_hunter2"}, (401, "invalid token")),
     ],
 )
 def test_what_is_no_machine(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:

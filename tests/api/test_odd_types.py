@@ -1,5 +1,5 @@
-"""Every field of every operation with a value of a type that it never has, and with null: refused or taken for nothing,
-and never an error of the service.
+"""Every field of every operation with values that it does not take: no error of the service, and errors that name the
+field and never repeat the value.
 
 The fuzz test draws its bodies; here no field is left out, and each body is right but for one value.
 """
@@ -12,7 +12,8 @@ import pytest
 from tests.api.operations import OPERATIONS, Operation
 from tests.api.world import Tenant, World
 
-ODD: tuple[Any, ...] = ([[]], {"a": 1}, None)
+MARK, NUMBER = "zq7marker", 7_770_077_077
+ODD: tuple[Any, ...] = ([[MARK]], {MARK: MARK}, None, MARK, NUMBER)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +45,15 @@ def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_no_type_is_unexpected(world: World, tenant: Tenant, described: dict[str, Any], operation: Operation) -> None:
-    """No answer is a 5xx, and most of them are a 400."""
+    """No answer is a 5xx, no error repeats a submitted value, and each 400 names the wrong fields."""
     asked = 0
     for body in bodies(described, operation, tenant.scoped(**operation.fields(tenant.domain))):
         answer = world.send(operation.method, operation.path, tenant.token, json=body)
         assert answer.status_code < 500, f"{body}: {answer.text}"
+        if answer.status_code >= 400:
+            assert MARK not in answer.text and str(NUMBER) not in answer.text, f"{body}: {answer.text}"
+        if answer.status_code == 400:
+            assert all(each["field"] and each["message"] for each in answer.json()["errors"]), answer.text
+            assert answer.json()["errors"], answer.text
         asked += 1
     assert asked

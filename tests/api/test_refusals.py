@@ -11,6 +11,7 @@ from tests.api.world import Tenant, World, problem
 
 EVERY = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 IN_DOMAIN = pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.in_domain], ids=str)
+IMPORT_USERS = "/api/v1/importUsers"
 SCOPE_MISMATCH = (403, "scope mismatch")
 FOREIGN = (403, "domain not in tenant")
 NOT_ALLOWED = (403, "role not allowed")
@@ -117,7 +118,8 @@ def test_another_tenants_domain(world: World, tenant: Tenant, operation: Operati
 def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
     """It is required, but for RADIUS clients, whose domains are a choice; a malformed one is refused everywhere."""
     if not operation.path.endswith("Client"):
-        assert refused(tenant, operation, **operation.body) == (400, "missing domainId")
+        name = "domainID" if operation.path == IMPORT_USERS else "domainId"
+        assert refused(tenant, operation, **operation.body) == (400, f"missing {name}")
     for domain in ("hunter2", True, 1.5, {}):
         status, text = refused(tenant, operation, **{**operation.body, "domainId": domain})
         assert (status, text) == (400, "invalid domainId")

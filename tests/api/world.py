@@ -15,6 +15,7 @@ from tests.service import RunningService
 LIST_DEVICES = "/network_device/ListDevices"
 SECRET = "a secret of the tests"
 PASSWORD = "the password of ann"
+REFUSED_BODIES = {400, 413, 415}
 
 
 @dataclass
@@ -122,10 +123,10 @@ class Tenant:
 
 
 def problem(answer: httpx.Response) -> tuple[int, str]:
-    """Status and text of an error body, which holds nothing else; those under /api name the wrong fields too."""
+    """Return status and text of an error body, which has `errors` beside them exactly if the body is refused."""
     body = answer.json()
+    assert bool(body.pop("errors", None)) == (answer.status_code in REFUSED_BODIES)
     if answer.request.url.path.startswith("/api/"):
-        body.pop("errors", None)
         assert body == {"code": answer.status_code, "status": "Failure", "message": body["message"]}
         return answer.status_code, body["message"]
     assert body == {"error": body["error"], "code": answer.status_code}

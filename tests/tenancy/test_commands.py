@@ -74,7 +74,7 @@ async def test_a_name_is_revoked_by_name(run: Commands) -> None:
         ({"expires": "2001-01-01"}, "invalid expires"),
         ({"expires": "999999w"}, "invalid expires"),
         ({"name": "12"}, "invalid name"),
-        ({"more": 1}, "invalid more"),
+        ({"more": 1}, "invalid body"),
     ],
 )
 async def test_wrong_arguments_are_named(run: Commands, arguments: dict[str, JSON], message: str) -> None:

@@ -59,7 +59,7 @@ async def test_checks_come_in_their_order(role: str, body: str, status: int, err
         answer = await client.post(LIST, content=body, headers=JSON)
     assert answer.status_code == status
     if error is not None:
-        assert answer.json() == {"error": error, "code": status}
+        assert answer.json() | {"errors": []} == {"error": error, "code": status, "errors": []}
     assert bool(sample.worked) == (status == 200)
 
 
@@ -114,7 +114,8 @@ async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:
         whole = await client.post(LIST, content=b" " * (BODY_LIMIT - 1) + b"{", headers=JSON)
     assert [each.status for each in (chunked, declared, absurd)] == [413, 413, 413]
     assert [each.pulled for each in (chunked, declared, absurd)] == [17, 0, 0]
-    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413}
+    told = [{"field": "body", "message": "the body is over 1 MiB"}]
+    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413, "errors": told}
     assert whole.status_code == 400
 
 
@@ -180,6 +181,8 @@ async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: 
         answer = await client.post(RENAME, content=body, headers=JSON)
     assert (answer.status_code, answer.json()["message"]) == (400, message)
     assert answer.json()["status"] == "Failure"
+    assert all(each["field"] and each["message"] for each in answer.json()["errors"])
+    assert answer.json()["errors"]
     assert "hunter2" not in answer.text
     assert not sample.worked
 
@@ -195,13 +198,20 @@ async def test_duplicate_keys_and_deep_but_legal_json_are_read() -> None:
 
 
 async def test_errors_of_a_body_are_listed() -> None:
-    """Every wrong field is in `errors` with its path; a radius operation names the first alone."""
+    """Every wrong field is in `errors` with its path and the accepted values, in the answer of any operation."""
     async with client_of(make_sample().app) as client:
         listed = await client.post(RENAME, json={"name": "", "instanceIds": ["x"]})
         radius = await client.post(LIST, json={**SCOPE, "pageId": 0, "pageSize": 0})
     fields = [each["field"] for each in listed.json()["errors"]]
     assert fields == ["domainId", "name", "instanceIds.0"]
-    assert radius.json() == {"error": "invalid pageId", "code": 400}
+    assert radius.json() == {
+        "error": "invalid pageId",
+        "code": 400,
+        "errors": [
+            {"field": "pageId", "message": "a whole number from 1 to 9223372036854775"},
+            {"field": "pageSize", "message": "a whole number from 1 to 100"},
+        ],
+    }
 
 
 @pytest.mark.parametrize("path", [RENAME, "/api/v1/sample/Rename2"])

@@ -28,10 +28,16 @@
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Final
+
+INVALID_TOKEN: Final = "invalid token"  # noqa: S105  a message
+"""The message for tokens and API keys that are unknown, expired, revoked or used up."""
+BODY: Final = "body"
+"""The field of an error that concerns the whole body."""
 
 
 class SallyportError(Exception):
@@ -113,7 +119,7 @@ class SecretError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field of a body: its name as sent (a path with dots) and what is wrong, without the value."""
+    """A wrong field of a body: its path with dots, and the accepted values. Never holds a submitted value."""
 
     field: str
     message: str
@@ -127,11 +133,37 @@ class Refused(SallyportError):
 
 
 class Invalid(Refused):
-    """A value that the operation does not take."""
+    """A value that the operation does not take. fields: the wrong fields; empty if the raising code does not know the
+    body."""
 
     def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
         super().__init__(message)
         self.fields = fields
+
+    @classmethod
+    def about(cls, message: str, *fields: str) -> "Invalid":
+        """Return the refusal of these fields, each with the message."""
+        return cls(message, tuple(FieldError(field, message) for field in fields))
+
+    @property
+    def errors(self) -> tuple[FieldError, ...]:
+        """The wrong fields; the whole body if no field is named."""
+        return self.fields or (FieldError(BODY, str(self)),)
+
+
+def invalid_field(field: str, accepted: str) -> Invalid:
+    """Return the refusal of one field. accepted: the values that the field takes."""
+    return Invalid(f"invalid {field}", (FieldError(field, accepted),))
+
+
+@contextmanager
+def in_field(field: str) -> Iterator[None]:
+    """Name the field in each Invalid of this block that names none: its code does not know the body."""
+    try:
+        yield
+    except Invalid as error:
+        error.fields = error.fields or (FieldError(field, str(error)),)
+        raise
 
 
 class CredentialError(Invalid):

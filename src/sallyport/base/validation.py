@@ -2,34 +2,62 @@
 
 Pydantic puts values into some of its messages (a tag, a character of a UUID, whatever a ValueError says), so only
 messages that are known to be free of them pass; everything else is told as `is not valid`. A validator of ours says
-what it wants by raising `unfit("an IP address")`.
+what it wants by raising `unfit("an IP address")`. A range is declared with `Between`, so that its error has both ends.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BeforeValidator, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.errors import BODY, FieldError, Invalid
 
-_OURS = "unfit"
+_OURS, _UNKNOWN = "unfit", "extra_forbidden"
+_WRITTEN = {"json_invalid": "valid JSON is required", _UNKNOWN: "known fields only; /docs lists them"}
 # Their messages are made of the schema alone.
 _TOLD = frozenset(
     {
         "bool_parsing", "bool_type", "dict_type", "enum", "finite_number", "float_parsing", "float_type",
         "greater_than", "greater_than_equal", "int_from_float", "int_parsing", "int_parsing_size", "int_type",
-        "less_than", "less_than_equal", "list_type", "literal_error", "missing", "model_type", "extra_forbidden",
+        "less_than", "less_than_equal", "list_type", "literal_error", "missing", "model_type",
         "string_too_long", "string_too_short", "string_type", "string_unicode", "too_long", "too_short", _OURS,
     }
 )  # fmt: skip
-# What pydantic adds to the path inside a union; nobody sent it.
+# Parts that pydantic adds to the path inside a union. They are not field names.
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
 
-def unfit(message: str) -> PydanticCustomError:
-    """The error for a validator to raise: what the field takes, without the value."""
-    return PydanticCustomError(_OURS, "{message}", {"message": message})
+def unfit(message: str, *fields: str) -> PydanticCustomError:
+    """Return the error for a validator to raise. message: the accepted values, never the submitted one. fields: the
+    fields that a validator of the whole model refuses."""
+    return PydanticCustomError(_OURS, "{message}", {"message": message, "fields": fields})
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The range of a number, both ends included: `Annotated[int, Between(1, 100)]`."""
+
+    low: int
+    high: int
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        number = "a number" if source is float else "a whole number"
+        return core_schema.custom_error_schema(
+            core_schema.no_info_after_validator_function(self._within, handler(source)),
+            custom_error_type=_OURS,
+            custom_error_message=f"{number} from {self.low} to {self.high}",
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {**handler(schema), "minimum": self.low, "maximum": self.high}
+
+    def _within(self, value: float) -> float:
+        if not self.low <= value <= self.high:
+            raise ValueError
+        return value
 
 
 def _moment(value: object) -> object:
@@ -43,14 +71,22 @@ Moment = Annotated[int, BeforeValidator(_moment)]
 """ISO 8601 text, which becomes microseconds."""
 
 
-def refusal(error: ValidationError) -> Invalid:
-    """The refusal of a body or of arguments: `missing orgId`, `invalid pageId`; every wrong field is in `fields`.
+def refusal(error: ValidationError, within: str = "") -> Invalid:
+    """Return the refusal of a body or of arguments: `missing orgId`, `invalid pageId`; `fields` has every wrong field.
 
-    The message names the first wrong field by its own name, since interfaces print such texts word for word.
+    The message names the first wrong field by its own name, since interfaces print such texts word for word. within:
+    the field of the body that holds the fields.
     """
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    fields = tuple(FieldError(".".join(_path(detail)), _message(detail)) for detail in details)
-    return Invalid(_headline(details[0]), tuple(field for field in fields if field.field))
+    details = error.errors(include_url=False, include_input=False)
+    return Invalid(_headline(details[0]), tuple(field for detail in details for field in _fields(detail, within)))
+
+
+def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:
+    """Yield the fields that an error is about: one, or those that a validator of the whole model names."""
+    path = [within, *_path(detail)] if within else _path(detail)
+    named = detail.get("ctx", {}).get("fields", ()) if detail["type"] == _OURS else ()
+    for place in [[*path, name] for name in named] or [path or [BODY]]:
+        yield FieldError(".".join(place), _message(detail))
 
 
 def _headline(detail: ErrorDetails) -> str:
@@ -63,7 +99,9 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    return [str(part) for part in detail["loc"] if not isinstance(part, str) or _is_name(part)]
+    """Return the path to the wrong field; to the object that has it if the field is unknown, as its name is a value."""
+    known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
+    return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 
 
 def _is_name(part: str) -> bool:
@@ -71,4 +109,6 @@ def _is_name(part: str) -> bool:
 
 
 def _message(detail: ErrorDetails) -> str:
+    if detail["type"] in _WRITTEN:
+        return _WRITTEN[detail["type"]]
     return detail["msg"] if detail["type"] in _TOLD else "is not valid"

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.dn import parsed
 from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.reading.fields import Filter
@@ -194,11 +194,11 @@ class ImportUsers(ScopedIfGiven):
     the host's name. complete: who is not found is removed."""
 
     ldapHost: HostName
-    ldapPort: Annotated[Whole, Field(ge=1, le=65_535), BeforeValidator(_port)] = 389
+    ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = 389
     baseDN: Base
     filter: AnyFilter = ""
     bindDN: LongText = ""
-    domainID: Whole = Field(validation_alias=AliasChoices("domainId", "domainID"))
+    domainID: Whole = Field(validation_alias=AliasChoices("domainID", "domainId"))
     bindPassword: Secret | None = Field(default=None, validation_alias=AliasChoices("bindPassword", "bindSecret"))
     useTls: Flag | None = None
     caCertificate: Authorities = ""
@@ -304,7 +304,7 @@ class OfMapping(ScopedIfGiven):
     @model_validator(mode="after")
     def _names_one(self) -> "OfMapping":
         if self.groupID is None and not (self.directoryName and self.domainId is not None):
-            raise unfit("groupID, or directoryName with domainId, is needed")
+            raise unfit("groupID, or directoryName with domainId, is needed", "groupID")
         return self
 
     def claimed_domains(self) -> Sequence[int]:

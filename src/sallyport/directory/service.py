@@ -220,7 +220,7 @@ class Directories:
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
-                raise Invalid("nothing is set by which the service could read this directory")
+                raise Invalid.about("nothing is set by which the service could read this directory", "directoryName")
             waits = jobs_repo.open_reading(tx, directory.id)
             return waits or self.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
 

@@ -6,9 +6,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
+from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
 from sallyport.base.text import fold
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.domains.impact import Summary
 from sallyport.web.paging import ShortPaged
 from sallyport.web.scope import Flag, Name, Scoped, Text, Whole
@@ -125,7 +126,7 @@ def _realm(value: str) -> str:
 
 Realm = Annotated[Name, AfterValidator(_realm)]
 """What also chooses a domain; what no User-Name can have there is refused."""
-RevertAfter = Annotated[Whole, Field(ge=1, le=LONGEST_REVERT_MINUTES)]
+RevertAfter = Annotated[Whole, Between(1, LONGEST_REVERT_MINUTES)]
 
 
 class GetAllDomains(Scoped, ShortPaged):
@@ -196,15 +197,15 @@ class UpdateDomainEnforcement(Scoped):
     def _has_a_mode(cls, values: object) -> object:
         """A mode that is null is none, with `confirm` too."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
-            raise unfit("invalid enforcementMode")
+            raise invalid_field("enforcementMode", "monitor or enforce")
         return values
 
     @model_validator(mode="after")
     def _says_what_to_do(self) -> "UpdateDomainEnforcement":
         if self.enforcementMode is None and not self.confirm:
-            raise unfit("missing enforcementMode")
+            raise Invalid("missing enforcementMode", (FieldError("enforcementMode", "monitor or enforce"),))
         if self.confirm and self.revertAfterMinutes is not None:
-            raise unfit("revertAfterMinutes and confirm exclude each other")
+            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
         return self
 
     def claimed_domains(self) -> Sequence[int]:

@@ -32,12 +32,13 @@ def add(
     disconnect_on_revoke: bool,
     at: int,
 ) -> int:
-    """The new domain's id. Conflict: the name, or a realm, is taken in this tenant."""
+    """Return the new domain's id. Conflict: the name or a realm belongs to another domain of the tenant."""
     table = load(tx)
-    for realm in (name, *realms):
+    for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
         if other is not None:
-            raise Conflict(f"the name or realm {realm} belongs to domain {other.id}")
+            which = f"entry {place} of realms" if place else "the name"
+            raise Conflict(f"{which} belongs to domain {other.id}")
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "

@@ -20,7 +20,7 @@ class DisconnectSession(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "DisconnectSession":
         if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
-            raise unfit("sessionId, userName or station is needed, one of them")
+            raise unfit("sessionId, userName or station is needed, one of them", "sessionId", "userName", "station")
         return self
 
 

@@ -11,7 +11,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
 from sallyport.domains.model import DomainTable
 from sallyport.dynamic import repo
 from sallyport.dynamic.identity import NAMING, identify, qualified
@@ -116,13 +116,12 @@ class DynamicAuthorization:
         octets = self._words.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
-                wanted = f"{attributes[place].name} names a session, and cannot be changed"
-                text = f"invalid replyAttributes: entry {place + 1}: {wanted}"
-                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", wanted),))
+                accepted = "an attribute that does not identify the session"
+                text = f"invalid replyAttributes: entry {place + 1}: {accepted}"
+                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", accepted),))
         target = await self._find(session_id, domain_id)
         if len(identify(target)) + len(octets) > ROOM:
-            wanted = "what has room in one packet"
-            raise Invalid("invalid replyAttributes", (FieldError("replyAttributes", wanted),))
+            raise invalid_field("replyAttributes", f"attributes of at most {ROOM} octets in all")
         changes: dict[str, JSON] = {"replyAttributes": [None, [f"{each.name}={each.value}" for each in attributes]]}
         return Asked(await self._ask(Kind.CHANGE, [target], octets, changes))
 
@@ -132,7 +131,7 @@ class DynamicAuthorization:
         if target is None or domain_id not in (None, target.domain_id):
             raise NotFound(NO_SESSION)
         if target.state == State.STOPPED or not target.newest:
-            raise Conflict(f"session {session_id} is over")
+            raise Conflict("the session is over")
         return target
 
     async def _ask(

@@ -35,7 +35,7 @@ def operations(seeds: OneTimeSeeds, link_to: LinkTo, gate: Gate) -> Operations:
         """Confirm a user's new seed with its first code. The fifth wrong code ends the enrolment."""
         checked = await seeds.confirm(body.domainId, body.which, body.code)
         if not checked.right:
-            raise Invalid("wrong code" if checked.left else "wrong code; the enrolment has ended")
+            raise Invalid.about("wrong code" if checked.left else "wrong code; the enrolment has ended", "code")
         return Done(message="the seed counts from now on")
 
     return users

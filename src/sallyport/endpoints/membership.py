@@ -38,7 +38,7 @@ USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, "us
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
-    """Invalid: more assignments than one request may change."""
+    """Raise Invalid if one request would change too many assignments."""
     if len(holders) * len(held) > MAX_PAIRS:
         raise Invalid(f"one request changes at most {MAX_PAIRS} assignments")
 

@@ -102,7 +102,7 @@ class OfUser(OfDomain):
     @model_validator(mode="after")
     def _names_somebody(self) -> "OfUser":
         if self.userId is None and not self.userName:
-            raise unfit("userId or userName is needed")
+            raise unfit("userId or userName is needed", "userId", "userName")
         return self
 
     @property

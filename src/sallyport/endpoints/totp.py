@@ -214,7 +214,7 @@ def _digits(code: str) -> str:
     """The six digits; apps show them in two groups. Invalid."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
-        raise Invalid("a code is six digits")
+        raise Invalid.about("a code is six digits", "code")
     return digits
 
 

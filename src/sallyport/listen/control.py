@@ -20,7 +20,7 @@ import trio
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
-from sallyport.base.errors import Refused, SallyportError, StartError
+from sallyport.base.errors import Invalid, Refused, SallyportError, StartError
 from sallyport.base.ids import new_error_id
 
 MAX_MESSAGE = 16 << 20
@@ -142,6 +142,7 @@ async def _answer(commands: Commands, line: bytes) -> dict[str, JSON]:
 
 
 def told(error: Refused) -> str:
-    """A refusal for a person: its message, and what each wrong field takes."""
-    fields = getattr(error, "fields", ())
-    return "; ".join([str(error), *(f"{each.field}: {each.message}" for each in fields)])
+    """Return an error in one line: its message, then each wrong field with a message of its own."""
+    text = str(error)
+    fields = error.fields if isinstance(error, Invalid) else ()
+    return "; ".join([text, *(f"{each.field}: {each.message}" for each in fields if each.message != text)])

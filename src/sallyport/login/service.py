@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sallyport.base.errors import Invalid
+from sallyport.base.errors import invalid_field
 from sallyport.login import repo
 from sallyport.login.repo import FOREVER, EventQuery, EventRow, Outcome, Stretch
 from sallyport.store.model import Store
@@ -63,5 +63,5 @@ def parse_cursor(cursor: str) -> tuple[int, int] | None:
         return None
     at, _, event_id = cursor.partition(".")
     if not all(part.isdecimal() and len(part) < 20 and int(part) <= FOREVER for part in (at, event_id)):
-        raise Invalid("invalid cursor")
+        raise invalid_field("cursor", "the cursor of an earlier answer")
     return int(at), int(event_id)

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict
 
 from sallyport.base.model import Model
+from sallyport.base.validation import Between
 from sallyport.mfa.service import LONGEST_TIMEOUT_S
 from sallyport.web.scope import InDomain, Name, Whole
 
@@ -23,7 +24,7 @@ class SetMfaProvider(InDomain):
     model_config = ConfigDict(extra="allow")
 
     provider: Annotated[Name, BeforeValidator(_lower)]
-    timeoutSeconds: Annotated[Whole, Field(ge=5, le=LONGEST_TIMEOUT_S)] = 60  # noqa: N815
+    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = 60  # noqa: N815
 
     def own_fields(self) -> dict[str, object]:
         """What was sent beside the fields above."""

@@ -13,9 +13,9 @@ from secrets import randbelow, token_bytes
 from typing import Annotated, ClassVar, Final
 
 import trio
-from pydantic import Field
 
 from sallyport.base.errors import PacketError
+from sallyport.base.validation import Between
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.radius.attributes import (
@@ -53,7 +53,7 @@ class RadiusFields(Fields):
     """The server to ask."""
 
     host: HostName
-    port: Annotated[int, Field(ge=1, le=65535)] = 1812
+    port: Annotated[int, Between(1, 65535)] = 1812
     secret: SharedKey
 
 

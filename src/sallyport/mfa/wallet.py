@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
 
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
@@ -32,7 +32,7 @@ class WalletFields(Fields):
     """Whose credential is asked for; schemaId: of that schema alone."""
 
     issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)]  # noqa: N815
-    schemaId: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None  # noqa: N815
+    schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = None  # noqa: N815
 
 
 class Wallet:

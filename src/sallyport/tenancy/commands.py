@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.command import JSON, Command, command
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.errors import invalid_field
 from sallyport.base.model import Model
 from sallyport.tenancy.model import TokenRecord
 from sallyport.tenancy.service import Tenancy
@@ -85,7 +85,7 @@ def expiry(text: str, now: int) -> int:
     try:
         return from_iso(text.strip())
     except (ValueError, OverflowError):
-        raise Invalid("invalid expires", (FieldError("expires", "a span such as 90d, or an ISO 8601 time"),)) from None
+        raise invalid_field("expires", "a span such as 90d, or an ISO 8601 time") from None
 
 
 def _row(record: TokenRecord, now: int) -> dict[str, JSON]:

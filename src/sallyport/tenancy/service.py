@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, Unauthenticated
+from sallyport.base.errors import INVALID_TOKEN, Conflict, NotFound, Unauthenticated, invalid_field
 from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -48,7 +48,7 @@ class Tenancy:
         _check_scope(organization, tenant)
         _check_name(name)
         if expires_at is not None and not at < expires_at <= _LAST_TIME:
-            raise _invalid("expires", "a time in the future, up to the year 9999")
+            raise invalid_field("expires", "a time in the future, up to the year 9999")
         token = new_token()
 
         def work(tx: Tx) -> TokenRecord:
@@ -94,10 +94,10 @@ class Tenancy:
     async def authenticate(self, token: str, source: str = "") -> Caller:
         """Whom a token speaks for, wherever it comes from. Unauthenticated: unknown, expired or revoked; StoreError."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
-            raise Unauthenticated("invalid token")
+            raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
         if record is None or record.status(self._clock()) != "active":
-            raise Unauthenticated("invalid token")
+            raise Unauthenticated(INVALID_TOKEN)
         return Caller(
             token_id=record.id,
             organization=record.organization,
@@ -168,16 +168,12 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
 
 def _check_scope(organization: int, number: int) -> None:
     if not 1 <= organization <= _HIGHEST:
-        raise _invalid("org", "a whole number from 1")
+        raise invalid_field("org", "a whole number from 1")
     if not 1 <= number <= _HIGHEST:
-        raise _invalid("tenant", "a whole number from 1")
+        raise invalid_field("tenant", "a whole number from 1")
 
 
 def _check_name(name: str) -> None:
     """A name that cannot be taken for an id, and that fits into a table."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
-        raise _invalid("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")
-
-
-def _invalid(field: str, message: str) -> Invalid:
-    return Invalid(f"invalid {field}", (FieldError(field, message),))
+        raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")

@@ -1,7 +1,7 @@
 """Times in bodies: ISO 8601 text, which is empty where no time is meant."""
 
 from sallyport.base.clock import from_iso
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.errors import invalid_field
 
 
 def moment(field: str, text: str, default: int) -> int:
@@ -11,4 +11,4 @@ def moment(field: str, text: str, default: int) -> int:
     try:
         return from_iso(text)
     except (ValueError, OverflowError):
-        raise Invalid(f"invalid {field}", (FieldError(field, "an ISO 8601 time"),)) from None
+        raise invalid_field(field, "an ISO 8601 time") from None

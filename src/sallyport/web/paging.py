@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from types import GenericAlias
 from typing import Annotated, Final, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic import BeforeValidator, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
+from sallyport.base.validation import Between
 from sallyport.web.scope import Body, Whole
 
 TOTAL_HEADER: Final = "X-Total-Count"
@@ -50,9 +51,9 @@ def _or_ten(value: object) -> object:
     return 10 if value is None else value
 
 
-PageNumber = Annotated[Whole, Field(ge=1, le=LAST), BeforeValidator(_or_first)]
-ShortSize = Annotated[Whole, Field(ge=1, le=SHORT), BeforeValidator(_or_ten)]
-LongSize = Annotated[Whole, Field(ge=1, le=LONG), BeforeValidator(_or_ten)]
+PageNumber = Annotated[Whole, Between(1, LAST), BeforeValidator(_or_first)]
+ShortSize = Annotated[Whole, Between(1, SHORT), BeforeValidator(_or_ten)]
+LongSize = Annotated[Whole, Between(1, LONG), BeforeValidator(_or_ten)]
 
 
 class ShortPaged(Body):

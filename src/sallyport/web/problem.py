@@ -1,12 +1,13 @@
 """Errors to bodies, once.
 
-Radius and domain operations: `{"error": text, "code": status}`. Everything else: `{"code": status, "status":
-"Failure", "message": text}`, with `errors: [{field, message}]` for an invalid body. The path alone decides, so that an
-unknown path answers like its neighbours. No answer holds a submitted value or a stack trace.
+Radius and domain operations: `{"error": text, "code": status}`. All other operations: `{"code": status, "status":
+"Failure", "message": text}`. An invalid body adds `errors: [{field, message}]` to both. Only the path decides, so that
+an unknown path answers like its neighbours. No answer holds a submitted value or a stack trace.
 """
 
 import traceback
 from collections.abc import Mapping
+from dataclasses import asdict
 from http import HTTPStatus
 from types import MappingProxyType
 
@@ -26,22 +27,23 @@ NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 log = structlog.get_logger()
 
 
-class RadiusProblem(Model):
-    """The error body of radius and domain operations."""
-
-    error: str
-    code: int
-
-
 class FieldProblem(Model):
-    """One wrong field: its path with dots, and what it takes."""
+    """One wrong field: its path with dots, and the accepted values. `body`: the whole body."""
 
     field: str
     message: str
 
 
+class RadiusProblem(Model):
+    """The error body of radius and domain operations. errors: only for an invalid body."""
+
+    error: str
+    code: int
+    errors: list[FieldProblem] = Field(default=[])
+
+
 class Problem(Model):
-    """The error body of all other operations."""
+    """The error body of all other operations. errors: only for an invalid body."""
 
     code: int
     status: str = "Failure"
@@ -49,13 +51,13 @@ class Problem(Model):
     errors: list[FieldProblem] = Field(default=[])
 
 
-class TooLarge(Refused):
+class TooLarge(Invalid):
     """A body over the operation's limit."""
 
     status = 413
 
 
-class WrongContentType(Refused):
+class WrongContentType(Invalid):
     """A body that is not sent as the operation takes it."""
 
     status = 415
@@ -69,14 +71,14 @@ def model_for(path: str) -> type[BaseModel]:
 def response(error: Exception, path: str) -> Response:
     """The answer to a request on `path` that ended in `error`; an unexpected one is logged with its id."""
     if isinstance(error, Refused):
-        return body(path, error.status, str(error), error if isinstance(error, Invalid) else None, error.details)
+        return body(path, error.status, str(error), {**error.details, **_errors(error)})
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
     if isinstance(error, StoreError):
         log.error("a request failed in the store", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
-        return body(path, 400, "incomplete body")  # nobody is there to read it
+        return body(path, 400, "incomplete body")  # the client is gone
     error_id = new_error_id()
     # Formatted here and as text: a renderer that shows local variables would show bodies, and passwords in them.
     trace = "".join(traceback.format_exception(error))
@@ -84,16 +86,16 @@ def response(error: Exception, path: str) -> Response:
     return body(path, 500, f"unexpected error {error_id}")
 
 
-def body(
-    path: str, status: int, message: str, invalid: Invalid | None = None, details: Mapping[str, object] = NO_DETAILS
-) -> Response:
-    """An error body in the manner of `path`. details: stand beside what every error body has."""
+def body(path: str, status: int, message: str, details: Mapping[str, object] = NO_DETAILS) -> Response:
+    """Return an error body in the manner of `path`. details: additions to the fields that every error body has."""
     if path.startswith(RADIUS_PREFIXES):
-        return JSONResponse({**details, "error": message, "code": status}, status)
-    content: dict[str, object] = {**details, "code": status, "status": "Failure", "message": message}
-    if invalid is not None and invalid.fields:
-        content["errors"] = [{"field": each.field, "message": each.message} for each in invalid.fields]
-    return JSONResponse(content, status)
+        return JSONResponse({"error": message, "code": status, **details}, status)
+    return JSONResponse({"code": status, "status": "Failure", "message": message, **details}, status)
+
+
+def _errors(error: Refused) -> dict[str, object]:
+    """Return the wrong fields of an invalid body."""
+    return {"errors": [asdict(each) for each in error.errors]} if isinstance(error, Invalid) else {}
 
 
 def _phrase(status: int) -> str:

@@ -166,7 +166,7 @@ class Body(Model):
                     given = {name: values[name] for name in choices if name in values}
                     several = len({str(value) for value in given.values()}) > 1
                     if several and not any(isinstance(value, list) for value in given.values()):
-                        raise unfit(f"{' and '.join(map(str, given))} differ")
+                        raise unfit(f"{' and '.join(given)} differ: send one of them", *given)
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:

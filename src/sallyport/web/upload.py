@@ -11,7 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from pydantic import ValidationError
 from starlette.requests import Request
 
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.validation import refusal
 from sallyport.web import body as request_body
 from sallyport.web.multipart import Begin, End, FormParser
@@ -124,7 +124,7 @@ class _Receiver:
             self._field = (part.name, bytearray())
             return
         if self.file_name is not None:
-            raise Invalid(f"invalid {FILE}", (FieldError(FILE, "one file"),))
+            raise invalid_field(FILE, "one file")
         self.file_name = part.file_name or ""
         if self._keeps:
             self.kept = await self._keeper.open(self._limit)

@@ -168,8 +168,8 @@ async def test_a_service_that_is_busy_with_the_same_batch(desk: Desk, autojump_c
     """A conflict is asked again; any other refusal ends the run."""
     desk.service.before = once(ServiceRefused("another request of this run is not answered yet", 409), "batch", 2)
     await desk.agent.once()
-    desk.service.before = once(ServiceRefused("the API key is revoked", 401), "batch", 2)
-    with pytest.raises(ServiceRefused, match="revoked"):
+    desk.service.before = once(ServiceRefused("invalid token", 401), "batch", 2)
+    with pytest.raises(ServiceRefused, match="invalid token"):
         await desk.agent.once()
     assert len(desk.service.applied) == 1
 
@@ -246,7 +246,7 @@ async def test_a_dry_run_tells_what_would_be_sent(desk: Desk) -> None:
 async def test_the_loop(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
     """Run after run; after a failure sooner than else, and an admin's new key is seen."""
     times: list[float] = []
-    failures: list[Exception] = [ServiceRefused("the API key is revoked", 401), ServiceRefused("no", 403)]
+    failures: list[Exception] = [ServiceRefused("invalid token", 401), ServiceRefused("no", 403)]
 
     def step(operation: str, body: Mapping[str, Any]) -> None:
         if operation == "begin":

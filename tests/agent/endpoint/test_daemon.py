@@ -64,7 +64,7 @@ class Recording(Service):
     def state(self, poll: Poll) -> object:
         self.polls.append(poll)
         if self.refuses:
-            raise ServiceRefused("the API key is revoked", 401)
+            raise ServiceRefused("invalid token", 401)
         answer = super().state(poll)
         if answer == {"unchanged": True} and self.world is not None:
             self.world.pass_time(poll.wait_s)
@@ -151,7 +151,7 @@ def test_a_key_that_is_refused(world: World) -> None:
     world.daemon.turn()
     world.daemon.turn()
     assert world.waits == [1, 2]
-    assert "the service refuses the agent: the API key is revoked" in world.said
+    assert "the service refuses the agent: invalid token" in world.said
     assert "ann" in world.host.users()
 
 

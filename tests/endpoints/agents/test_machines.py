@@ -64,7 +64,7 @@ async def test_uses_of_a_key(areas: Areas) -> None:
     caller = await enrolment(areas, uses=1)
     for _ in range(3):
         await areas.agents.machines.register(caller, None, machine("web"))
-    with pytest.raises(Unauthenticated, match="used up"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.agents.machines.register(caller, None, machine("db"))
     assert await names(areas) == ["web"]
 

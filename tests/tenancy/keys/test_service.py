@@ -73,7 +73,7 @@ async def test_the_store_holds_no_key(areas: Areas) -> None:
 @pytest.mark.parametrize("key", ["spk_", "spk_" + "x" * 43, "spk_" + "x" * 100_000, "spk_\0", "spk_é"])
 async def test_an_unknown_key_is_invalid(areas: Areas, key: str) -> None:
     """Whatever is no key is told in the same words."""
-    with pytest.raises(Unauthenticated, match=r"^invalid API key$"):
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.authenticate(key)
 
 
@@ -105,17 +105,17 @@ async def test_a_valid_key_is_admitted_from_a_source_of_wrong_ones(areas: Areas)
     assert (await areas.keys.authenticate(fresh, "192.0.2.1")).role is Role.ENROLMENT
 
 
-async def test_expired_and_revoked_keys_are_told_apart(areas: Areas, clock: SetClock) -> None:
-    """At the very microsecond of its end, and from the moment that the revocation returns."""
+async def test_expired_and_revoked_keys_are_refused_alike(areas: Areas, clock: SetClock) -> None:
+    """Both are an invalid token, from the microsecond of the expiry and once the revocation has returned."""
     _, short = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + SECOND))
     record, revoked = await areas.keys.create(NewKey(areas.domain))
     await areas.keys.authenticate(short)
     await areas.keys.authenticate(revoked)
     assert (await areas.keys.revoke(areas.domain, record.id)).revoked_at == clock()
     clock.pass_by(1)
-    with pytest.raises(Unauthenticated, match=r"^the API key is expired$"):
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.authenticate(short)
-    with pytest.raises(Unauthenticated, match=r"^the API key is revoked$"):
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.authenticate(revoked)
     again = await areas.keys.revoke(areas.domain, record.id)
     assert again.revoked_at == clock() - SECOND
@@ -167,7 +167,7 @@ async def test_an_exchange_may_come_twice(areas: Areas) -> None:
     hashed = token_hash(new_key())
     first = await areas.keys.exchange(caller, hashed)
     assert await areas.keys.exchange(caller, hashed) == first
-    with pytest.raises(Unauthenticated, match=r"^the API key is used up$"):
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.exchange(caller, token_hash(new_key()))
     assert [(each.kind, each.used) for each in await listed(areas)] == [("enrolment", 1), ("own", 0)]
 
@@ -182,7 +182,7 @@ async def test_a_domains_key_is_used_for_machines_that_it_registered(areas: Area
         await areas.keys.exchange(caller, token_hash(new_key()))
     for machine in (first, second, first):
         await spend(areas, caller, machine)
-    with pytest.raises(Unauthenticated, match=r"^the API key is used up$"):
+    with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await spend(areas, caller, third)
     for machine in (first, second):
         await areas.keys.exchange(caller, token_hash(new_key()), machine)
@@ -200,7 +200,7 @@ async def test_a_machine_that_has_an_agent_is_not_given_away(areas: Areas) -> No
         await areas.keys.exchange(caller, token_hash(new_key()), machine)
     await areas.keys.authenticate(former)
     _, key = await enrolled(areas, machine)
-    with pytest.raises(Unauthenticated, match="invalid API key"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.keys.authenticate(former)
     assert (await areas.keys.authenticate(key)).instance_id == machine
 
@@ -225,7 +225,7 @@ async def test_a_hash_that_is_somebody_elses_gives_nothing(areas: Areas) -> None
     await areas.keys.revoke(areas.domain, own[0].id)
     with pytest.raises(Conflict, match="known already"):
         await areas.keys.exchange(await enrolment(areas, instance_id=machine), token_hash(key))
-    with pytest.raises(Unauthenticated, match="revoked"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.keys.authenticate(key)
 
 
@@ -239,7 +239,7 @@ async def test_an_agents_key_enrols_nobody(areas: Areas) -> None:
         await spend(areas, await enrolment(areas, Agent.DIRECTORY), machine)
     caller = await enrolment(areas)
     await areas.keys.revoke(areas.domain, caller.token_id)
-    with pytest.raises(Unauthenticated, match="revoked"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await spend(areas, caller, machine)
 
 
@@ -257,7 +257,7 @@ async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
     assert renewed == replace(agent, token_id=first.id, name=renewed.name)
     for keys in (areas.keys, Keys(areas.store, areas.clock, has_instance=areas.instances.in_domain)):
         await keys.authenticate(new)
-        with pytest.raises(Unauthenticated, match="invalid API key"):
+        with pytest.raises(Unauthenticated, match="invalid token"):
             await keys.authenticate(old)
 
 
@@ -268,7 +268,7 @@ async def test_a_successor_that_nobody_uses_is_replaced(areas: Areas) -> None:
     for key in keys:
         await areas.keys.renew(agent, token_hash(key))
     assert [each.kind for each in await listed(areas)] == ["enrolment", "own", "own"]
-    with pytest.raises(Unauthenticated, match="invalid API key"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.keys.authenticate(keys[0])
     await areas.keys.authenticate(keys[-1])
     assert [each.kind for each in await listed(areas)] == ["enrolment", "own"]
@@ -326,7 +326,7 @@ async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
     _, kept = await areas.keys.create(NewKey(areas.domain))
     await areas.store.write(lambda tx: repo.forget_instance(tx, machine))
     areas.keys.forget()
-    with pytest.raises(Unauthenticated, match="invalid API key"):
+    with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.keys.authenticate(key)
     assert len(await listed(areas)) == 1
     await areas.keys.authenticate(kept)
@@ -352,7 +352,7 @@ async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
     successor = await areas.keys.renew(agent, token_hash(new))
     await areas.keys.revoke(areas.domain, agent.token_id)
     for key in (old, new):
-        with pytest.raises(Unauthenticated, match="revoked"):
+        with pytest.raises(Unauthenticated, match="invalid token"):
             await areas.keys.authenticate(key)
     now = areas.clock()
     assert [(each.id, each.status(now)) for each in await listed(areas)][-2:] == [

@@ -9,7 +9,7 @@ import trio
 
 from sallyport.base.clock import Clock, from_iso, iso_seconds, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
+from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, invalid_field
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Credential, Held, Listed, NewCredential, Status
 from sallyport.did.credentials.status import Place, StatusLists
@@ -79,7 +79,7 @@ class Credentials:
         """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
         are not what the schema asks for, or the expiry is over."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
-            raise Invalid("invalid expiry", (FieldError("expiry", "a time to come"),))
+            raise invalid_field("expiry", "a time to come")
         schema = await self._store.read(lambda tx: schemas.get(tx, new.domain_id, new.schema_id))
         if schema is None:
             raise NotFound(NO_SCHEMA)
@@ -257,7 +257,7 @@ def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[st
 
 
 def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
-    """The claims of a credential and what is for its holder alone. Invalid: names that mean something else."""
+    """Return the claims of a credential, and the password for its holder alone. Invalid: a reserved name is misused."""
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import CredentialError, FieldError, Invalid, NotFound
+from sallyport.base.errors import FieldError, Invalid, NotFound, in_field
 from sallyport.did.crypto.documents import jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
@@ -137,7 +137,7 @@ class Dids:
             if record is None or old is None:
                 raise NotFound(NO_ISSUER)
             if record.method != "web":
-                raise Invalid("only a did:web can have another key: others are their key")
+                raise Invalid.about("only a did:web can have another key: others are their key", "did")
             at = self._clock()
             key = PrivateKey.new(repo.signer(self._vault, old).key.curve)
             method_id = f"{did}#{key.public.multikey}"
@@ -177,11 +177,9 @@ class Dids:
 
 
 def _key(jwk: JSON) -> PublicKey:
-    """Invalid: it is no public key of a curve that is known here."""
-    try:
+    """Return the public key. Invalid: the JWK is not a public key of a supported curve."""
+    with in_field("publicKeyJwk"):
         return from_jwk(jwk)
-    except CredentialError as error:
-        raise Invalid(str(error), (FieldError("publicKeyJwk", str(error)),)) from None
 
 
 def _issuer(tx: Tx, domain_id: int, said: str) -> Record:

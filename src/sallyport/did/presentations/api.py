@@ -3,6 +3,7 @@
 import json
 
 from sallyport.base.clock import iso
+from sallyport.base.errors import in_field
 from sallyport.did.presentations.asking import Verifier, Wanted
 from sallyport.did.presentations.model import (
     CreatePresentation,
@@ -92,7 +93,8 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()
             await service.decline(caller, body.walletId, body.holderDid, body.presentationRequestId, wallet_key)
             return Done(message="presentation declined")
-        await service.submit(caller, body.walletId, body.holderDid, body.presentationRequestId, body.presentation)
+        with in_field("presentation"):
+            await service.submit(caller, body.walletId, body.holderDid, body.presentationRequestId, body.presentation)
         return Done(message="presentation accepted")
 
     @presentations.post("/api/v1/walletService/createPresentation", roles=HOLDERS)

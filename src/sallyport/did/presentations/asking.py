@@ -103,7 +103,7 @@ class Verifier:
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
         members = self._places.members(tx, place.id)
         if len(members) > MOST_HOLDERS:
-            raise Invalid(f"one request asks at most {MOST_HOLDERS} holders")
+            raise Invalid.about(f"one request asks at most {MOST_HOLDERS} holders", "endpoint")
         holders = (held.holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))
         if not found:

@@ -44,7 +44,7 @@ class IssuePR(ScopedIfGiven):
     @model_validator(mode="after")
     def _somebody_is_asked(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit("holderDid is needed, or groupop")
+            raise unfit("holderDid is needed, or groupop", "holderDid")
         return self
 
 
@@ -107,7 +107,7 @@ class SubmitPresentation(ScopedIfGiven):
     @model_validator(mode="after")
     def _says_something(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit("presentation is needed, or decline")
+            raise unfit("presentation is needed, or decline", "presentation")
         return self
 
 

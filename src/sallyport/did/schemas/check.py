@@ -12,7 +12,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 
 from sallyport.base.command import JSON
-from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.did.crypto.jcs import canonical
 from sallyport.did.schemas.keywords import Budget, Spent
 from sallyport.did.schemas.patterns import LONGEST, compiled
@@ -56,8 +56,7 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
     try:
         validator.check_schema(kept)
     except SchemaError as error:
-        place = "/".join(map(str, error.absolute_path))[:200]
-        raise _unfit(f"it breaks the rules of its draft at /{place}") from None
+        raise _unfit(f"it breaks the rules of its draft at /{_keywords(error, validator)}") from None
     _check_bounds(kept)
     _check_targets(kept, validator)
     return kept
@@ -81,7 +80,7 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
             (FieldError("metadata", "shorter texts, or fewer values"),),
         ) from None
     except _BROKEN:
-        raise Invalid("the schema refers to something that is no schema") from None
+        raise Invalid.about("the schema refers to something that is no schema", "schemaId") from None
     if errors:
         fields = tuple(FieldError(_place(each), f"breaks `{each.validator}` of the schema") for each in errors)
         raise Invalid("metadata is not what the schema asks for", fields)
@@ -97,13 +96,13 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
         level = [inner for each in level for inner in _inner(each)]
         found += len(level)
         if not all(map(_is_exact, level)):
-            raise Invalid(f"invalid {field}", (FieldError(field, "numbers that a double holds exactly"),))
+            raise invalid_field(field, "numbers that a double holds exactly")
         if found > values:
-            raise Invalid(f"invalid {field}", (FieldError(field, f"at most {values} values"),))
+            raise invalid_field(field, f"at most {values} values")
     if level:
-        raise Invalid(f"invalid {field}", (FieldError(field, f"at most {depth} levels deep"),))
+        raise invalid_field(field, f"at most {depth} levels deep")
     if len(canonical(value)) > octets:
-        raise Invalid(f"invalid {field}", (FieldError(field, f"at most {octets >> 10} KiB"),))
+        raise invalid_field(field, f"at most {octets >> 10} KiB")
 
 
 def _is_exact(value: JSON) -> bool:
@@ -187,10 +186,16 @@ def _inner(value: JSON) -> Iterable[JSON]:
     return value if isinstance(value, list) else ()
 
 
+def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
+    """Return the path to an error in a schema, with `*` in place of each name that is not a keyword of its draft."""
+    path = (each if isinstance(each, int) or each in dialect.VALIDATORS else "*" for each in error.absolute_path)
+    return "/".join(map(str, path))[:200]
+
+
 def _place(error: ValidationError) -> str:
     """Where in the metadata; the names are the caller's own, and are cut."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 
 def _unfit(message: str) -> Invalid:
-    return Invalid("invalid schema", (FieldError("schema", message),))
+    return invalid_field("schema", message)

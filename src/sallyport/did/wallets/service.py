@@ -196,13 +196,13 @@ def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: S
     """Each credential with the wallet of its place; one wallet takes them all. NotFound: a user is not the wallet's.
     Invalid: the arrays do not pair up."""
     if len(wallet_ids) != len(user_ids):
-        raise Invalid("walletId and userId have the same number of entries")
+        raise Invalid.about("walletId and userId have the same number of entries", "walletId", "userId")
     if list(wallet_ids) != list(user_ids):
         raise NotFound(NO_WALLET)
     if len(wallet_ids) == 1:
         return [(wallet_ids[0], credential_id) for credential_id in credential_ids]
     if len(wallet_ids) != len(credential_ids):
-        raise Invalid("credentialId has one entry for each wallet, or there is one wallet")
+        raise Invalid.about("credentialId has one entry for each wallet, or there is one wallet", "credentialId")
     return list(zip(wallet_ids, credential_ids, strict=True))
 
 

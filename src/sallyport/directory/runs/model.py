@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.dn import normalized
 from sallyport.directory.entry import (
     LONGEST_NAME,
@@ -192,7 +192,7 @@ class SendBatch(OfDomain):
     """Body of batch. sequence: from 1, one more with each."""
 
     runId: Id
-    sequence: Annotated[Whole, Field(ge=1, le=10**9)]
+    sequence: Annotated[Whole, Between(1, 10**9)]
     entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)]
 
 
@@ -211,7 +211,7 @@ class FinishRun(OfDomain):
     that what it has not told of is gone. cursor: where the agent's next run of changes goes on."""
 
     runId: Id
-    sequence: Annotated[Whole, Field(ge=1, le=10**9)]
+    sequence: Annotated[Whole, Between(1, 10**9)]
     complete: Flag = False
     cursor: LongText = ""
 

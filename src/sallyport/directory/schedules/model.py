@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.schedules.timing import Timing
 from sallyport.web.operation import Done
 from sallyport.web.scope import Flag, Name, OfDomain, Whole
@@ -23,7 +23,7 @@ _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 def _every(value: int) -> int:
     if value and value < LEAST_MINUTES:
-        raise unfit(f"{LEAST_MINUTES} minutes or more, or 0")
+        raise unfit(f"0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
     return value
 
 
@@ -44,13 +44,13 @@ def _zone(value: str) -> str:
     return value.strip()
 
 
-Every = Annotated[Whole, Field(ge=0, le=LONGEST_MINUTES), AfterValidator(_every)]
+Every = Annotated[Whole, Between(0, LONGEST_MINUTES), AfterValidator(_every)]
 """Minutes; 0: not so."""
 Times = Annotated[list[str], Field(max_length=MOST_TIMES), AfterValidator(_times)]
 """HH:MM."""
 Zone = Annotated[str, Field(max_length=64), AfterValidator(_zone)]
 """Of the IANA."""
-FullEvery = Annotated[Whole, Field(ge=0, le=1000)]
+FullEvery = Annotated[Whole, Between(0, 1000)]
 """Each so-many-th reading is of everything."""
 
 
@@ -67,7 +67,7 @@ class SetSchedule(OfDomain):
     @model_validator(mode="after")
     def _says_when(self) -> "SetSchedule":
         if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not end a schedule
-            raise unfit("everyMinutes or timesOfDay is needed")
+            raise unfit("everyMinutes or timesOfDay is needed", "everyMinutes", "timesOfDay")
         return self
 
     def timing(self) -> Timing | None:
@@ -78,7 +78,7 @@ class SetSchedule(OfDomain):
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
     """A schedule in its parts as one; None: it says nothing. Invalid: it says minutes and times."""
     if every and times:
-        raise Invalid("minutes between two readings, or times of the day, not both")
+        raise Invalid.about("minutes between two readings, or times of the day, not both", "everyMinutes", "timesOfDay")
     if not every and not times:
         return None
     found = (_TIME.fullmatch(value.strip()) for value in times)

@@ -62,7 +62,7 @@ class Schedules:
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE:
-                raise Invalid("a directory of this kind is not read by the service")
+                raise Invalid.about("a directory of this kind is not read by the service", "directoryName")
             before, now = repo.get(tx, directory.id), self._clock()
             if timing is None:
                 repo.delete(tx, directory.id)

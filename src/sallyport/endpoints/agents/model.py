@@ -9,7 +9,7 @@ from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.command import JSON
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import decode
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.bodies import AnyAction
@@ -185,13 +185,13 @@ class GiveOrder(OfDomain):
     userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list, max_length=1000
     )
-    waitSeconds: Annotated[Whole, Field(ge=0, le=60)] = 0
+    waitSeconds: Annotated[Whole, Between(0, 60)] = 0
 
     @model_validator(mode="after")
     def _fits(self) -> "GiveOrder":
         _host_names(self.userNames)
         if self.userNames and self.kind is not TriggerKind.ROTATE:
-            raise unfit("userNames go with the kind rotate")
+            raise unfit("userNames go with the kind rotate", "userNames")
         return self
 
 
@@ -214,9 +214,9 @@ class SettingsFields(Body):
     removeHomes: Flag | None = None
     sudoWithoutPassword: Flag | None = None
     endSessions: Flag | None = None
-    privilegeSeconds: Annotated[Whole, Field(ge=10, le=604_800)] | None = None
-    discoverSeconds: Annotated[Whole, Field(ge=60, le=2_592_000)] | None = None
-    rotateDays: Annotated[Whole, Field(ge=0, le=3650)] | None = None
+    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = None
+    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = None
+    rotateDays: Annotated[Whole, Between(0, 3650)] | None = None
 
     def said(self) -> dict[str, JSON]:
         """What is said, by the names that the store and the agents have for it."""

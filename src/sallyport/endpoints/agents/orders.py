@@ -14,7 +14,7 @@ import trio
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, FieldError, Invalid, StoreError
+from sallyport.base.errors import Conflict, StoreError, invalid_field
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders_repo import Order
@@ -69,7 +69,7 @@ class Orders:
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
         """`give` in a transaction; the order's id. To rotate nobody fails at once. NotFound, Invalid, Conflict."""
         if not all(name and account_name(name) == name for name in accounts):
-            raise Invalid("invalid userNames", (FieldError("userNames", "not a name that an account has on a host"),))
+            raise invalid_field("userNames", "not a name that an account has on a host")
         agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = orders_repo.add(tx, instance_id, kind, accounts, at)
         if not order_id:

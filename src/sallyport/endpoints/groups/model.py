@@ -209,7 +209,8 @@ class SetCredentialPolicy(OfDomain):
     @model_validator(mode="after")
     def _says_something(self) -> "SetCredentialPolicy":
         if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
-            raise unfit("ttlUser, priviligedUser, policyId or homeDir is needed")
+            fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
+            raise unfit(f"one of {', '.join(fields)} is needed", *fields)
         return self
 
 

@@ -1,6 +1,6 @@
 """The HTTP operations of endpoint users: /api/v1/endpointUsers/*, but for their enrolment."""
 
-from sallyport.base.errors import Invalid
+from sallyport.base.errors import FieldError, Invalid
 from sallyport.endpoints.bodies import Told
 from sallyport.endpoints.users.model import (
     COLUMNS,
@@ -108,9 +108,9 @@ def _query(body: ListUsers) -> UserQuery:
     if column == "assigned" and value:
         value = _FLAGS.get(value.lower(), "")
         if not value:
-            raise Invalid("invalid value")
+            raise _wrong_value("true or false")
     if column in {"id", "instance"} and value and not (value.isascii() and value.isdecimal() and len(value) < 19):
-        raise Invalid("invalid value")
+        raise _wrong_value("a whole number")
     return UserQuery(
         domain_id=body.domainId,
         column=column if value else "",
@@ -122,13 +122,19 @@ def _query(body: ListUsers) -> UserQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """The column that a filterBy names, in any case; empty for none. Invalid: there is no such column."""
+    """Return the column that a filterBy names in any case, or empty text. Invalid: no such column."""
     if not filter_by:
         return ""
-    column = COLUMNS.get(filter_by.lower().replace("_", ""))
+    wanted = filter_by.lower().replace("_", "")
+    column = next((column for name, column in COLUMNS.items() if name.lower() == wanted), None)
     if column is None:
-        raise Invalid("invalid filterBy")
+        accepted = f"one of {', '.join(COLUMNS)}, or empty"
+        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", accepted),))
     return column
+
+
+def _wrong_value(accepted: str) -> Invalid:
+    return Invalid("invalid value", (FieldError("filter.value", accepted),))
 
 
 def _entry(listed: Listed) -> UserEntry:

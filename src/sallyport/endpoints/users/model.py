@@ -32,17 +32,17 @@ NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
 """The source of a user that an agent has found on its machine, and that nobody has added or taken over yet."""
 COLUMNS = {
-    "username": "name",
-    "userid": "id",
-    "usertype": "user_type",
-    "credtype": "credential_type",
+    "userName": "name",
+    "userId": "id",
+    "userType": "user_type",
+    "credType": "credential_type",
     "source": "source",
     "assign": "assigned",
-    "instanceids": "instance",
-    "hostnames": "host",
-    "credentialid": "credential",
+    "instanceIds": "instance",
+    "hostNames": "host",
+    "credentialId": "credential",
 }
-"""What a list is filtered by, by the column's name in lower case and without underscores."""
+"""The columns of a list's filter by their names in `filterBy`, which any case and underscores may spell."""
 EXPORTED = {
     "userName": "name",
     "userType": "type",
@@ -218,7 +218,7 @@ class UpdateWallet(OfDomain):
     @model_validator(mode="after")
     def _one_unless_multiple(self) -> "UpdateWallet":
         if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
-            raise unfit("several wallet users or credentials need assignMultiple")
+            raise unfit("several wallet users or credentials need assignMultiple", "assignMultiple")
         return self
 
 
@@ -236,7 +236,7 @@ class Removed(Body):
     @model_validator(mode="after")
     def _names_somebody(self) -> "Removed":
         if not self.epmUserId and not self.userName:
-            raise unfit("epmUserId or userName is needed")
+            raise unfit("epmUserId or userName is needed", "epmUserId", "userName")
         return self
 
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from sallyport.base.addresses import Network, canonical_host, parse_network
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.inventory.clients.issued import Issued
 from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
@@ -236,7 +236,7 @@ TlsName = Annotated[Text, _or_empty(_tls_name)]
 """A name in a client's certificate, in canonical form; empty for none."""
 Fingerprint = Annotated[Text, _or_empty(_fingerprint)]
 """The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
-CoaPort = Annotated[Whole, Field(ge=0, le=65535)]
+CoaPort = Annotated[Whole, Between(0, 65535)]
 """Where it takes Disconnect and CoA requests (RFC 5176); 0: nowhere."""
 AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
 SecretText = Annotated[PlainText, AfterValidator(_secret)]

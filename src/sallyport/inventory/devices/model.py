@@ -144,7 +144,7 @@ class DeleteDevice(InDomain):
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":
         if not self.deviceId and not (self.ip_address and self.client_ip):
-            raise unfit("missing deviceId, or ip_address with client_ip")
+            raise unfit("missing deviceId, or ip_address with client_ip", "deviceId")
         return self
 
 

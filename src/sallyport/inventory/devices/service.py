@@ -7,7 +7,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Invalid, NotFound, StoreError
+from sallyport.base.errors import FieldError, Invalid, NotFound, StoreError
 from sallyport.inventory.devices import posture, repo
 from sallyport.inventory.devices.model import Device, DeviceQuery, Station
 from sallyport.inventory.devices.posture import PostureRow
@@ -218,7 +218,7 @@ def filter_column(filter_by: str) -> str:
         return ""
     column = FILTERS.get(filter_by.upper())
     if column is None:
-        raise Invalid("invalid filterBy")
+        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", f"one of {', '.join(FILTERS)}, or empty"),))
     return column
 
 

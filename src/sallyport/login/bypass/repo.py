@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.login.bypass.model import MAX_STATIONS, written
+from sallyport.login.bypass.model import MAX_STATIONS
 from sallyport.store.model import Tx
 
 Lists = Mapping[int, frozenset[str]]
@@ -75,11 +75,11 @@ def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> 
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
-    """Take stations off a list. NotFound: one is not on it."""
+    """Take stations off a list. NotFound: a station is not on the list."""
     for station in stations:
         sql = "delete from bypass_stations where domain_id = :domain and station = :station"
         if not tx.execute(sql, domain=domain_id, station=station):
-            raise NotFound(f"station {written(station)} not found")
+            raise NotFound("station not found")
 
 
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:

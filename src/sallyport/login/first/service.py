@@ -199,9 +199,7 @@ class FirstFactors:
         try:
             fields = self._kinds[FirstFactor(name)].fields.model_validate(values)
         except ValidationError as error:
-            wrong = refusal(error)
-            named = tuple(FieldError(f"{name}.{each.field}", each.message) for each in wrong.fields)
-            raise Invalid(str(wrong), named) from None
+            raise refusal(error, within=name) from None
         refused = fields.refused(self._host(domain_id))
         if refused is not None:
             raise Invalid(f"invalid {refused.field}", (FieldError(f"{name}.{refused.field}", refused.message),))

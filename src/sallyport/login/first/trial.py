@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, Invalid, TooMany
+from sallyport.base.errors import Conflict, TooMany, invalid_field
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import EndpointUsers
@@ -124,9 +124,9 @@ class Trials:
         """A login as a device of this domain alone brings it. Invalid: RADIUS cannot carry it."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
-            raise Invalid("invalid userName")
+            raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
         if len(password) > MAX_PASSWORD:
-            raise Invalid("invalid password")
+            raise invalid_field("password", f"text of at most {MAX_PASSWORD} octets")
         secret, authenticator = token_bytes(16), token_bytes(16)
         shared = SharedSecret(secret)
         body = push_attribute(USER_NAME, name) + push_attribute(NAS_IDENTIFIER, DEVICE)

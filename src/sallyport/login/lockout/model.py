@@ -31,7 +31,7 @@ class Unlock(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "Unlock":
         if bool(self.userName) is bool(self.station):
-            raise unfit("either userName or station")
+            raise unfit("either userName or station", "userName", "station")
         return self
 
     @property

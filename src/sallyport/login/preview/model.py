@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from sallyport.base.validation import Between
 from sallyport.domains.impact import DEFAULT_DAYS, LONGEST_DAYS
 from sallyport.web.scope import InDomain, Whole
 
-Days = Annotated[Whole, Field(ge=1, le=LONGEST_DAYS)]
+Days = Annotated[Whole, Between(1, LONGEST_DAYS)]
 
 
 class PreviewEnforcement(InDomain):

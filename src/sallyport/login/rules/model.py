@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
 
@@ -173,7 +173,7 @@ Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
 Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
 Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], BeforeValidator(_entries)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
-Priority = Annotated[Whole, Field(ge=0, le=1_000_000)]
+Priority = Annotated[Whole, Between(0, 1_000_000)]
 Clock = Annotated[str, AfterValidator(_clock)]
 
 
@@ -192,7 +192,7 @@ class GivenWindow(Window):
     @model_validator(mode="after")
     def _lasts(self) -> "GivenWindow":
         if minutes(self.start) == minutes(self.until) or self.start == END_OF_DAY:
-            raise unfit("a time that ends at another minute than it begins")
+            raise unfit("a time that ends at another minute than it begins", "from", "until")
         return self
 
     def kept(self) -> Window:

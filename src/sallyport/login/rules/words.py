@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sallyport.base.errors import DictionaryError, FieldError, Invalid
+from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.login.rules.match import network_of
 from sallyport.login.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
@@ -106,14 +106,14 @@ class Words:
 
     def _vlan(self, vlan: str) -> list[bytes]:
         if re.fullmatch("[0-9]+", vlan) and not 1 <= int(vlan) <= 4094:
-            raise Invalid("invalid vlan", (FieldError("vlan", "a number from 1 to 4094, or a name"),))
+            raise invalid_field("vlan", "a number from 1 to 4094, or a name")
         try:
             return [
                 push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
                 for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
             ]
         except DictionaryError:  # a dictionary of an admin's own may have named it anew
-            raise Invalid("invalid vlan", (FieldError("vlan", "the dictionary does not take it"),)) from None
+            raise invalid_field("vlan", "the dictionary does not take it") from None
 
     def _reply(self, place: int, entry: ReplyAttribute, *, with_vlan: bool) -> bytes:
         attribute = self._attribute(place, entry)

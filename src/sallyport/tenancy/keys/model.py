@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from sallyport.base.clock import SECOND
 from sallyport.base.model import Model
-from sallyport.base.validation import Moment
+from sallyport.base.validation import Between, Moment
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text
 
@@ -93,7 +93,7 @@ Configure = Callable[[KeyRecord, str, Mapping[str, object]], str]
 """(record, key, fields of CreateKey) to the text of the configuration file that an agent starts with."""
 
 KeyName = Annotated[PlainText, Field(max_length=64)]
-Uses = Annotated[Id, Field(ge=1, le=MAX_USES)]
+Uses = Annotated[Id, Between(1, MAX_USES)]
 KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a key, in hex."""
 

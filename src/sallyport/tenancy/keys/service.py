@@ -5,7 +5,17 @@ from dataclasses import replace
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, FieldError, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+from sallyport.base.errors import (
+    INVALID_TOKEN,
+    Conflict,
+    FieldError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooMany,
+    Unauthenticated,
+    invalid_field,
+)
 from sallyport.base.ids import new_key, token_hash
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
@@ -54,10 +64,9 @@ class Keys:
             if self._guesses.too_many(source, now):
                 raise TooMany("too many wrong API keys from this address: try again in a minute")
             self._guesses.fail(source, now)
-            raise Unauthenticated("invalid API key")
-        status = record.status(now)
-        if status in ("expired", "revoked"):
-            raise Unauthenticated(f"the API key is {status}")
+            raise Unauthenticated(INVALID_TOKEN)
+        if record.status(now) in ("expired", "revoked"):
+            raise Unauthenticated(INVALID_TOKEN)
         if record.seen_at is None or now - record.seen_at >= SEEN_US:
             await self._see(hashed, record, now)
         return _caller(record)
@@ -83,9 +92,9 @@ class Keys:
         at = self._clock()
         until = at + ENROLMENT_US if new.expires_at is None else new.expires_at
         if not at < until <= _LAST_TIME:
-            raise _invalid("expiresAt", "a time in the future, up to the year 9999")
+            raise invalid_field("expiresAt", "a time in the future, up to the year 9999")
         if new.instance_id is not None and new.agent is Agent.DIRECTORY:
-            raise _invalid("instanceId", "a directory agent's key has none")
+            raise invalid_field("instanceId", "a directory agent's key has none")
         key = new_key()
 
         def work(tx: Tx) -> KeyRecord:
@@ -189,7 +198,7 @@ class Keys:
 
     def _spend(self, tx: Tx, key: KeyRecord, machine: str) -> None:
         if not repo.spend(tx, key.id, machine):
-            raise Unauthenticated("the API key is used up")
+            raise Unauthenticated(INVALID_TOKEN)
 
     def _instance(self, tx: Tx, key: KeyRecord, wanted: int | None) -> int:
         """The instance that an enrolment key is exchanged for. Invalid, NotFound."""
@@ -223,10 +232,9 @@ def _caller(record: KeyRecord) -> Caller:
 
 
 def _active(key: KeyRecord | None, now: int) -> KeyRecord:
-    """A key that may be used, or of which only the uses are gone."""
-    status = "revoked" if key is None else key.status(now)
-    if key is None or status in ("expired", "revoked"):
-        raise Unauthenticated(f"the API key is {status}")
+    """Return the key if it is active, or if only its uses are spent. Unauthenticated."""
+    if key is None or key.status(now) in ("expired", "revoked"):
+        raise Unauthenticated(INVALID_TOKEN)
     return key
 
 
@@ -260,7 +268,3 @@ def _note(tx: Tx, action: str, key: KeyRecord, at: int, **more: JSON) -> None:
 
 def _machine(instance_id: int) -> str:
     return f"instance {instance_id}"
-
-
-def _invalid(field: str, message: str) -> Invalid:
-    return Invalid(f"invalid {field}", (FieldError(field, message),))

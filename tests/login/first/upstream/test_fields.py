@@ -42,7 +42,7 @@ async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
         ({"servers": [{**SERVER, "port": 0}]}, "radius.servers.0.port"),
         ({"servers": [SERVER], "responseWindowSeconds": 0}, "radius.responseWindowSeconds"),
         ({"servers": [SERVER], "responseWindowSeconds": 61}, "radius.responseWindowSeconds"),
-        ({"servers": [SERVER], "loadBalancing": True}, "radius.loadBalancing"),
+        ({"servers": [SERVER], "loadBalancing": True}, "radius"),
     ],
 )
 async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, object], wrong: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import FieldError
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.reading.fields import (
     WITHOUT_LDAP,
     LdapUrl,
@@ -68,11 +68,11 @@ class LdapFields(Fields):
     userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = DEFAULT_FILTER  # noqa: N815
     startTls: Flag = False  # noqa: N815
     caCertificate: Certificates | None = None  # noqa: N815
-    cacheSeconds: Annotated[int, Field(ge=0, le=300)] = 0  # noqa: N815
+    cacheSeconds: Annotated[int, Between(0, 300)] = 0  # noqa: N815
     winbind: Flag = False
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = ""  # noqa: N815
     codeDigits: CodeDigits = 6  # noqa: N815
-    timeoutSeconds: Annotated[int, Field(ge=1, le=30)] = 5  # noqa: N815
+    timeoutSeconds: Annotated[int, Between(1, 30)] = 5  # noqa: N815
 
     def refused(self, host: Host) -> FieldError | None:
         """Winbind is the host's, and not every organization's."""
@@ -83,9 +83,11 @@ class LdapFields(Fields):
     @model_validator(mode="after")
     def _together(self) -> LdapFields:
         if (self.bindDN is None) != (self.bindPassword is None):
-            raise unfit("bindDN and bindPassword belong together")
+            raise unfit("bindDN and bindPassword belong together", "bindDN", "bindPassword")
         if not self.startTls and any(in_clear(url) for url in self.servers):
-            raise unfit("ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only")
+            raise unfit(
+                "ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only", "servers"
+            )
         if not has_ldap():
             raise unfit(WITHOUT_LDAP)
         return self

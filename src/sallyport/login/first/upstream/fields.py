@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field, model_validator
 
 from sallyport.base.errors import FieldError
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.login.first.model import CodeDigits, Fields, Host
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import HostName, SharedKey
@@ -31,7 +31,7 @@ class TlsFields(Fields):
     @model_validator(mode="after")
     def _has_no_key_in_the_certificate(self) -> Self:
         if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns the certificate
-            raise unfit("a certificate, and its key as clientKey")
+            raise unfit("a certificate, and its key as clientKey", "clientCertificate")
         return self
 
     def context(self) -> ssl.SSLContext:
@@ -57,7 +57,7 @@ class HomeServerFields(Fields):
     """One server. tls: it is spoken to over TLS (RadSec), by default at port 2083 and with the secret `radsec`."""
 
     host: HostName
-    port: Annotated[int, Field(ge=1, le=65535)] = 1812
+    port: Annotated[int, Between(1, 65535)] = 1812
     secret: SharedKey
     tls: TlsFields | None = None
 
@@ -80,7 +80,7 @@ class UpstreamFields(Fields):
     """
 
     servers: Annotated[list[HomeServerFields], Field(min_length=1, max_length=8)]
-    responseWindowSeconds: Annotated[float, Field(ge=1, le=60)] = 20.0  # noqa: N815
+    responseWindowSeconds: Annotated[float, Between(1, 60)] = 20.0  # noqa: N815
     loadBalance: Flag = False  # noqa: N815
     statusCheck: Flag = True  # noqa: N815
     requireMessageAuthenticator: Flag = True  # noqa: N815

@@ -1,0 +1,155 @@
+"""`errors` of a refused body: the wrong fields as the interface spells them, with the accepted values."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.holders import Holder
+from tests.api.world import Tenant, World
+
+IMPORT_USERS = "/api/v1/importUsers"
+IMPORT_LDIF = "/api/v1/integrations/directory/importLdif"
+LIST_DEVICES = "/network_device/ListDevices"
+BODY = "body"
+
+
+def errors(tenant: Tenant, path: str, **request: Any) -> dict[str, str]:
+    """Send a body that must be refused, and return its errors by field."""
+    answer = tenant.world.post(path, tenant.token, **request)
+    assert answer.status_code == 400, answer.text
+    return {each["field"]: each["message"] for each in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize("path", [LIST_DEVICES, IMPORT_USERS, "/api/v1/agent/report"])
+@pytest.mark.parametrize("content", ["{", "[", "", "\x00"], ids=["object", "array", "empty", "control character"])
+def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
+    """A body that is not JSON is named as a whole, whatever the operation takes."""
+    headers = {"content-type": "application/json"}
+    assert errors(tenant, path, content=content, headers=headers) == {BODY: "valid JSON is required"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        (IMPORT_USERS, {"ldapHost": "dc1.example.com", "baseDN": "dc=example"}, "domainID"),
+        (IMPORT_USERS, [{"ldapHost": "dc1.example.com", "baseDN": "dc=example"}], "0.domainID"),
+        ("/api/v1/saveDirectoryConfig", [{"directoryName": "d"}], "0.domainId"),
+        ("/api/v1/getImportStatus", [{}], "0.DirectoryName"),
+        ("/api/v1/instances/addInstance", {"instanceName": "i"}, "domainId"),
+        ("/api/v1/instances/updatePasswordPolicy", [{"policyName": "p"}], "0.policyId"),
+        ("/api/v1/endpointUsers/deleteEpmUser", {"epmUsers": [{}]}, "epmUsers.0.epmUserId"),
+        ("/ad/updateDomainEnforcement", {"enforcementMode": "monitor"}, "domainId"),
+    ],
+    ids=["object", "array", "domainId", "DirectoryName", "two spellings", "policyId", "inner object", "adId"],
+)
+def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> None:
+    """A field that is missing is named as the interface spells it for that operation."""
+    scope = tenant.scoped()
+    sent = [{**scope, **each} for each in body] if isinstance(body, list) else {**scope, **body}
+    method = "DELETE" if "delete" in path else "POST"
+    answer = tenant.world.send(method, path, tenant.token, json=sent)
+    assert answer.status_code == 400
+    assert field in [each["field"] for each in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "files", "named"),
+    [
+        ({}, {"file": ("p.ldif", b"")}, "domainId"),
+        ({"domainId": "x"}, {"file": ("p.ldif", b"")}, "domainId"),
+        ({"domainId": "{domain}"}, {"other": ("p.ldif", b"")}, "file"),
+    ],
+    ids=["missing field", "wrong field", "missing file"],
+)
+def test_a_form(tenant: Tenant, fields: dict[str, str], files: dict[str, Any], named: str) -> None:
+    """A field of a form is named like a field of a JSON body."""
+    data = {name: value.format(domain=tenant.domain) for name, value in fields.items()}
+    assert list(errors(tenant, IMPORT_LDIF, data=data, files=files)) == [named]
+
+
+def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
+    """A form without its last boundary is named as a whole."""
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    assert errors(tenant, IMPORT_LDIF, content=b"--b\r\n", headers=headers) == {BODY: "incomplete body"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "accepted"),
+    [
+        (LIST_DEVICES, {"pageSize": 101}, "pageSize", "a whole number from 1 to 100"),
+        (LIST_DEVICES, {"pageSize": "many"}, "pageSize", "a whole number from 1 to 100"),
+        (LIST_DEVICES, {"filter": {"filterBy": "colour", "value": "x"}}, "filter.filterBy", "NAS_IDENTIFIER"),
+        ("/ad/GetAuthLog", {"cursor": "x"}, "cursor", "the cursor of an earlier answer"),
+        ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "'monitor' or 'enforce'"),
+        ("/ad/updateDomainEnforcement", {}, "enforcementMode", "monitor or enforce"),
+        ("/ad/SetMFAProvider", {"provider": "x"}, "provider", "duo, okta, privacyidea, radius, totp, wallet, webhook"),
+        (
+            "/api/v1/endpointUsers/listAllEpmUsers",
+            {"filter": {"filterBy": "colour", "value": "x"}},
+            "filter.filterBy",
+            "userName, userId",
+        ),
+        (
+            "/api/v1/endpointUsers/listAllEpmUsers",
+            {"filter": {"filterBy": "assign", "value": "x"}},
+            "filter.value",
+            "true or false",
+        ),
+        ("/api/v1/did/createIssuerDid", {"method": "ion"}, "method", "key, jwk or web"),
+        ("/api/v1/did/createHolderDid", {"method": "key", "publicKeyJwk": {}}, "publicKeyJwk", "curve"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.startswith("/") else "",
+)
+def test_a_wrong_value(tenant: Tenant, path: str, body: dict[str, Any], field: str, accepted: str) -> None:
+    """The error of a closed set or a range lists the accepted values."""
+    found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **body))
+    assert list(found) == [field]
+    assert accepted in found[field]
+
+
+def test_the_texts_of_the_interface_stay(tenant: Tenant) -> None:
+    """The error is `invalid filterBy`, word for word, with `errors` as an addition."""
+    wanted = {"filterBy": "colour", "value": "x"}
+    answer = tenant.world.post(LIST_DEVICES, tenant.token, json=tenant.scoped(domainId=tenant.domain, filter=wanted))
+    body = answer.json()
+    assert (body.pop("error"), body.pop("code"), list(body)) == ("invalid filterBy", 400, ["errors"])
+
+
+def test_a_wrong_presentation(holder: Holder) -> None:
+    """A presentation that does not hold is an error of the field `presentation`."""
+    tenant = holder.tenant
+    tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="server")
+    tenant.ask("/api/v1/verifierService/issuePR", issuerDid=holder.issuer, holderDid=holder.did, endpoint="server")
+    number = holder.poll()["presentationRequestId"]
+    body = tenant.scoped(**holder.own(presentationRequestId=number), presentation="a.b.c")
+    assert list(errors(tenant, "/api/v1/walletService/submitPresentation", json=body)) == ["presentation"]
+
+
+def test_an_unknown_field(tenant: Tenant) -> None:
+    """The name of an unknown field is not repeated where unknown fields are refused."""
+    fields = {"domainId": tenant.domain, "firstFactor": "ldap", "ldap": {"zq7marker": 1}}
+    found = errors(tenant, "/ad/SetFirstFactor", json=tenant.scoped(**fields))
+    assert found["ldap"] == "known fields only; /docs lists them"
+
+
+def test_a_broken_schema(holder: Holder) -> None:
+    """The path to an error in a JSON Schema omits the names that the caller chose."""
+    schema = {"type": "object", "properties": {"zq7marker": {"type": "zq7marker"}}}
+    body = {"author": holder.issuer, "name": "n", "schema": schema}
+    found = errors(holder.tenant, "/api/v1/schema/createSchema", json=body)
+    assert found == {"schema": "it breaks the rules of its draft at /properties/*/type"}
+
+
+@pytest.mark.parametrize("fields", [{"domainName": "ZQ7marker"}, {"domainName": "new", "realms": ["zq7marker"]}])
+def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
+    """The refusal of a name or realm that another domain has does not repeat it."""
+    first = tenant.ask("/ad/AddDomain", domainName="zq7marker")["domainId"]
+    status, text = tenant.refused("/ad/AddDomain", **fields)
+    which = "entry 1 of realms" if "realms" in fields else "the name"
+    assert (status, text) == (409, f"{which} belongs to domain {first}")
+
+
+def test_the_description_has_errors(world: World) -> None:
+    """The error bodies of both manners are described with `errors`."""
+    schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
+    assert {"errors"} <= set(schemas["Problem"]["properties"]) & set(schemas["RadiusProblem"]["properties"])
