@@ -37,4 +37,4 @@ class AddressNotAllowed(ProviderError):
 
 
 class PemError(SallyportError, ValueError):
-    """A key or certificate is not accepted. The message says what is, without the value."""
+    """A key or certificate is refused. The message names the accepted kinds and never repeats the value."""

@@ -8,7 +8,7 @@ A key derivation, a check of an RSA key's primes and the arithmetic of a long ke
   8192. That check is skipped. A trial signature, which does not hold the lock, shows that the key works.
 
 OpenSSL reads more than these formats (engines' labels, passwords from the terminal), so it never sees a submitted text:
-`certificates_pem` and `key_pem` encode again what was parsed here.
+`certificates_pem` and `key_pem` encode the parsed values again.
 """
 
 from __future__ import annotations
