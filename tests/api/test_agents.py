@@ -41,27 +41,49 @@ from tests.api.world import Tenant, World, problem
 
 def test_what_is_empty_is_not_said(tenant: Tenant) -> None:
     """Neither an empty text nor null is an error, or clears what was told; the other spelling of a field stands."""
-    added = {"domainId": tenant.domain, "instanceName": "blank", "osId": 1, "publicIp": "192.0.2.7"}
-    made = tenant.ask(ADD[0], **added)
+    key = enrolment_key(tenant)
+    made = tenant.ask(ADD[0], machineKey=key, instanceName="blank", osId=1, publicIp="192.0.2.7")
     for blank in ("", None):
-        body = {"domainId": tenant.domain, "instanceName": "blank", "machineId": blank, "publicIpAddress": blank}
+        body = {"machineKey": key, "instanceName": "blank", "machineId": blank, "publicIpAddress": blank}
         again = tenant.ask(ADD[0], **body, osId=blank, privateIp=blank, publicIp="192.0.2.8")
         assert again["instanceId"] == made["instanceId"]
 
 
 @pytest.mark.parametrize("path", ADD)
 def test_an_operator_registers_a_machine(tenant: Tenant, path: str) -> None:
-    """By the sample body of the interface: instanceId and code are strings; again it is the same instance."""
+    """By the sample body of the interface, an operator adds an instance; instanceId and code are strings."""
     body = {"instanceName": "web-1", "osId": 1, "publicIp": "203.0.113.7", "privateIp": "10.0.0.7"}
     made = tenant.ask(path, domainId=tenant.domain, **body)
     assert made["instanceId"].isdecimal()
     assert made["code"] == "200"
     assert made["message"]
-    assert tenant.ask(path, domainId=tenant.domain, **body)["instanceId"] == made["instanceId"]
     (entry,) = tenant.ask(INSTANCES, domainId=tenant.domain)["instances"]
     assert (entry["instanceName"], entry["osName"], entry["publicIp"], entry["privateIp"], entry["status"]) == (
         "web-1", "Linux", "203.0.113.7", "10.0.0.7", "Inactive",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ADD)
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"instanceName": "web-1", "privateIp": "10.0.0.8"}, id="named"),
+        pytest.param({"instanceName": "WEB-1"}, id="in another case"),
+        pytest.param({"privateIp": "10.0.0.7", "publicIp": "203.0.113.8"}, id="by an address"),
+        pytest.param({"instanceName": "web-1", "machineId": "one"}, id="with the id of its machine"),
+    ],
+)
+def test_a_taken_name_is_a_conflict_for_an_access_token(tenant: Tenant, path: str, body: dict[str, str]) -> None:
+    """An access token with a taken name gets 409 and changes nothing; only a key finds its machine again."""
+    key = enrolment_key(tenant)
+    for fields in ({"instanceName": "web-1", "machineId": "one"}, {"privateIpAddress": "10.0.0.7", "machineId": "two"}):
+        tenant.ask(path, machineKey=key, osId=1, **fields)
+    before = tenant.ask(INSTANCES, domainId=tenant.domain)
+    status, message = tenant.refused(path, domainId=tenant.domain, osId=1, **body)
+    assert (status, message) == (409, "the domain has an instance of that name")
+    assert tenant.ask(INSTANCES, domainId=tenant.domain) == before
+    again = tenant.ask(path, **{"machineKey": key, "osId": 1, **body, "machineId": "one"})
+    assert again["message"] == "machine known"
 
 
 def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:

@@ -1,8 +1,9 @@
-"""Registration: each machine is one instance, however often and by whom it is registered."""
+"""Registration: a machine that registers again by a key is the same instance; an operator adds one."""
 
 from dataclasses import replace
 
 import pytest
+import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, Unauthenticated
 from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
@@ -101,6 +102,32 @@ async def test_an_agent_that_says_to_be_another_machine(areas: Areas, host: Host
     bound = await enrolment(areas, host.id)
     await areas.agents.machines.register(bound, None, machine("db"))
     assert (await areas.agents.machines.register(caller, None, machine("db"))).instance_id == other.id
+
+
+async def test_registrations_at_once(areas: Areas) -> None:
+    """Of several operators who add the same name at the same time one succeeds; agents of one machine get one
+    instance."""
+    added, refused = list[int](), list[Conflict]()
+    caller = await enrolment(areas)
+    by_key = list[int]()
+
+    async def add() -> None:
+        try:
+            made = await areas.agents.machines.register(operator(areas), areas.domain, machine("web"))
+            added.append(made.instance_id)
+        except Conflict as conflict:
+            refused.append(conflict)
+
+    async def register() -> None:
+        by_key.append((await areas.agents.machines.register(caller, None, machine("db"))).instance_id)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(add)
+            nursery.start_soon(register)
+    assert (len(added), len(refused)) == (1, 4)
+    assert len(set(by_key)) == 1
+    assert sorted(await names(areas)) == ["db", "web"]
 
 
 async def test_an_operator_registers_no_agent(areas: Areas) -> None:

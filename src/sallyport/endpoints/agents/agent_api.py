@@ -29,10 +29,10 @@ def _declare_asking(agent: Operations, agents: Agents) -> None:
 
     @agent.post("/api/v1/machine/add-machine", "/api/v1/instances/add-instance", roles=OPERATORS | ENROLMENTS | AGENTS)
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
-        """Register a machine: one instance, however often it comes.
+        """Register a machine.
 
-        By an access token and a domainId, or by an API key, as token or as machineKey. Without a name the instance is
-        called after its address.
+        An access token with a domainId adds a new instance; a name that is taken is a conflict. An API key, as token or
+        as machineKey, finds the instance of its machine again. Without a name the instance is named by its address.
         """
         return MachineAdded.of(await agents.machines.register(caller, body.domainId, body.machine))
 

@@ -1,11 +1,11 @@
-"""Machines that register themselves, or are registered: each is one instance, however often it comes."""
+"""Registration of machines. A machine that registers again by a key is the same instance; an access token adds one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, FieldError, Forbidden, Invalid, NotFound
+from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.agents.presence import ACTIVE
 from sallyport.endpoints.instances import repo as instances_repo
@@ -83,11 +83,11 @@ class Machines:
         self._clock = clock
 
     async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
-        """The instance of a machine, made if it is new.
+        """Return the instance of a machine; add it if it is new.
 
-        caller: an operator, who names the domain; an enrolment key, which does; or the machine's agent. Invalid: no
-        name and no address, or no domain. Conflict: the name is another machine's. Unauthenticated, Forbidden: the key.
-        NotFound: the instance of the key is gone.
+        caller: an operator, who names the domain and adds a new instance; an enrolment key or the machine's agent,
+        which find their instance again. Invalid: no name and no address, or no domain. Conflict: the name is taken.
+        Unauthenticated, Forbidden: the key. NotFound: the instance of the key is gone.
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
@@ -99,16 +99,16 @@ class Machines:
         return await self._store.write(work)
 
     def _register(self, tx: Tx, caller: Caller, domain_id: int, machine: Machine) -> Registered:
+        names = list(machine.names)
+        if caller.role in OPERATORS:
+            return Registered(self._add(tx, domain_id, machine, names[:1]), domain_id, b"", is_new=True)
         found = self._find(tx, domain_id, caller.instance_id, machine)
         if found is None:
-            new = machine.onto(NewInstance(_free_name(tx, domain_id, machine)))
-            instance_id = self._instances.add_in(tx, domain_id, new)
+            instance_id = self._add(tx, domain_id, machine, names)
         else:
             instance_id = found.id
             if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # whose agent tells it by itself
                 self._instances.update_in(tx, found, machine.onto(found.fields))
-        if caller.role in OPERATORS:
-            return Registered(instance_id, domain_id, b"", found is None)
         if caller.role is Role.ENROLMENT:
             self._keys.spend(tx, caller, instance_id)
         elif caller.role is not Role.AGENT:
@@ -116,6 +116,14 @@ class Machines:
         machine_id = self._machine_id(tx, caller, domain_id, instance_id, machine)
         repo.add(tx, domain_id, instance_id, machine_id, machine.agent_version, self._clock())
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
+
+    def _add(self, tx: Tx, domain_id: int, machine: Machine, names: Sequence[str]) -> int:
+        """Add an instance under the first free name. Invalid: there are no names. Conflict: all are taken."""
+        if not names:
+            reason = "a name, or an address to be called by"
+            raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
+        name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
+        return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
         """What tells the machine of an instance from others from now on. An agent does not become another machine by
@@ -149,14 +157,3 @@ def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
     """Whether a machine may be this instance, as far as its agent has said which machine it is."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id
-
-
-def _free_name(tx: Tx, domain_id: int, machine: Machine) -> str:
-    """Invalid: it has neither a name nor an address. Conflict: all are taken."""
-    names = list(machine.names)
-    for name in names:
-        if instances_repo.named(tx, domain_id, name) is None:
-            return name
-    if not names:
-        raise Invalid("missing instanceName", (FieldError("instanceName", "a name, or an address to be called by"),))
-    raise Conflict("the domain has an instance of that name")
