@@ -10,7 +10,7 @@ fixtures by importing them in its conftest.py.
 import math
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.audit.service import Audit
 from sallyport.base.clock import SECOND
 from sallyport.base.config import ANYWHERE
+from sallyport.base.limits import DEFAULTS
 from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
 from sallyport.did.area import Issuing
@@ -124,14 +125,18 @@ def new_database() -> bytes:
 
 @asynccontextmanager
 async def running_store(
-    path: Path, registry: CollectorRegistry | None = None, *, reserve: int = 0
+    path: Path,
+    registry: CollectorRegistry | None = None,
+    *,
+    reserve: int = 0,
+    limits: Mapping[str, int] = DEFAULTS,
 ) -> AsyncIterator[SqliteStore]:
     """The embedded store in a file, open and taking writes until the block is left. reserve: octets kept for a full
-    disk."""
+    disk. limits: the rows that a tenant may have."""
     if not path.exists():
         path.write_bytes(new_database())
     metrics = StoreMetrics(registry or CollectorRegistry())
-    store = SqliteStore(path, metrics, Reserve(path.with_name("reserve"), reserve))
+    store = SqliteStore(path, metrics, Reserve(path.with_name("reserve"), reserve), limits)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.run)

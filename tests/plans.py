@@ -10,11 +10,18 @@ from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Work
 
 
-def plans(path: Path, work: Work[object]) -> list[str]:
-    """The lines of EXPLAIN QUERY PLAN of each statement."""
-    statements: list[str] = []
+def statements(path: Path, work: Work[object]) -> list[str]:
+    """Return the different statements that the work runs, without those of triggers."""
+    traced: list[str] = []
     with closing(open_connection(path)) as connection:
-        connection.set_trace_callback(statements.append)
+        connection.set_trace_callback(traced.append)
         work(SqliteTx(connection))
         connection.set_trace_callback(None)
-        return [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
+    # SQLite traces the statements of a trigger as comments, and the statement that fired it once more for each row.
+    return list(dict.fromkeys(each for each in traced if not each.startswith("--")))
+
+
+def plans(path: Path, work: Work[object]) -> list[str]:
+    """Return the lines of EXPLAIN QUERY PLAN of each statement."""
+    with closing(open_connection(path)) as connection:
+        return [row[3] for each in statements(path, work) for row in connection.execute(f"explain query plan {each}")]

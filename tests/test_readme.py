@@ -18,6 +18,7 @@ from sallyport.audit import api as audit_api
 from sallyport.audit.service import Audit
 from sallyport.base.clock import now_us
 from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
+from sallyport.base.limits import DEFAULTS, LIMITS
 from sallyport.cli.main import root
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import api as credentials_api
@@ -134,16 +135,25 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in (None, "", ())])
+NO_DEFAULT = (None, "", (), DEFAULTS)
+
+
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in NO_DEFAULT])
 def test_a_setting_has_its_default(name: str) -> None:
     """A default that is a value stands in the table as that value."""
     assert SETTINGS[name][2].strip("`") == shown(Settings.model_fields[name].default)
 
 
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in (None, "", ())])
+@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in NO_DEFAULT])
 def test_a_setting_without_a_default_says_what_holds_then(name: str) -> None:
     """Where a setting has no default of its own, the table says in words what is done without it."""
     assert len(SETTINGS[name][2].split()) > 1
+
+
+def test_every_limit_has_its_line() -> None:
+    """The limits of a tenant stand in their table, each with its default."""
+    told = [(quoted(name)[0], int(most.replace(",", ""))) for name, most, _ in rows("### Limits of a tenant")]
+    assert told == [(limit.name, limit.most) for limit in LIMITS]
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("duplicate_window_s", 5, 30), ("reject_delay_s", 0, 10)], ids=str)

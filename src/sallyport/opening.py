@@ -37,7 +37,7 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
         path = settings.database_path
         reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
         vault = Vault(load_master_keys(settings.data_dir, environ, may_make=not path.exists()))
-        with closing(SqliteStore(path, metrics, reserve)) as store:
+        with closing(SqliteStore(path, metrics, reserve, settings.limits)) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)

@@ -6,6 +6,7 @@ import pytest
 
 from sallyport.base.config import Address, Settings, load, parse_address, unknown_environment
 from sallyport.base.errors import ConfigError
+from sallyport.base.limits import DEFAULTS
 
 
 def given(tmp_path: Path, text: str, **environ: str) -> Settings:
@@ -22,6 +23,18 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
     assert [str(rule) for rule in found.egress] == ["10.0.0.0/8", "2001:db8::/32"]
     assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
+
+
+@pytest.mark.parametrize(
+    ("text", "environ"),
+    [
+        pytest.param("[limits]\ndomains = 5\nwallets = 0", {}, id="file"),
+        pytest.param("[limits]\nschemas = 1", {"SALLYPORT_LIMITS": " domains=5, wallets = 0 "}, id="environment"),
+    ],
+)
+def test_limits_are_given_by_name(tmp_path: Path, text: str, environ: dict[str, str]) -> None:
+    """The limits that are not given keep their defaults."""
+    assert given(tmp_path, text, **environ).limits == {**DEFAULTS, "domains": 5, "wallets": 0}
 
 
 def test_several_addresses(tmp_path: Path) -> None:
@@ -50,6 +63,11 @@ def test_several_addresses(tmp_path: Path) -> None:
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
         ('egress = "hunter2"', "setting egress: default, or networks"),
         ('egress = "10.0.0.0/33"', "setting egress: default, or networks"),
+        ("[limits]\ndomain = 1", "setting limits: there is no limit domain; the limits are access_tokens, "),
+        ("[limits]\ndomains = -1", "setting limits: limits that are integers from 0"),
+        ("[limits]\ndomains = true", "setting limits: limits that are integers from 0"),
+        ('limits = "domains"', "setting limits: limits that are integers from 0"),
+        ("limits = 5", "setting limits: limits by name"),
         ("reject_delay_s = 11", "setting reject_delay_s: "),
         ('log_level = "hunter2"', "setting log_level: "),
         ('database = "postgresql://u:hunter2@h/d"', "setting database: a path"),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.base.limits import DEFAULTS
 from sallyport.passwords import repo
-from sallyport.passwords.model import MAX_POLICIES
 from sallyport.passwords.service import MAX_ENTRIES, PasswordPolicies
 from sallyport.store.model import Tx
 from sallyport.web.paging import Page
@@ -212,7 +212,8 @@ async def test_every_change_is_in_the_trail(desk: Desk) -> None:
 async def test_a_tenant_has_a_thousand_policies(desk: Desk) -> None:
     """One more is a Conflict; another tenant still adds."""
     columns = ("tenant_id", "name_key", "fields", "created_at", "updated_at")
-    rows = [(desk.ours, str(number), f'{{"policyName": "{number}"}}', 0, 0) for number in range(MAX_POLICIES)]
+    most = DEFAULTS["password_policies"]
+    rows = [(desk.ours, str(number), f'{{"policyName": "{number}"}}', 0, 0) for number in range(most)]
     await desk.areas.store.write(lambda tx: tx.insert("password_policies", columns, rows))
     with pytest.raises(Conflict):
         await desk.add("one more")

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from sallyport.base.errors import ConfigError
+from sallyport.base.limits import DEFAULTS, HIGHEST
 from sallyport.base.validation import unfit
 
 PREFIX = "SALLYPORT_"
@@ -85,6 +86,20 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+def _limits(value: object) -> object:
+    """The limits that are given, and the defaults of the others."""
+    given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
+    if not isinstance(given, Mapping):
+        raise unfit("limits by name, such as domains=50, wallets=20000")
+    numbers = {str(name).strip(): str(most).strip() for name, most in given.items()}
+    if unknown := numbers.keys() - DEFAULTS.keys():
+        raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
+    if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
+        raise unfit(f"limits that are integers from 0 to {HIGHEST - 1}")
+    return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
+
+
+Limits = Annotated[Mapping[str, int], BeforeValidator(_limits)]
 EGRESS_DEFAULT: Final = "default"
 """The member of the setting `egress` that stands for all addresses but those of `outgoing/egress.py`."""
 EgressRule = Literal["default"] | Network
@@ -152,6 +167,7 @@ class Settings(BaseModel):
     metrics_bind: AddressIfGiven = None
     trusted_proxies: Networks = ()
     egress: EgressRules = (EGRESS_DEFAULT,)
+    limits: Limits = DEFAULTS
     radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
     radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
     radsec_bind: Addresses = ()

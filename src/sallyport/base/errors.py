@@ -23,6 +23,7 @@
         ├── Forbidden          403
         ├── NotFound           404
         ├── Conflict           409
+        │   └── LimitReached   a tenant has as many rows of a kind as it may have (`base/limits.py`)
         └── TooMany            429
 
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
@@ -198,6 +199,14 @@ class Conflict(Refused):
     """What is asked for contradicts what is there."""
 
     status = 409
+
+
+class LimitReached(Conflict):
+    """A tenant has as many rows of a kind as it may have. 409, not 429: a later retry fails too, until rows are
+    deleted or the limit is raised."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}")
 
 
 class TooMany(Refused):

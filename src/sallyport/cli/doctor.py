@@ -30,6 +30,7 @@ STORE: tuple[tuple[str, Check], ...] = (
 
 THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
+    ("limits", data.check_limits),
     ("certificates", certificates.check_certificates),
     ("ports", machine.check_ports),
 )

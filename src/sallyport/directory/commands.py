@@ -9,7 +9,7 @@ from pydantic import Field
 
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON, Arguments, Command, Row, command
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Invalid, NotFound, SallyportError
 from sallyport.directory.imports.model import Job, Removals
 from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.removal import Removal
@@ -90,7 +90,11 @@ def commands(service: Directories, removal: Removal, find_domain: FindDomain) ->
         domain_id = find_domain(wanted.domain)
         file = await trio.to_thread.run_sync(service.files.copy, wanted.path, LARGEST)
         name = wanted.path.rpartition("/")[2]
-        return await service.import_ldif(domain_id, file, name, wanted.directory, complete=wanted.complete)
+        try:
+            return await service.import_ldif(domain_id, file, name, wanted.directory, complete=wanted.complete)
+        except SallyportError:
+            await trio.to_thread.run_sync(service.files.delete, file)
+            raise
 
     async def sync(wanted: Sync) -> JSON:
         return await service.sync(find_domain(wanted.domain), wanted.name, full=wanted.full)

@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from sallyport.base.command import JSON, Command, HexOctets, OfTenant, Row, Tenants, command
-from sallyport.passwords.model import MAX_POLICIES, AssignPolicy, Policy, PolicyFields
+from sallyport.base.limits import HIGHEST
+from sallyport.passwords.model import AssignPolicy, Policy, PolicyFields
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.paging import Page
 from sallyport.web.scope import Id, Name
@@ -63,7 +64,7 @@ def commands(service: PasswordPolicies, tenants: Tenants) -> dict[str, Command]:
         return None
 
     async def listing(wanted: ListPolicies) -> JSON:
-        policies, _ = await service.page(await tenant(wanted), Page(0, MAX_POLICIES))
+        policies, _ = await service.page(await tenant(wanted), Page(0, HIGHEST))
         machines = await service.machines([each.id for each in policies])
         return [_row(policy, own) for policy, own in zip(policies, machines, strict=True)]
 

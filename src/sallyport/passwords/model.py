@@ -16,8 +16,6 @@ from sallyport.passwords.engine import CLASSES, First, Quality, Rules
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Flag, Id, Many, Name, ScopedIfGiven, Text
 
-MAX_POLICIES: Final = 1000
-"""Policies of a tenant."""
 MAX_PASSWORD: Final = 1024
 """Characters of a password that is looked at, and the highest number that a field about them takes."""
 _NUMERAL: Final = re.compile(r"[+-]?[0-9]{1,9}")

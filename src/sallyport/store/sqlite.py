@@ -5,7 +5,7 @@ for each row.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ import trio
 
 from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
+from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import Readers, open_connection
 from sallyport.store.directory import Reserve
@@ -33,13 +34,19 @@ log = structlog.get_logger()
 
 
 class SqliteStore:
-    """The store in one file. `run` must run for writes to be done; `close` when everything has stopped."""
+    """The store in one file. `run` must run for writes to be done; `close` when everything has stopped.
 
-    def __init__(self, path: Path, metrics: StoreMetrics, reserve: Reserve) -> None:
+    limits: the rows that a tenant may have (`base/limits.py`).
+    """
+
+    def __init__(
+        self, path: Path, metrics: StoreMetrics, reserve: Reserve, limits: Mapping[str, int] = DEFAULTS
+    ) -> None:
         self._path = path
         self._connection = _open_writable(path, reserve)
         try:
             migrate(self._connection, path)
+            _set_limits(self._connection, limits)
         except BaseException:
             self._connection.close()
             raise
@@ -93,6 +100,15 @@ class SqliteStore:
         self._readers.close()
         self._searchers.close()
         self._connection.close()
+
+
+def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
+    """Store the limits that triggers check. An unchanged store is not written to."""
+    if dict(connection.execute("select name, most from limits")) != limits:
+        with connection:
+            connection.execute("begin immediate")
+            connection.execute("delete from limits")
+            connection.executemany("insert into limits (name, most) values (?, ?)", limits.items())
 
 
 def _open_writable(path: Path, reserve: Reserve) -> sqlite3.Connection:

@@ -29,7 +29,8 @@ from typing import TypeVar, cast
 import structlog
 import trio
 
-from sallyport.base.errors import Contradiction, StoreError, StoreFull
+from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
+from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, primary_code
 from sallyport.store.directory import Reserve
@@ -374,10 +375,17 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool
         if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
             raise  # the engine rolled everything back, or would on the next statement
         connection.execute(undo)
-        told = Contradiction if isinstance(error, sqlite3.IntegrityError) else StoreError
-        item.error = told(str(error)) if isinstance(error, sqlite3.Error) else error
+        item.error = _as_ours(error) if isinstance(error, sqlite3.Error) else error
         return False
     return True
+
+
+def _as_ours(error: sqlite3.Error) -> SallyportError:
+    """Return the engine's error as one of `base.errors`."""
+    if not isinstance(error, sqlite3.IntegrityError):
+        return StoreError(str(error))
+    limit = str(error).removeprefix("limit: ")  # of a trigger of m0046_limits
+    return LimitReached(limit) if limit in DEFAULTS else Contradiction(str(error))
 
 
 def _probe(tx: Tx) -> None:

@@ -14,7 +14,7 @@ from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas
-from tests.plans import plans
+from tests.plans import statements
 
 
 async def history(areas: Areas) -> list[tuple[str, str, int]]:
@@ -236,7 +236,7 @@ async def test_many_are_changed_with_a_statement_each(areas: Areas) -> None:
     await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"10.0.0.{n}") for n in range(100)])
     own = areas.clients.of_tenant(areas.tenant)
     changes = [Change(client.id, {"product": "Cisco ISE"}, b"another", [areas.domain]) for client in own]
-    assert len(plans(areas.store.path, lambda tx: update_all(tx, areas.vault, areas.tenant, changes))) < 110
+    assert len(statements(areas.store.path, lambda tx: update_all(tx, areas.vault, areas.tenant, changes))) < 110
     await areas.configuration.reload()
     for client in areas.clients.of_tenant(areas.tenant):
         assert (client.product, client.secret.octets, client.domain_ids) == ("Cisco ISE", b"another", (areas.domain,))

@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
+from sallyport.base.limits import HISTORIES
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.store.migrations import ALL
 
@@ -53,6 +54,23 @@ def check_records(examination: Examination) -> Iterator[Finding]:
         yield problem(f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then")
     else:
         yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
+
+
+def check_limits(examination: Examination) -> Iterator[Finding]:
+    """No tenant has used 90 % of a limit."""
+    if not is_current(examination):
+        yield ok("nothing to look at")
+        return
+    sql = (
+        "select organization_id, number, r.name, r.value, l.most from tenant_rows r join limits l on l.name = r.name "
+        "join tenants t on t.id = r.tenant_id where r.value > 0 and r.value * 10 >= l.most * 9"
+    )
+    with closing(_open(examination.settings.database_path)) as connection:
+        used = [row for row in connection.execute(sql) if row[2] not in HISTORIES]
+    for organization, tenant, name, value, most in used:
+        yield warning(f"organization {organization}, tenant {tenant}: {value} of {most} {name} (setting limits.{name})")
+    if not used:
+        yield ok("no tenant has used 90 % of a limit")
 
 
 def is_current(examination: Examination) -> bool:

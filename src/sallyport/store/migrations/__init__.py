@@ -41,6 +41,7 @@ from sallyport.store.migrations import (
     m0043_search_parts,
     m0044_issued_certificates,
     m0045_accounting_totals,
+    m0046_limits,
 )
 
 ALL = Migrations("sallyport")
@@ -82,3 +83,4 @@ ALL(name="m0042_composed_names")(m0042_composed_names.apply)
 ALL(name="m0043_search_parts")(m0043_search_parts.apply)
 ALL(name="m0044_issued_certificates")(m0044_issued_certificates.apply)
 ALL(name="m0045_accounting_totals")(m0045_accounting_totals.apply)
+ALL(name="m0046_limits")(m0046_limits.apply)

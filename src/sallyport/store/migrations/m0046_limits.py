@@ -1,0 +1,146 @@
+"""The rows of each tenant, counted by triggers, and the limits that they are checked against (`base/limits.py`).
+
+A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. A row
+too many aborts the statement with `limit: NAME`, or, in a history, deletes the tenant's oldest row. `transform()` drops
+triggers: a later migration that uses it on one of these tables makes the triggers again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlite_utils import Database
+
+from sallyport.base.limits import HISTORIES
+from sallyport.store.migrations.statements import execute_all
+
+SCHEMA = """
+create table limits (name text primary key, most integer not null) without rowid;
+create table tenant_rows (
+    tenant_id integer not null, name text not null, value integer not null, primary key (tenant_id, name)
+) without rowid;
+create index radius_client_history_tenant on radius_client_history (tenant_id, at);
+create index agent_reports_domain on agent_reports (domain_id, id);
+create trigger audit_trail_total after delete on audit_trail begin update audit_totals set value = value - 1 where tenant_id = old.tenant_id and domain_id = coalesce(old.domain_id, 0); end;
+create trigger radius_clients_children before delete on radius_clients begin delete from radius_client_domains where client_id = old.id; end;
+create trigger endpoint_instances_children before delete on endpoint_instances begin delete from agent_passwords where instance_id = old.id; delete from agent_takeovers where instance_id = old.id; delete from agent_orders where instance_id = old.id; delete from agent_discovered where instance_id = old.id; delete from agent_ways where instance_id = old.id; end;
+"""  # noqa: E501  a statement ends with the line
+
+_TENANT = "{row}.tenant_id"
+_DOMAIN = "(select tenant_id from domains where id = {row}.domain_id)"
+_OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
+
+
+def _through(table: str, column: str) -> str:
+    """SQL for the tenant of a row that names a row of a domain."""
+    owner = f"select domain_id from {table} where id = {{row}}.{column}"
+    return f"(select tenant_id from domains where id = ({owner}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A table whose rows count towards a limit. tenant: SQL for a row's tenant. only: SQL for the rows that count.
+    spares: SQL for the rows of a history that are not deleted."""
+
+    limit: str
+    table: str
+    tenant: str = _DOMAIN
+    only: str = "true"
+    spares: str = "false"
+
+
+COUNTED = (
+    Counted("access_tokens", "access_tokens", _TENANT),
+    Counted("agent_orders", "agent_orders", _through("endpoint_instances", "instance_id")),
+    Counted("agent_ways", "agent_ways", _through("endpoint_instances", "instance_id")),
+    Counted("api_keys", "api_keys"),
+    Counted("api_key_machines", "api_key_machines", _through("api_keys", "key_id")),
+    Counted("bypass_stations", "bypass_stations"),
+    Counted(
+        "client_domains", "radius_client_domains", "(select tenant_id from radius_clients where id = {row}.client_id)"
+    ),
+    Counted("credentials", "credentials", _TENANT),
+    Counted("did_keys", "did_keys", "(select tenant_id from dids where id = {row}.did_id)"),
+    Counted("dids", "dids", _TENANT),
+    Counted("directories", "directories"),
+    Counted("directory_groups", "directory_groups"),
+    Counted("directory_members", "directory_members", _through("directories", "directory_id")),
+    Counted("directory_units", "directory_units"),
+    Counted("directory_users", "directory_users"),
+    Counted("discovered_accounts", "agent_discovered", _through("endpoint_instances", "instance_id")),
+    Counted("domains", "domains", _TENANT),
+    Counted("endpoint_assignments", "endpoint_instance_users", _through("endpoint_instances", "instance_id")),
+    Counted("endpoint_assignments", "endpoint_instance_groups", _through("endpoint_instances", "instance_id")),
+    Counted("endpoint_assignments", "endpoint_group_users", _through("endpoint_groups", "group_id")),
+    Counted("endpoint_groups", "endpoint_groups"),
+    Counted("endpoint_instances", "endpoint_instances"),
+    Counted("endpoint_users", "endpoint_users"),
+    Counted("escrowed_passwords", "agent_passwords", _through("endpoint_instances", "instance_id")),
+    Counted("login_rules", "login_rules"),
+    Counted("password_policies", "password_policies", _TENANT),
+    Counted(
+        "policy_assignments",
+        "policy_instances",
+        "(select tenant_id from password_policies where id = {row}.policy_id)",
+    ),
+    Counted("presentation_requests", "presentation_requests", only="{row}.challenge_id is null"),
+    Counted("radius_clients", "radius_clients", _TENANT),
+    Counted("schemas", "credential_schemas", _TENANT),
+    Counted("taken_over_accounts", "agent_takeovers", _through("endpoint_instances", "instance_id")),
+    Counted("waiting_imports", "directory_jobs", only=_OPEN),
+    Counted("wallet_assignments", "endpoint_user_wallets", _through("endpoint_users", "user_id")),
+    Counted("wallet_assignments", "endpoint_user_credentials", _through("endpoint_users", "user_id")),
+    Counted("wallets", "wallets"),
+    Counted("agent_reports", "agent_reports"),
+    Counted("audit_entries", "audit_trail", _TENANT, only="{row}.tenant_id > 0"),
+    Counted("client_history", "radius_client_history", _TENANT),
+    Counted("device_history", "device_history"),
+    Counted("drift_reports", "agent_drift"),
+    Counted("import_jobs", "directory_jobs", spares=_OPEN),
+)
+
+
+def apply(db: Database) -> None:
+    """Make the tables and triggers, and count the rows that are there."""
+    execute_all(db, SCHEMA)
+    for counted in COUNTED:
+        for statement in _statements(counted, is_history=counted.limit in HISTORIES):
+            db.execute(statement)
+
+
+def _statements(counted: Counted, *, is_history: bool) -> Iterator[str]:
+    """Yield the SQL that counts the rows of a table from now on, after those that are there."""
+    name, table = counted.limit, counted.table
+    prefix = f"create trigger {table}_{name}"
+    tenant, only = ({row: sql.format(row=row) for row in ("new", "old", "t")} for sql in (counted.tenant, counted.only))
+    insert = "insert into tenant_rows (tenant_id, name, value) select tenant"
+    conflict = "on conflict (tenant_id, name) do update set value = tenant_rows.value + excluded.value"
+    there = f"select {tenant['t']} as tenant from {table} t where {only['t']}"
+    yield f"{insert}, '{name}', count(*) from ({there}) where tenant is not null group by tenant {conflict}"
+    add = f"{insert}, '{name}', 1 from (select {tenant['new']} as tenant) where tenant is not null {conflict}; "
+    add += _enforced(counted, is_history=is_history)
+    remove = f"update tenant_rows set value = value - 1 where tenant_id = {tenant['old']} and name = '{name}'"
+    yield f"{prefix}_added after insert on {table} when {only['new']} begin {add}; end"
+    yield f"{prefix}_deleted after delete on {table} when {only['old']} begin {remove}; end"
+    if "state" in counted.only:
+        gained, lost = f"{only['new']} and not {only['old']}", f"{only['old']} and not {only['new']}"
+        yield f"{prefix}_gained after update of state on {table} when {gained} begin {add}; end"
+        yield f"{prefix}_lost after update of state on {table} when {lost} begin {remove}; end"
+
+
+def _enforced(counted: Counted, *, is_history: bool) -> str:
+    """Return the SQL of a trigger that keeps the tenant of the new row within the limit."""
+    tenant = counted.tenant.format(row="new")
+    excess = (
+        "tenant_rows r join limits l on l.name = r.name "
+        f"where r.tenant_id = {tenant} and r.name = '{counted.limit}' and r.value > l.most"
+    )
+    if not is_history:
+        return f"select raise(abort, 'limit: {counted.limit}') from {excess}"
+    if counted.tenant == _TENANT:
+        first = f"select id from {counted.table} where tenant_id = {tenant} order by at limit 1"
+    else:  # one look into the index for each domain
+        spared = counted.spares.format(row="t")
+        each = f"select min(t.id) from {counted.table} t where t.domain_id = d.id and not ({spared})"
+        first = f"select min(id) from (select ({each}) as id from domains d where d.tenant_id = {tenant})"
+    delete = f"delete from {counted.table} where id = case when exists (select 1 from {excess}) then ({first}) end"
+    return f"{delete}; {delete}"  # twice: a limit that was lowered is reached with time
