@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sallyport.base.clock import SECOND, from_iso, now_us
 from sallyport.base.sha512crypt import matches, sha512_crypt
 from tests.api.hosts import (
     ADD_USER,
@@ -67,6 +68,29 @@ def test_drift(tenant: Tenant, host: Host) -> None:
     assert state is not None
     assert state.settings.put_back_privileges
     assert about(tenant, GET_SETTINGS, host)["putBackPrivileges"] is True
+
+
+def test_the_last_privilege_status(tenant: Tenant, host: Host) -> None:
+    """agentStatus shows the privileged users of the last status, when it came and the version of the state."""
+    assert about(tenant, STATUS, host)["privilegeStatus"] is None
+    eve = {"name": "eve", "via": ["group sudo"], "managed": False, "wanted": False}
+    ann = {"name": "ann", "via": ["/etc/sudoers.d/sallyport"], "managed": True, "wanted": True}
+    for version, privileged in ((1, [eve]), (2, [ann, eve])):
+        host.ok(PRIVILEGES, at=1, version=version, privileged=privileged)
+    answer = about(tenant, STATUS, host)
+    assert answer["privilegeStatus"] == {
+        "time": answer["lastPrivilegeStatus"], "version": 2, "privileged": [ann, eve], "more": False,
+    }  # fmt: skip
+    assert abs(from_iso(answer["lastPrivilegeStatus"]) - now_us()) < 60 * SECOND
+
+
+def test_a_long_privilege_status(tenant: Tenant, host: Host) -> None:
+    """Of a status that is too long the service keeps the first entries, and tells that there are more."""
+    many = [{"name": f"u{number}", "via": ["x" * 200] * 5} for number in range(200)]
+    host.ok(PRIVILEGES, at=1, version=1, privileged=many)
+    status = about(tenant, STATUS, host)["privilegeStatus"]
+    assert status["more"] is True
+    assert 0 < len(status["privileged"]) < 200
 
 
 def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:

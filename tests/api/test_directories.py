@@ -102,6 +102,20 @@ def test_import_status(tenant: Tenant) -> None:
     assert other.refused(CANCEL, domainId=other.domain, jobId=done["jobId"]) == (404, "import not found")
 
 
+def test_imports_by_the_directory_name_of_a_domain(tenant: Tenant) -> None:
+    """A domain's directoryName finds the imports of all its directories, in any case, and of no other domain."""
+    done = send(tenant, [ANN])
+    domain = tenant.ask("/ad/AddDomain", domainName="branch", directoryName="Branch Office")["domainId"]
+    assert tenant.ask(STATUS, DirectoryName="branch office")["jobs"] == []
+    address = {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=x", "domainID": domain}
+    tenant.ask(IMPORT, **address)
+    (queued,) = tenant.ask(STATUS, DirectoryName="BRANCH OFFICE")["jobs"]
+    assert (queued["domainId"], queued["directoryName"]) == (domain, "127.0.0.1")
+    assert tenant.ask(STATUS, DirectoryName="hq")["jobs"] == [done]
+    other = tenant.world.tenant()
+    assert other.refused(STATUS, DirectoryName="Branch Office") == (404, "directory not found")
+
+
 def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     """importUsers queues at once; what is wrong at the other end fails the import, and its password is gone."""
     body = {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=x", "domainID": tenant.domain, "bindDN": "cn=a"}

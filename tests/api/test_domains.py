@@ -27,6 +27,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
+        "directoryName": "",
     }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
@@ -52,6 +53,7 @@ def test_everything_can_be_said(tenant: Tenant) -> None:
         "fallbackAction": "allow", "firstFactor": "none", "realms": ["zh.example", "ZH"],
         "revertsAt": "",
         "disconnectOnRevoke": True,
+        "directoryName": "ad.example",
     }  # fmt: skip
 
 

@@ -51,11 +51,17 @@ def test_what_is_added_is_told(tenant: Tenant, path: str) -> None:
     answer = tenant.ask(ADD, domainId=tenant.domain, **WHOLE)
     user = answer.pop("userId")
     assert isinstance(user, str) and answer == {"status": "Success", "message": "user added"}
-    assert detail(tenant, int(user), path) == {"domainId": tenant.domain, "userId": int(user), **WHOLE}
+    assert detail(tenant, int(user), path) == {
+        "domainId": tenant.domain,
+        "userId": int(user),
+        **WHOLE,
+        "credentialType": "",
+    }
     bare = new(tenant, userName="carl")
     assert detail(tenant, bare, path) == {
         "domainId": tenant.domain, "userId": bare, "userType": "Local", "credType": "Password", "password": "",
         "privilegedUser": "false", "userName": "carl", "sshKey": "", "motp": "", "did": "",
+        "credentialType": "",
     }  # fmt: skip
 
 
@@ -131,12 +137,12 @@ def test_updating(world: World, tenant: Tenant) -> None:
     fields = {"domainId": tenant.domain, "userId": user}
     answer = tenant.ask(UPDATE, method="PUT", userName="Robert", **fields)
     assert answer == {"status": "Success", "message": "user updated", "userId": str(user)}
-    assert detail(tenant, user) == {**fields, **WHOLE, "userName": "Robert"}
+    assert detail(tenant, user) == {**fields, **WHOLE, "userName": "Robert", "credentialType": ""}
     empty = dict.fromkeys(WHOLE.keys() - {"userName"}, "")
     tenant.ask(UPDATE, method="PUT", **fields, **empty)
     assert detail(tenant, user) == {
         **fields, **empty, "userName": "Robert", "password": WHOLE["password"], "userType": "Local",
-        "credType": "Password", "privilegedUser": "false",
+        "credType": "Password", "privilegedUser": "false", "credentialType": "",
     }  # fmt: skip
     foreign = new(world.tenant(), userName="bob")
     for unknown in (foreign, 10**9, 0, -1):

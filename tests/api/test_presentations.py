@@ -162,6 +162,9 @@ def test_what_updateuserwallet_does(holder: Holder) -> None:
     wanted = {"filterBy": "credentialId", "value": name}
     listed = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain, filter=wanted)["epmUsers"]
     assert [(each["userId"], each["credentialId"]) for each in listed] == [(user, name)]
+    tenant.ask(update, method="PUT", **body, credentialType="badge")
+    shown = tenant.ask("/api/v1/endpointUsers/getEpmUserDetail", domainId=tenant.domain, userId=user)
+    assert shown["credentialType"] == "badge"
 
 
 @pytest.mark.parametrize("spelling", ["groupop", "grouop"])
@@ -250,6 +253,22 @@ def waiting(holder: Holder) -> dict[str, Any]:
         assert problem(answer) == (404, "no presentation request is open")
         time.sleep(0.05)
     raise AssertionError("no request was opened")
+
+
+def test_a_login_by_the_did_of_the_user(holder: Holder, login: Callable[[], int]) -> None:
+    """A credential without an epmUsername lets the user in whose `did` is its holder's DID; without that DID it does
+    not."""
+    tenant = holder.tenant
+    jwt = holder.give(holder.issue(epmUsername=""))["jwt"]
+    assert login() == ACCESS_REJECT
+    entries = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
+    (user,) = [each["userId"] for each in entries if each["userName"] == "ann"]
+    update = {"domainId": tenant.domain, "userId": user, "did": holder.did}
+    tenant.ask("/api/v1/endpointUsers/updateEpmUserInfo", method="PUT", **update)
+    with ThreadPoolExecutor(1) as thread:
+        accepted = thread.submit(login)
+        tenant.ask(SUBMIT, token=holder.token, **holder.answer(jwt, waiting(holder)))
+        assert accepted.result(60) == ACCESS_ACCEPT
 
 
 def test_a_login_by_wallet(world: World, holder: Holder, login: Callable[[], int]) -> None:

@@ -12,7 +12,7 @@ async def map_now(areas: Areas, **fields: str) -> None:
     directories = areas.directory.directories
     async with at_work(areas):
         await directories.map_fields(await directories.named(areas.domain, "LDIF"), fields, apply=True)
-        jobs = await directories.jobs_named([areas.domain], ["LDIF"])
+        jobs = await directories.jobs_named([areas.domain], "LDIF")
         assert (await over(areas, jobs[0].id)).state == "DONE"
 
 

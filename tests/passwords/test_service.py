@@ -64,11 +64,11 @@ async def test_a_name_is_one_policys(desk: Desk) -> None:
     assert [each.fields.policyName for each in await desk.all()] == ["strong"]
 
 
-async def test_names_can_be_taken_away(desk: Desk) -> None:
-    """An empty name is none, and several policies may have none."""
+async def test_an_empty_name_keeps_the_name(desk: Desk) -> None:
+    """A policy always has a name: an empty one in an update changes nothing."""
     ids = [await desk.add("a"), await desk.add("b")]
     await desk.policies.update(desk.ours, [(each, change(policyName="")) for each in ids])
-    assert [each.fields.policyName for each in await desk.all()] == ["", ""]
+    assert [each.fields.policyName for each in await desk.all()] == ["a", "b"]
 
 
 async def test_an_update_keeps_and_clears(desk: Desk) -> None:

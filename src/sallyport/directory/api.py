@@ -134,12 +134,13 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
 
     @directories.post("/api/v1/getImportStatus", roles=READERS)
     async def import_status(body: list[ImportStatus], caller: Caller) -> JobList:
-        """The last 20 imports of each directory, the newest first."""
+        """List the last 20 imports of each directory, newest first. A domain's directoryName selects all its
+        directories."""
         _check_size(body)
         found = dict[int, Job]()
         for each in body:
             domains = sorted(domains_of(caller.tenant_id)) if each.domainId is None else [each.domainId]
-            jobs = await service.jobs_named(domains, [each.DirectoryName])
+            jobs = await service.jobs_named(domains, each.DirectoryName)
             found |= {job.id: job for job in jobs}
         jobs = [found[job_id] for job_id in sorted(found, reverse=True)]
         waiting = sum(job.state in OPEN for job in jobs)

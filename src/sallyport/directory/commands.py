@@ -79,7 +79,7 @@ def commands(service: Directories, removal: Removal, find_domain: FindDomain) ->
 
     async def show(wanted: OneDirectory) -> JSON:
         directory = await service.named(find_domain(wanted.domain), wanted.name)
-        jobs = await service.jobs_named([directory.domain_id], [directory.name])
+        jobs = await service.jobs_named([directory.domain_id], directory.name)
         return {**_row(directory), "jobs": [_job_row(job) for job in jobs]}
 
     async def remove(wanted: OneDirectory) -> JSON:

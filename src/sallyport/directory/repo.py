@@ -52,6 +52,18 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
+def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
+    """Return the domain's directory of that name, or all its directories if its directoryName is that name; else
+    None. Case does not matter."""
+    directory = named(tx, domain_id, name)
+    if directory is not None:
+        return [directory]
+    directory_name = tx.value(str, "select directory_name from domains where id = :d", d=domain_id)
+    if not directory_name or fold(directory_name) != fold(name):
+        return None
+    return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
+
+
 def standing(tx: Tx, domain_id: int, name: str) -> Directory | None:
     """`named`, for who has something done with the directory. Conflict: it is being removed."""
     found = named(tx, domain_id, name)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeVar
 
 import trio
@@ -252,18 +253,16 @@ class Directories:
             raise Conflict("the directory of that name is not read by LDAP")
         return directory
 
-    async def jobs_named(self, domain_ids: Sequence[int], names: Sequence[str]) -> list[Job]:
-        """The last imports of the directories of these names, the newest first. NotFound: a name is nobody's."""
+    async def jobs_named(self, domain_ids: Sequence[int], name: str) -> list[Job]:
+        """Return the last imports of the directories of that name. A domain's directoryName selects all directories
+        of the domain. NotFound: no directory and no domain has the name."""
 
         def work(tx: Tx) -> list[Job]:
-            found = dict[int, Job]()
-            for name in names:
-                named = [each for domain_id in domain_ids if (each := repo.named(tx, domain_id, name)) is not None]
-                if not named:
-                    raise NotFound(NO_DIRECTORY)
-                for each in named:
-                    found |= {job.id: job for job in jobs_repo.of_directory(tx, each.id, SHOWN_JOBS)}
-            return [found[job_id] for job_id in sorted(found, reverse=True)]
+            called = [each for domain_id in domain_ids if (each := repo.called(tx, domain_id, name)) is not None]
+            if not called:
+                raise NotFound(NO_DIRECTORY)
+            found = chain.from_iterable(called)
+            return [job for directory in found for job in jobs_repo.of_directory(tx, directory.id, SHOWN_JOBS)]
 
         return await self._store.read(work)
 

@@ -92,6 +92,7 @@ def _entry(domain: Domain) -> DomainEntry:
         realms=list(domain.realms),
         revertsAt=reverts_at(domain),
         disconnectOnRevoke=domain.disconnect_on_revoke,
+        directoryName=domain.directory_name,
     )
 
 

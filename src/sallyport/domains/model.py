@@ -53,8 +53,8 @@ class Domain:
     """
 
     __slots__ = (
-        "disconnect_on_revoke", "factor", "fallback", "first_factor", "id", "label", "mode", "name", "realms",
-        "revert_set_at", "reverts_at", "status", "tenant_id",
+        "directory_name", "disconnect_on_revoke", "factor", "fallback", "first_factor", "id", "label", "mode", "name",
+        "realms", "revert_set_at", "reverts_at", "status", "tenant_id",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +71,7 @@ class Domain:
         reverts_at: int | None = None,
         revert_set_at: int | None = None,
         disconnect_on_revoke: int = 0,
+        directory_name: str = "",
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
@@ -85,6 +86,7 @@ class Domain:
         self.reverts_at = reverts_at
         self.revert_set_at = revert_set_at
         self.disconnect_on_revoke = bool(disconnect_on_revoke)
+        self.directory_name = directory_name
 
 
 class DomainTable:
@@ -146,6 +148,7 @@ class DomainEntry(Model):
     realms: list[str]
     revertsAt: str
     disconnectOnRevoke: bool
+    directoryName: str
 
 
 class DomainList(Model):

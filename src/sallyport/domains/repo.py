@@ -10,7 +10,7 @@ from sallyport.store.model import Tx
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke"
+    "disconnect_on_revoke, directory_name"
 )
 
 

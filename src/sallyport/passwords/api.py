@@ -45,7 +45,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies, all or none. An absent field keeps its value, an empty one takes it away."""
+        """Change password policies, all or none. An absent field keeps its value, an empty one clears it; an empty
+        policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each) for each in body])
         return ["password policy updated"]
 

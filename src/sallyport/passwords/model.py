@@ -14,7 +14,7 @@ from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.passwords.engine import CLASSES, First, Quality, Rules
 from sallyport.web.paging import Paged
-from sallyport.web.scope import Flag, Id, Many, Name, ScopedIfGiven, Text
+from sallyport.web.scope import Flag, Id, Many, Name, NameOrNone, ScopedIfGiven, Text
 
 MAX_PASSWORD: Final = 1024
 """Characters of a password that is looked at, and the highest number that a field about them takes."""
@@ -166,7 +166,7 @@ class PolicyFields(Model):
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
-    policyName: Text | None = None
+    policyName: NameOrNone | None = None
     templateName: Text | None = None
     minLen: Length | None = None
     maxLen: LongestLength | None = None
@@ -186,8 +186,9 @@ class PolicyFields(Model):
     usercheck: Check | None = None
 
     def given(self) -> dict[str, str]:
-        """The fields that are given, by name."""
+        """Return the given fields by name; an empty policy name is not given."""
         found = {name: getattr(self, name) for name in FIELDS}
+        found["policyName"] = found["policyName"] or None
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -205,7 +206,8 @@ class PolicyDone(Model):
 
 
 class UpdatePasswordPolicy(ScopedIfGiven, PolicyFields):
-    """An entry of updatePasswordPolicy: an absent field keeps its value, an empty text takes it away."""
+    """An entry of updatePasswordPolicy. An absent field keeps its value, an empty text clears it; an empty policyName
+    keeps the name."""
 
     policyId: Id
 

@@ -11,6 +11,7 @@ from sallyport.did.crypto import vc
 from sallyport.did.dids.model import Kind
 from sallyport.did.presentations import definition
 from sallyport.did.presentations.model import Request
+from sallyport.endpoints.users.model import Said
 from sallyport.endpoints.users.peers import WalletAssignment
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
@@ -154,6 +155,35 @@ async def test_what_updateuserwallet_assigns(world: World) -> None:
     await areas.users.remove(areas.domain, "robert")
     sql = "select count(*) from endpoint_user_credentials"
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0
+
+
+async def _user_with_did(world: World, name: str, did: str) -> None:
+    """Add an endpoint user whose `did` is that DID."""
+    areas = world.areas
+    await areas.users.add(areas.domain, name, b"a password of a user")
+    await areas.accounts.update(areas.domain, name, Said(did=did))
+
+
+async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
+    """A credential without an epmUsername is the user's whose `did` is its holder's DID; its revocation ends the
+    user's sessions."""
+    areas, bob = world.areas, await world.person("bob@corp.example", signer(3))
+    await world.give(bob, await world.issue(bob.did, ""))
+    prompts = world.holding.prompts
+    await areas.users.add(areas.domain, "eve", b"a password of a user")
+    assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
+    await _user_with_did(world, "robert", bob.did)
+    assert await prompts.enrolled(areas.domain, "Robert", world.issuer, 0)
+    assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.issuing.credentials.revoke(areas.domain, bob.credential)
+    assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("robert",)]
+
+
+async def test_the_did_of_a_user_does_not_admit_by_a_foreign_credential(world: World) -> None:
+    """A credential with the epmUsername of another user is not the user's, whatever the user's `did`."""
+    await _user_with_did(world, "robert", world.ann.did)
+    assert not await world.holding.prompts.enrolled(world.areas.domain, "robert", world.issuer, 0)
 
 
 async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World) -> None:

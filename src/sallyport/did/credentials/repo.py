@@ -112,14 +112,19 @@ def revoke(tx: Tx, revoked: Credential, at: int) -> None:
 
 
 def users(tx: Tx, revoked: Credential) -> list[str]:
-    """Who a credential lets in: by its epmUsername, or by updateUserWallet, as `held.repo.holder_of_user` has it."""
+    """Return the names of the users that a credential admits, by the rules of `held.repo.holder_of_user`."""
     sql = (
         "select u.name from endpoint_users u join endpoint_user_credentials l on l.user_id = u.id "
         "where l.credential_id = :id and u.domain_id = :d union "
         "select u.name from endpoint_users u join endpoint_user_wallets l on l.user_id = u.id "
-        "where l.wallet_id = :wallet and u.domain_id = :d and :username = ''"
+        "where l.wallet_id = :wallet and u.domain_id = :d and :username = '' union "
+        "select name from endpoint_users where domain_id = :d and did = :holder and did <> '' and :username = ''"
     )
-    given: dict[str, Value] = {"wallet": revoked.wallet_id or 0, "username": revoked.epm_username}
+    given: dict[str, Value] = {
+        "wallet": revoked.wallet_id or 0,
+        "username": revoked.epm_username,
+        "holder": revoked.holder_did,
+    }
     linked = [str(name) for (name,) in tx.rows(sql, id=revoked.id, d=revoked.domain_id, **given)]
     return list(dict.fromkeys([*filter(None, [revoked.epm_username]), *linked]))
 

@@ -93,6 +93,10 @@ class UserCredentials:
         """The newest credential that was assigned to a user and is not revoked, by its `urn:uuid:`."""
         return repo.of_users(tx, user_ids)
 
+    def type_of(self, tx: Tx, user_id: int) -> str:
+        """Return the credentialType of the user's newest credential that is not revoked; empty without one."""
+        return repo.credential_type(tx, user_id)
+
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
         """The endpoint user who has this credential."""
         return repo.user_of(tx, domain_id, credential_id)

@@ -94,19 +94,23 @@ def is_live(tx: Tx, credential: HeldCredential) -> bool:
 def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
     """Whom the credentials of a holder's DID let in: `holder_of_user` the other way round."""
     of_holder = f"c.domain_id = :d and c.holder_did = :did and c.wallet_id is not null and {_VALID_EVER}"
+    unnamed = f"{of_holder} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {of_holder} and c.epm_username <> '' union "
         "select u.name from credentials c join endpoint_user_credentials l on l.credential_id = c.id "
         f"join endpoint_users u on u.id = l.user_id where {of_holder} and u.domain_id = :d union "
         "select u.name from credentials c join endpoint_user_wallets l on l.wallet_id = c.wallet_id "
-        f"join endpoint_users u on u.id = l.user_id where {of_holder} and u.domain_id = :d and c.epm_username = ''"
+        f"join endpoint_users u on u.id = l.user_id where {unnamed} and u.domain_id = :d union "
+        f"select u.name from endpoint_users u where u.domain_id = :d and u.did = :did and u.did <> '' "
+        f"and exists (select 1 from credentials c where {unnamed})"
     )
     return [str(name) for (name,) in tx.rows(sql, d=domain_id, did=did)]
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
     """Who shows a credential of that issuer for a user of the domain: the wallet with the newest accepted one, else the
-    newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet; its holder's DID is not
+    newest assigned. The credential is the user's by its epmUsername, or by updateUserWallet, or, if it has no
+    epmUsername, by the user's `did`, which is the DID of the wallet; its holder's DID is not
     deleted. schema_id 0: any.
 
     `+`: the planner is to go by the few ids, and not through all credentials of the domain.
@@ -117,7 +121,9 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
         "where u.domain_id = :d and u.name_key = :key union "
         "select c.id from endpoint_users u join endpoint_user_wallets l on l.user_id = u.id "
         "join credentials c on c.wallet_id = l.wallet_id where u.domain_id = :d and u.name_key = :key "
-        "and c.epm_username = ''"
+        "and c.epm_username = '' union "
+        "select c.id from endpoint_users u join credentials c on c.domain_id = u.domain_id and c.holder_did = u.did "
+        "where u.domain_id = :d and u.name_key = :key and u.did <> '' and c.epm_username = ''"
     )
     sql = (
         "select c.wallet_id, c.holder_did, c.epm_username as username, c.uuid as credential from credentials c "
@@ -169,6 +175,15 @@ def of_users(tx: Tx, user_ids: Sequence[int]) -> dict[int, str]:
     )
     parameters = {f"u{number}": user_id for number, user_id in enumerate(user_ids)}
     return dict(tx.all(_named, sql, **parameters)) if user_ids else {}
+
+
+def credential_type(tx: Tx, user_id: int) -> str:
+    """Return the type that updateUserWallet gave with the user's newest credential that is not revoked, or empty."""
+    sql = (
+        "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
+        "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"
+    )
+    return tx.value(str, sql, user=user_id) or ""
 
 
 def user_of(tx: Tx, domain_id: int, name: str) -> int | None:

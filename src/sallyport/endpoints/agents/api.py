@@ -7,7 +7,7 @@ from sallyport.endpoints.agents import model
 from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.repo import Agent
 from sallyport.endpoints.agents.reports_repo import StoredDrift, StoredReport
-from sallyport.endpoints.agents.service import Agents
+from sallyport.endpoints.agents.service import Agents, Situation
 from sallyport.endpoints.bodies import Action
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
@@ -131,9 +131,15 @@ async def status_of(agents: Agents, domain_id: int, instance_id: int) -> model.A
         unfit=list(found.unfit),
         lastDiscovery=_moment(found.agent.discovered_at),
         lastPrivilegeStatus=_moment(found.agent.privileges_at),
+        privilegeStatus=_privileges(found),
         report=None if found.report is None else report_entry(found.report),
         orders=[order_entry(each) for each in found.orders],
     )
+
+
+def _privileges(found: Situation) -> model.PrivilegeEntry | None:
+    told = json.loads(found.privileges)
+    return model.PrivilegeEntry(time=_moment(found.agent.privileges_at), **told) if told else None
 
 
 def agent_entry(agent: Agent, seen_at: int) -> model.AgentEntry:

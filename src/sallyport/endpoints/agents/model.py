@@ -68,9 +68,29 @@ class OrderEntry(Model):
     error: str
 
 
+class PrivilegedEntry(Model):
+    """An account with root's rights. via: the groups or sudo rules that give them. wanted: whether the state gives
+    them."""
+
+    name: str
+    via: list[str] = Field(default=[])
+    managed: bool = False
+    wanted: bool = False
+
+
+class PrivilegeEntry(Model):
+    """The last privilege status of an agent. time: when the service received it, ISO 8601. version: of the state that
+    the agent had. more: whether the list is cut."""
+
+    time: str
+    version: int
+    privileged: list[PrivilegedEntry]
+    more: bool = False
+
+
 class AgentStatus(Model):
     """Answer of agentStatus. users: the accounts that should be there. unfit: users whose names no host takes. report:
-    the newest."""
+    the newest. privilegeStatus: null before the first one."""
 
     agent: AgentEntry
     waits: bool
@@ -78,6 +98,7 @@ class AgentStatus(Model):
     unfit: list[str]
     lastDiscovery: str
     lastPrivilegeStatus: str
+    privilegeStatus: PrivilegeEntry | None
     report: "ReportEntry | None"
     orders: list[OrderEntry]
 

@@ -99,9 +99,20 @@ def applied(tx: Tx, instance_id: int, version: int, at: int) -> None:
     tx.execute(sql, v=version, at=at, i=instance_id)
 
 
-def mark(tx: Tx, instance_id: int, column: str, at: int) -> None:
-    """Note when something of an agent came. column: discovered_at or privileges_at."""
-    tx.execute(f"update agents set {column} = :at where instance_id = :i", at=at, i=instance_id)
+def mark_discovered(tx: Tx, instance_id: int, at: int) -> None:
+    """Store the time of an agent's last discovery."""
+    tx.execute("update agents set discovered_at = :at where instance_id = :i", at=at, i=instance_id)
+
+
+def keep_privileges(tx: Tx, instance_id: int, told: str, at: int) -> None:
+    """Keep the last privilege status of an agent. told: JSON."""
+    sql = "update agents set privileges = :told, privileges_at = :at where instance_id = :i"
+    tx.execute(sql, told=told, at=at, i=instance_id)
+
+
+def privileges(tx: Tx, instance_id: int) -> str:
+    """Return the last privilege status of an agent as JSON; an empty object before the first one."""
+    return tx.value(str, "select privileges from agents where instance_id = :i", i=instance_id) or "{}"
 
 
 def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> None:

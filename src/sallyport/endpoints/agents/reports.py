@@ -1,7 +1,7 @@
 """What agents did and found. A report that comes twice is kept once, and does nothing the second time."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -24,7 +24,7 @@ from sallyport.endpoints.users.model import DISCOVERED, Said
 from sallyport.store.model import Store, Tx
 
 LONGEST: Final = 32_768
-"""Characters that are kept of a report; of its lists the beginnings."""
+"""Characters that are kept of the lists of a report or of a privilege status."""
 MOST_PEOPLE: Final = 200
 """Accounts of a machine that become users whose source is `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
@@ -72,11 +72,14 @@ class Reports:
             self._states.touch(instance_id)
 
     async def take_privileges(self, instance_id: int, status: PrivilegeStatus) -> None:
-        """Keep who may do what root may, as far as it is not as it should be. NotFound: there is no such agent."""
+        """Keep the last privilege status of an agent, and its drift. NotFound: no such agent."""
+        value: dict[str, JSON] = {"version": status.version}
+        _put_lists(value, (("privileged", status.privileged),))
+        told = json.dumps(value)
 
         def work(tx: Tx) -> None:
             agent, at = repo.found(tx, instance_id), self._clock()
-            repo.mark(tx, instance_id, "privileges_at", at)
+            repo.keep_privileges(tx, instance_id, told, at)
             self._drift(tx, agent, status.drift, _PRIVILEGES, at)
 
         await self._store.write(work)
@@ -92,7 +95,7 @@ class Reports:
     ) -> list[str]:
         """Keep what was found, and let people's accounts be users; whose names are to be dropped from memory. Nobody is
         gone for not being in a discovery that was cut off."""
-        repo.mark(tx, agent.instance_id, "discovered_at", at)
+        repo.mark_discovered(tx, agent.instance_id, at)
         unseen = [] if discovery.complete else kept.people(tx, agent.instance_id)
         unseen = [each for each in unseen if (ACCOUNT, each.name) not in found]
         names, room = list[str](), MOST_PEOPLE - len(unseen)
@@ -141,6 +144,10 @@ class Reports:
 
         return await self._store.read(work)
 
+    async def privileges(self, instance_id: int) -> str:
+        """Return the last privilege status of an agent as JSON; an empty object before the first one."""
+        return await self._store.read(lambda tx: repo.privileges(tx, instance_id))
+
     async def drift(
         self, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
     ) -> tuple[list[StoredDrift], int]:
@@ -182,8 +189,14 @@ def _told(report: Report) -> tuple[str, str]:
         "clockUs": report.clock_us,
         "sentAt": report.at,
     }
+    _put_lists(value, (("actions", actions), ("managed", report.managed), ("drift", report.drift)))
+    return json.dumps(value), "errors" if any(each.error for each in report.actions) else "ok"
+
+
+def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
+    """Put lists into an object, cut after LONGEST characters in all; `more` tells that they are cut."""
     room = LONGEST
-    for name, entries in (("actions", actions), ("managed", report.managed), ("drift", report.drift)):
+    for name, entries in lists:
         texts: list[JSON] = []
         for each in entries:
             told = encode(each)
@@ -193,4 +206,3 @@ def _told(report: Report) -> tuple[str, str]:
                 break
             texts.append(told)  # type: ignore[arg-type]
         value[name] = texts
-    return json.dumps(value), "errors" if any(each.error for each in report.actions) else "ok"

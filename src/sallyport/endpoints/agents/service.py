@@ -32,8 +32,8 @@ NEWEST_ORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """How it stands with a machine. unfit: users that no host takes. waits: whether the agent waits for a change just
-    now."""
+    """The state of a machine. unfit: users whose names no host accepts. waits: whether the agent waits for a change
+    now. privileges: the last privilege status, in JSON."""
 
     agent: Agent
     seen_at: int
@@ -42,6 +42,7 @@ class Situation:
     unfit: tuple[str, ...]
     report: StoredReport | None
     orders: list[Order]
+    privileges: str
 
 
 class Agents:
@@ -120,4 +121,5 @@ class Agents:
             wanted.unfit,
             reports[0] if reports else None,
             await self.orders.newest(instance_id, NEWEST_ORDERS),
+            await self.reports.privileges(instance_id),
         )

@@ -64,6 +64,7 @@ def _declare_reading(users: Operations, service: Users) -> None:
             sshKey=account.ssh_key,
             motp=detail.motp,
             did=account.did,
+            credentialType=detail.credential_kind,
         )
 
 

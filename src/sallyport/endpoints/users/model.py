@@ -145,7 +145,8 @@ class OneUser(OfDomain):
 
 
 class UserDetail(Model):
-    """Answer of getEpmUserDetail. password, motp: HIDDEN to who may not see them; empty where there is none."""
+    """Answer of getEpmUserDetail. password, motp: HIDDEN for an auditor; empty if not set. credentialType: as
+    updateUserWallet gave it with the user's newest credential."""
 
     domainId: int
     userId: int
@@ -157,6 +158,7 @@ class UserDetail(Model):
     sshKey: str
     motp: str
     did: str
+    credentialType: str
 
 
 def _as_text(value: object) -> object:

@@ -52,6 +52,9 @@ class Credentials(Protocol):
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
         """The credential that a user has, of those that have one."""
 
+    def type_of(self, tx: Tx, user_id: int) -> str:
+        """Return the credentialType of the user's newest credential; empty without one."""
+
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
         """The endpoint user who has this credential."""
 

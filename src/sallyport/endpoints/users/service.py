@@ -29,11 +29,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A user with its secrets: the password as text, the seed in base32; empty where there is none."""
+    """A user with its secrets: the password as text, the seed in base32; empty if not set. credential_kind: the
+    credentialType of updateUserWallet."""
 
     account: Account
     password: str
     motp: str
+    credential_kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,11 @@ class Users:
             account = _found(repo.get(tx, domain_id, user_id))
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             self.note(tx, "user.read", domain_id, f"user {user_id} {account.name}", shown)
+            kind = self._credentials.type_of(tx, user_id)
             if not reveal:
-                return Detail(account, HIDDEN * account.has_password, HIDDEN * account.has_totp)
+                return Detail(account, HIDDEN * account.has_password, HIDDEN * account.has_totp, kind)
             password, motp = secrets.secrets(tx, self._vault, user_id)
-            return Detail(account, _as_text(password or b""), motp or "")
+            return Detail(account, _as_text(password or b""), motp or "", kind)
 
         return await self._store.write(work)
 

@@ -42,6 +42,7 @@ from sallyport.store.migrations import (
     m0044_issued_certificates,
     m0045_accounting_totals,
     m0046_limits,
+    m0047_privilege_status,
 )
 
 ALL = Migrations("sallyport")
@@ -84,3 +85,4 @@ ALL(name="m0043_search_parts")(m0043_search_parts.apply)
 ALL(name="m0044_issued_certificates")(m0044_issued_certificates.apply)
 ALL(name="m0045_accounting_totals")(m0045_accounting_totals.apply)
 ALL(name="m0046_limits")(m0046_limits.apply)
+ALL(name="m0047_privilege_status")(m0047_privilege_status.apply)
