@@ -53,6 +53,16 @@ def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("path", "most"),
+    [(IMPORT_USERS, 100), ("/api/v1/instances/updatePasswordPolicy", 1000)],
+    ids=["import", "policy"],
+)
+def test_an_empty_array(tenant: Tenant, path: str, most: int) -> None:
+    """An array of the wrong length is named as a whole, with the accepted lengths."""
+    assert errors(tenant, path, json=[]) == {BODY: f"an array of 1 to {most} entries"}
+
+
+@pytest.mark.parametrize(
     ("fields", "files", "named"),
     [
         ({}, {"file": ("p.ldif", b"")}, "domainId"),

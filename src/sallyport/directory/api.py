@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.directory.entries.model import Group, User
 from sallyport.directory.imports.files import Uploads
 from sallyport.directory.imports.model import OPEN, Job, Removals
@@ -208,7 +208,7 @@ async def _import(service: Directories, body: OneImport) -> Job:
 
 def _check_size(body: Sequence[object]) -> None:
     if not 1 <= len(body) <= MOST_ENTRIES:
-        raise Invalid("invalid body")
+        raise invalid_field(BODY, f"an array of 1 to {MOST_ENTRIES} entries")
 
 
 async def _of(service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller) -> Directory | Group:

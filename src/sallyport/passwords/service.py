@@ -6,7 +6,7 @@ from typing import Protocol
 from sallyport.base.agentwire import state as agentwire
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import FieldError, Invalid, NotFound
+from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
 from sallyport.passwords import engine, repo
 from sallyport.passwords.contradictions import contradictions
 from sallyport.passwords.engine import Failure, Quality, Rules
@@ -224,7 +224,5 @@ def _checked(fields: PasswordPolicy) -> PasswordPolicy:
 
 
 def _check_number(entries: Collection[object]) -> None:
-    if not entries:
-        raise Invalid("invalid body")
-    if len(entries) > MAX_ENTRIES:
-        raise Invalid(f"one request takes at most {MAX_ENTRIES} entries")
+    if not 1 <= len(entries) <= MAX_ENTRIES:
+        raise invalid_field(BODY, f"an array of 1 to {MAX_ENTRIES} entries")
