@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from tests.web.serving import GOOD, LOOPBACK, QUICK, Served, read_all, read_answ
 
 @pytest.fixture(params=["clear", "tls"])
 async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
-    """The sample service, in clear and in TLS."""
-    async with serving(make_sample().app, certificate if request.param == "tls" else None) as running:
+    """The sample service, in clear and in TLS. It is patient with clients of a busy machine, but for idle ones."""
+    limits = replace(QUICK, handshake_s=5, head_s=5, body_s=5, stranger_body_s=5, send_s=5, linger_s=5)
+    async with serving(make_sample().app, certificate if request.param == "tls" else None, limits) as running:
         yield running
 
 
