@@ -4,10 +4,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, Invalid
 from sallyport.base.secret import Secret
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
@@ -91,6 +92,13 @@ def assign(tx: Tx, link: Link, action: Action, one: int, other: int) -> None:
         membership.change(tx, link, action, [holder], [held])
 
 
+def assigned(tx: Tx, user_id: int) -> bool:
+    """Return whether a user has an instance, directly or through a group: the groups of this test are all active."""
+    through = membership.holders_of(tx, USERS_OF_GROUP, user_id)
+    groups_with_instances = [each for each in through if membership.holders_of(tx, GROUPS_OF_INSTANCE, each)]
+    return bool(membership.holders_of(tx, USERS_OF_INSTANCE, user_id) or groups_with_instances)
+
+
 def check(tx: Tx) -> None:
     """Every total, by counting."""
     for table, column, links, holder in TOTALS:
@@ -105,8 +113,8 @@ def check(tx: Tx) -> None:
         ("user_type", "admin", [row for row in rows if row.user_type == "Admin"]),
         ("source", "local", rows),
         ("credential_type", "password", rows),
-        ("assigned", "1", [row for row in rows if membership.holders_of(tx, USERS_OF_INSTANCE, row.id)]),
-        ("assigned", "0", [row for row in rows if not membership.holders_of(tx, USERS_OF_INSTANCE, row.id)]),
+        ("assigned", "1", [row for row in rows if assigned(tx, row.id)]),
+        ("assigned", "0", [row for row in rows if not assigned(tx, row.id)]),
         ("name", "nna", [row for row in rows if "nna" in row.name.casefold()]),
         ("name", "émile", [row for row in rows if "émile" in row.name.casefold()]),
     ):
@@ -118,6 +126,7 @@ def check(tx: Tx) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(steps=st.lists(STEP, max_size=25))
+@example(steps=[("user", 0, 0), ("user", 1, 0), ("instance", 0, 0), ("group", 0, 0), ("add 1", 0, 0), ("add 2", 0, 1)])
 def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
     """After each step; the indexes of the search are sound in the end."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
@@ -151,3 +160,28 @@ def test_a_page_far_behind() -> None:
         for offset in (0, PART - 1, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
             rows, total = instances.page(tx, InstanceQuery(DOMAIN, offset=offset, limit=5))
             assert ([row.id for row in rows], total) == (every[offset : offset + 5], len(every)), offset
+
+
+MANY = """
+insert into endpoint_groups (id, domain_id, name, name_key, ou, cn, dc, auth_flow, status, active, created_at,
+    updated_at) values (1, 3, 'g', 'g', '', '', '', '', 'Active', 1, 0, 0);
+with recursive n (id) as (select 1 union all select id + 1 from n where id < 1000) insert into endpoint_users (id,
+    domain_id, name, name_key, user_type, credential_type, created_at, updated_at)
+    select id, 3, 'u' || id, 'u' || id, 'Local', 'Password', 0, 0 from n;
+with recursive n (id) as (select 1 union all select id + 1 from n where id < 201) insert into endpoint_instances (id,
+    domain_id, name, name_key, os_id, public_ip, private_ip, host_name, status, auth_type, created_at, updated_at)
+    select id, 3, 'i' || id, 'i' || id, 1, '', '', '', '', '', 0, 0 from n;
+insert into endpoint_group_users select 1, id from endpoint_users;
+insert into endpoint_instance_groups select id, 1 from endpoint_instances;
+"""
+
+
+def test_a_page_with_too_many_instances() -> None:
+    """A page whose users have more than 200,000 instances is refused, and a smaller one is answered."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        connection.executescript(SETUP + MANY)
+        tx = SqliteTx(connection)
+        with pytest.raises(Invalid, match="invalid pageSize"):
+            users.machines(tx, range(1, 1001))
+        assert {len(each) for each in users.machines(tx, range(1, 101)).values()} == {201}

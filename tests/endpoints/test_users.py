@@ -252,7 +252,7 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
         await accounts.update_wallet(areas.domain, wanted)
     after = (await accounts.page(UserQuery(areas.domain, column="credential", value="urn:uuid:3")))[0][0]
     assert (after.account.user_type, after.account.privileged_user) == ("Admin", "yes")
-    assert (after.groups, [each.id for each in after.machines], after.credential) == (("g",), [machine], "urn:uuid:3")
+    assert (after.groups, [each.id for each in after.machines], after.credential) == (["g"], [machine], "urn:uuid:3")
     assert (await users.load(areas.domain, "ann")).groups == {"g"}  # type: ignore[union-attr]
     await accounts.remove(areas.domain, [Removal(ann, "", 0)])
     assert wallets.held == {}
@@ -305,7 +305,7 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
     assert [each.outcome.value for each in again] == ["unchanged", "unchanged"]
     (first, second), total = await areas.accounts.page(UserQuery(areas.domain))
     assert total == 2
-    assert (first.account.id, [each.id for each in first.machines], first.groups) == (old, [web, mail], ("staff",))
+    assert (first.account.id, [each.id for each in first.machines], first.groups) == (old, [web, mail], ["staff"])
     assert second.account.ssh_key == f"{ED25519} a\n{ED25519} b"
     assert (await areas.users.load(areas.domain, "old")).groups == {"staff"}  # type: ignore[union-attr]
 

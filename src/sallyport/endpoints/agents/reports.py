@@ -110,7 +110,7 @@ class Reports:
         for user_id in user_ids:
             account = accounts.get(tx, domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
-                if account.has_totp or accounts.machines(tx, user_id) or accounts.groups(tx, user_id):
+                if account.has_totp or accounts.machines(tx, [user_id]) or accounts.groups(tx, [user_id]):
                     continue  # an admin has enrolled or assigned him since
                 self._users.delete_in(tx, account)
                 names.append(account.name)

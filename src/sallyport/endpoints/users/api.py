@@ -147,7 +147,7 @@ def _entry(listed: Listed) -> UserEntry:
         source=account.source,
         userType=account.listed_type,
         instanceIds=[machine.id for machine in listed.machines],
-        assign=bool(account.assigned),
+        assign=listed.is_assigned,
         credentialId=listed.credential,
         hostNames=[machine.host for machine in listed.machines],
     )

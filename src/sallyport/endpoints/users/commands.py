@@ -12,12 +12,12 @@ from sallyport.endpoints.model import check_password
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import LinkTo, OneTimeSeeds
 from sallyport.endpoints.users.importing import import_rows
-from sallyport.endpoints.users.model import Listed, Said, UserQuery
+from sallyport.endpoints.users.model import DIRECT, Listed, Said, UserQuery
 from sallyport.endpoints.users.service import Users
 
 FindDomain = Callable[[str], int]
 """A domain's name or id to its id. NotFound."""
-PAGE = 1000
+PAGE = 200
 
 
 class WithPassword(Arguments):
@@ -128,6 +128,6 @@ def _row(listed: Listed) -> Row:
         "source": account.source,
         "did": account.did,
         "ssh_keys": list[JSON](account.ssh_key.splitlines()),
-        "instances": [machine.name for machine in listed.machines],
+        "instances": [machine.name for machine in listed.machines if machine.way == DIRECT],
         "groups": list[JSON](listed.groups),
     }

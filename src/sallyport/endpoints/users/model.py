@@ -30,6 +30,8 @@ from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
+DIRECT, THROUGH_GROUP, FOUND = range(3)
+"""The ways of a user to an instance: assigned to it, in a group that grants it, or discovered on it."""
 """The source of a user that an agent has found on its machine, and that nobody has added or taken over yet."""
 COLUMNS = {
     "userName": "name",
@@ -173,15 +175,16 @@ class Filter(Body):
 
 
 class ListUsers(OfDomain, Paged):
-    """Body of listAllEpmUsers. instanceIds: only users that are assigned to one of these."""
+    """Body of listAllEpmUsers. instanceIds: only users whose instanceIds have one of these."""
 
     filter: Filter | None = None
     instanceIds: Many[Id] | None = None
 
 
 class UserEntry(Model):
-    """A user in the list. instanceIds: where the user is assigned to, with hostNames in the same order. assign: whether
-    there is any."""
+    """A user in the list. instanceIds: of the instances that the user is assigned to, directly or through a group that
+    grants, and of those on which a user whose source is `discovered` was found; hostNames are in the same order.
+    assign: whether the user is assigned to any."""
 
     credType: str
     userId: int
@@ -314,12 +317,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """An instance that a user is assigned to."""
+    """An instance of a user. way: DIRECT, THROUGH_GROUP or FOUND; the first of these where there are several."""
 
     user_id: int
     id: int
     name: str
     host_name: str
+    way: int
 
     @property
     def host(self) -> str:
@@ -332,15 +336,20 @@ class Listed:
     """A user in a list. groups: by name. credential: the id of the credential that the user has, or empty."""
 
     account: Account
-    machines: tuple[Machine, ...]
-    groups: tuple[str, ...]
+    machines: Sequence[Machine]
+    groups: Sequence[str]
     credential: str
+
+    @property
+    def is_assigned(self) -> bool:
+        """Whether the user is assigned to any instance, directly or through a group that grants."""
+        return any(machine.way != FOUND for machine in self.machines)
 
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """Which users of a domain. column: one of COLUMNS' values, or empty. instance_ids: assigned to one of these; None
-    for any user."""
+    """Which users of a domain. column: one of COLUMNS' values, or empty. instance_ids: users of one of these; None for
+    any user."""
 
     domain_id: int
     column: str = ""

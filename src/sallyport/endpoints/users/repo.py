@@ -1,15 +1,20 @@
 """The SQL of endpoint users as admins manage them. Their secrets are sealed by `endpoints.repo`."""
 
-from sallyport.base.errors import Conflict
+from collections.abc import Sequence
+
+from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
 from sallyport.endpoints.model import name_key
 from sallyport.endpoints.users.model import (
+    DIRECT,
     DISCOVERED,
+    FOUND,
     NOT_PRIVILEGED,
     PASSWORD,
+    THROUGH_GROUP,
     Account,
     Machine,
     Said,
@@ -32,31 +37,66 @@ _SEARCH = SearchIndex("endpoint_users_search")
 _STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
 _EVERY = "select id from endpoint_users where domain_id = :d"
+_INSTANCES = "select id from endpoint_instances where domain_id = :d"
+_GRANTING = (
+    "select g.id from endpoint_groups g where g.domain_id = :d and g.active = 1 and exists "
+    "(select 1 from endpoint_instance_groups i where i.group_id = g.id)"
+)
+"""SQL of the groups of a domain that give their users an instance."""
+_GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
+_WAYS = f"""
+select user_id, instance_id, {DIRECT} as way from endpoint_instance_users where user_id in ({{ids}})
+union all
+select u.user_id, i.instance_id, {THROUGH_GROUP} from endpoint_group_users u join endpoint_groups g on g.id = u.group_id
+join endpoint_instance_groups i on i.group_id = g.id where g.active = 1 and u.user_id in ({{ids}})
+union all
+select d.user_id, d.instance_id, {FOUND} from agent_discovered d join endpoint_users u on u.id = d.user_id
+where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
+"""
+"""SQL of the instances of users, each as often as there are ways to it."""
+MAX_LISTED = 200_000
+"""Instances of all users of one page."""
 
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
-    """One page of a domain's users, ordered by id, and how many match in all."""
+    """Return one page of a domain's users, ordered by id, and how many match in all."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if query.column == "name" and query.instance_ids is None:
         return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
-    parts, parameters = _filter(query)
+    parts, parameters = _filter(tx, query)
     if query.instance_ids is not None:
-        names = [f"i{number}" for number in range(len(query.instance_ids))]
-        marks = ", ".join(f":{name}" for name in names)
-        parts.append(f"select distinct user_id as id from endpoint_instance_users where instance_id in ({marks})")
-        parameters |= dict(zip(names, query.instance_ids, strict=True))
+        marks, of_instances = _marks(query.instance_ids)
+        parts.append(_users_where(f"instance_id in ({marks})"))
+        parameters |= of_instances
     if not parts:
         return whole_page(tx, Account, _SELECT, "endpoint_users", stretch, counter=COUNTER)
-    counter = _counter(query)
-    ids = " intersect ".join(parts)
+    # A union is merged in order, row by row, where it is not nested in another query.
+    ids = parts[0] if len(parts) == 1 else " intersect ".join(f"select id from ({part}) as part" for part in parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
-    return page_of(tx, Account, _SELECT, ids, stretch, counter=counter, **parameters)
+    return page_of(tx, Account, _SELECT, ids, stretch, counter=_counter(tx, query), **parameters)
 
 
-def _counter(query: UserQuery) -> str | None:
-    """The kept total of what is meant, if there is one."""
-    if query.instance_ids is not None:
+def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
+    """Return the marks of ids in SQL, and their parameters."""
+    parameters: dict[str, Value] = {f"i{number}": each for number, each in enumerate(ids)}
+    return ", ".join(f":{name}" for name in parameters), parameters
+
+
+def _users_where(condition: str) -> str:
+    """Return SQL for the ids of the users of some instances. condition: on instance_id."""
+    return (
+        f"select user_id as id from endpoint_instance_users where {condition} union "
+        "select user_id as id from endpoint_group_users where group_id in (select i.group_id from "
+        f"endpoint_instance_groups i join endpoint_groups g on g.id = i.group_id where g.active = 1 and {condition}) "
+        "union select d.user_id as id from agent_discovered d join endpoint_users u on u.id = d.user_id "
+        f"where u.source = '{DISCOVERED}' and {condition}"
+    )
+
+
+def _counter(tx: Tx, query: UserQuery) -> str | None:
+    """Return the name of the kept total of the matching users, if there is one."""
+    if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
     listed = query.column == "user_type" and query.value.lower() == LISTED_LOCAL.lower()
@@ -64,59 +104,70 @@ def _counter(query: UserQuery) -> str | None:
     return None if usual is None or value.lower() != usual.lower() else f"{COUNTER}/{query.column}"
 
 
-def _filter(query: UserQuery) -> tuple[list[str], dict[str, Value]]:
-    """SQL for the ids that a filter means, and its parameters; no part where there is none."""
+def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
+    """Return SQL for the ids that a filter selects, and its parameters; no part where there is no filter."""
     column, value = query.column, query.value
     if not column:
         return [], {}
     if column == "name":
         ids, parameters = _SEARCH.find(query.domain_id, value)
         return [ids], parameters
+    if column == "instance":
+        return [_users_where(f"instance_id in ({_INSTANCES} and id = :value)")], {"value": int(value)}
     if column == "host":
-        host, text = without_case("i.host_name", value)
-        named = "(i.host_name = '' and i.name_key = :key)"
-        return [
-            "select l.user_id as id from endpoint_instances i join endpoint_instance_users l on l.instance_id = i.id "
-            f"where i.domain_id = :d and ({host} = :host or {named})"
-        ], {"host": text, "key": fold(value)}
-    if column in {"id", "instance", "assigned"}:
-        return [_BY_NUMBER[column]], {"value": int(value)}
+        host, text = without_case("host_name", value)
+        named = f"({host} = :host or (host_name = '' and name_key = :key))"
+        return [_users_where(f"instance_id in ({_INSTANCES} and {named})")], {"host": text, "key": fold(value)}
+    if column in {"id", "assigned"}:
+        ids = f"{_EVERY} and {column} = :value"
+        if column == "assigned" and _has_granting_groups(tx, query.domain_id):
+            ids += f" {'union' if int(value) else 'except'} {_GRANTED}"
+        return [ids], {"value": int(value)}
     if column == "user_type" and value.lower() == LISTED_LOCAL.lower():
         value = LOCAL
     compared, text = without_case(column, value)
     return [f"{_EVERY} and {compared} = :value"], {"value": text}
 
 
-_BY_NUMBER = {
-    "id": f"{_EVERY} and id = :value",
-    "assigned": f"{_EVERY} and assigned = :value",
-    "instance": (
-        "select l.user_id as id from endpoint_instances i join endpoint_instance_users l on l.instance_id = i.id "
-        "where i.domain_id = :d and i.id = :value"
-    ),
-}
+def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
+    """Return whether a group of the domain gives its users an instance."""
+    return tx.value(int, f"{_GRANTING} limit 1", d=domain_id) is not None
 
 
-def machines(tx: Tx, user_id: int) -> tuple[Machine, ...]:
-    """The instances that a user is assigned to, by id in order."""
+def machines(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[Machine]]:
+    """Return the instances of users, by id in order: assigned directly or through groups that grant, or with their
+    discovered accounts. Invalid: too many for one page."""
+    if not user_ids:
+        return {}
+    marks, parameters = _marks(user_ids)
     sql = (
-        "select l.user_id, i.id, i.name, i.host_name from endpoint_instance_users l "
-        "join endpoint_instances i on i.id = l.instance_id where l.user_id = :user order by i.id"
+        "select w.user_id, i.id, i.name, i.host_name, min(w.way) as way "
+        f"from ({_WAYS.format(ids=marks)}) as w join endpoint_instances i on i.id = w.instance_id "
+        "group by w.user_id, i.id, i.name, i.host_name order by w.user_id, i.id limit :most"
     )
-    return tuple(tx.all(Machine, sql, user=user_id))
+    found = tx.all(Machine, sql, most=MAX_LISTED + 1, **parameters)
+    if len(found) > MAX_LISTED:
+        told = f"smaller: the users of this page have more than {MAX_LISTED} instances"
+        raise Invalid("invalid pageSize", (FieldError("pageSize", told),))
+    by_user = dict[int, list[Machine]]()
+    for machine in found:
+        by_user.setdefault(machine.user_id, []).append(machine)
+    return by_user
 
 
-def groups(tx: Tx, user_id: int) -> tuple[str, ...]:
-    """The names of a user's groups, whatever their status, by id in order."""
+def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
+    """Return the names of the groups of users, whatever the status of a group, by id in order."""
+    if not user_ids:
+        return {}
+    marks, parameters = _marks(user_ids)
     sql = (
-        "select g.name from endpoint_group_users l join endpoint_groups g on g.id = l.group_id "
-        "where l.user_id = :user order by g.id"
+        "select l.user_id, g.name from endpoint_group_users l join endpoint_groups g on g.id = l.group_id "
+        f"where l.user_id in ({marks}) order by l.user_id, g.id"
     )
-    return tuple(tx.all(_name, sql, user=user_id))
-
-
-def _name(*, name: str) -> str:
-    return name
+    by_user = dict[int, list[str]]()
+    for user_id, name in tx.rows(sql, **parameters):
+        by_user.setdefault(int(user_id or 0), []).append(str(name))
+    return by_user
 
 
 def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
@@ -171,15 +222,6 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
     _count(tx, old.domain_id, old.id, -1)
     tx.execute("update endpoint_users set source = :source where id = :id", source=source, id=old.id)
     _count(tx, old.domain_id, old.id, 1)
-
-
-def found_on(tx: Tx, user_id: int) -> tuple[Machine, ...]:
-    """The instances that a user was discovered on, by id in order."""
-    sql = (
-        "select d.user_id, i.id, i.name, i.host_name from agent_discovered d "
-        "join endpoint_instances i on i.id = d.instance_id where d.user_id = :user order by i.id"
-    )
-    return tuple(tx.all(Machine, sql, user=user_id))
 
 
 def _count(tx: Tx, domain_id: int, user_id: int, change: int) -> None:

@@ -17,7 +17,7 @@ from sallyport.endpoints.model import NO_USER, UserKey, name_key
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo
-from sallyport.endpoints.users.model import DISCOVERED, Account, Listed, Machine, Removal, Said, UserQuery
+from sallyport.endpoints.users.model import DISCOVERED, Account, Listed, Removal, Said, UserQuery
 from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, WalletAssignment
 from sallyport.endpoints.users.values import LOCAL
 from sallyport.store.audit import HIDDEN, changed
@@ -69,14 +69,20 @@ class Users:
         self._clock = clock
 
     async def page(self, query: UserQuery) -> tuple[list[Listed], int]:
-        """One page of a domain's users and how many match. NotFound: no such instance."""
+        """Return one page of a domain's users and how many match.
+
+        NotFound: no such instance. Invalid: the users of the page have too many instances for one answer.
+        """
 
         def work(tx: Tx) -> tuple[list[Listed], int]:
             membership.must_exist(tx, INSTANCES, query.domain_id, query.instance_ids or ())
             accounts, total = repo.page(tx, self._by_holder(tx, query))
-            held = self._credentials.of_users(tx, [account.id for account in accounts])
+            ids = [account.id for account in accounts]
+            machines, groups = repo.machines(tx, ids), repo.groups(tx, ids)
+            held = self._credentials.of_users(tx, ids)
             return [
-                Listed(each, _machines(tx, each), repo.groups(tx, each.id), held.get(each.id, "")) for each in accounts
+                Listed(each, machines.get(each.id, ()), groups.get(each.id, ()), held.get(each.id, ""))
+                for each in accounts
             ], total
 
         return await self._store.search(work)
@@ -251,11 +257,6 @@ def differences(old: Account, news: Said) -> dict[str, JSON]:
     said = news.columns()
     before = {column: value for column, value in asdict(old).items() if column in said}
     return changed({**before, **news.secrets()}, news.told())
-
-
-def _machines(tx: Tx, account: Account) -> tuple[Machine, ...]:
-    """Where a user is assigned, or was discovered."""
-    return repo.found_on(tx, account.id) if account.source == DISCOVERED else repo.machines(tx, account.id)
 
 
 def _found(account: Account | None) -> Account:
