@@ -158,12 +158,12 @@ async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
     ("arguments", "text"),
     [
         ({"from": "hunter2"}, "invalid from"), ({"to": "2026-13-01"}, "invalid to"), ({"to": True}, "invalid to"),
-        ({"cursor": "hunter2"}, "invalid cursor"), ({"limit": 0}, "invalid limit"), ({"pages": 1}, "invalid pages"),
+        ({"cursor": "hunter2"}, "invalid cursor"), ({"limit": 0}, "invalid limit"), ({"pages": 1}, "invalid body"),
         ({"limit": PAGE + 1}, "invalid limit"),
     ],
 )  # fmt: skip
 async def test_malformed_questions(events: Log, arguments: dict[str, JSON], text: str) -> None:
-    """The argument is named, and its value is not repeated."""
+    """A known argument is named; its value, and the name of an unknown argument, are not repeated."""
     for command in ("event.list", "event.export"):
         with pytest.raises(Invalid, match=f"^{text}$"):
             await events.page(command, **arguments)

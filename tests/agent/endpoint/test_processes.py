@@ -35,8 +35,11 @@ def as_user(code: str, uids: tuple[int, int, int] = (UID, UID, UID)) -> list[str
 
 
 @contextmanager
-def running(command: list[str], user: int | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program that has said `up`; kill it at the end, and all that the user still runs."""
+def running(command: list[str], user: int | None = None, *, uid: int = UID) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program that has said `up`; kill it at the end, and all processes of a uid.
+
+    uid: each file of tests has its own, since another file may run at the same time.
+    """
     with subprocess.Popen(command, user=user, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
@@ -46,7 +49,7 @@ def running(command: list[str], user: int | None = None) -> Iterator["subprocess
         finally:
             process.kill()
             kill_all = "os.kill(-1, signal.SIGKILL)"
-            subprocess.run(as_user(kill_all), check=False)
+            subprocess.run(as_user(kill_all, (uid,) * 3), check=False)
 
 
 UP = "print('up', flush=True)\n"

@@ -51,7 +51,7 @@ class FailingFiles(FaultyFiles):
 @pytest.fixture
 def session() -> Iterator["subprocess.Popen[bytes]"]:
     """A process of ann."""
-    with running(as_user(WAIT, (UID,) * 3)) as process:
+    with running(as_user(WAIT, (UID,) * 3), uid=UID) as process:
         yield process
 
 
@@ -78,7 +78,7 @@ def test_processes_of_subordinate_uids_end(host: Host, service: Service) -> None
     service.want(ANN)
     Agent(host, service).pass_()
     host.path("/etc/subuid").write_text("ann:2200000000:65536\n")
-    with running(as_user(WAIT, (SUBORDINATE_UID,) * 3)) as process:
+    with running(as_user(WAIT, (SUBORDINATE_UID,) * 3), uid=SUBORDINATE_UID) as process:
         removed(host, service, LOCK)
         assert process.wait(10) == -signal.SIGTERM
     assert host.users()["ann"].locked
