@@ -249,7 +249,13 @@ class Agent:
         enrolled = Identity.load(host.state_dir)
         assert enrolled is not None
         identity = Identity(path, enrolled.known, host.write)
-        self.endpoint = Endpoint(self.hands, self.rotator, service, identity, states, self.clock)
+        self.signs_of_life = 0
+        self.endpoint = Endpoint(
+            self.hands, self.rotator, service, identity, states, self.clock, alive=self._count_sign_of_life
+        )
+
+    def _count_sign_of_life(self) -> None:
+        self.signs_of_life += 1
 
     def pass_(self, *, look: bool = False) -> Report:
         """Poll if the service is there, make the host so, and report."""

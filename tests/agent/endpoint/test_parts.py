@@ -240,6 +240,24 @@ def test_a_memory_that_is_none_stops_the_agent(tmp_path: Path) -> None:
         MemoryFile(path)
 
 
+@pytest.mark.parametrize(
+    "memory",
+    [
+        pytest.param(Memory(kept=tuple(Kept(f"a{n}") for n in range(2001))), id="accounts"),
+        pytest.param(Memory(groups=tuple(f"g{n}" for n in range(2001))), id="groups"),
+        pytest.param(Memory(kept=(Kept("a", granted=tuple(f"g{n}" for n in range(2001))),)), id="groups of an account"),
+    ],
+)
+def test_no_more_is_remembered_than_can_be_read(tmp_path: Path, memory: Memory) -> None:
+    """An agent that could not start again with what it remembers keeps the memory that it has."""
+    file = MemoryFile(tmp_path / "memory.json")
+    file.keep(Kept("ann", 2000, granted=tuple(f"g{n}" for n in range(100))))
+    before = file.now
+    with pytest.raises(ConfigError, match="more than 2000"):
+        file.change(memory)
+    assert MemoryFile(tmp_path / "memory.json").now == file.now == before
+
+
 @given(st.lists(st.text(max_size=60), max_size=10))
 def test_any_passwd_is_read(lines: list[str]) -> None:
     """Whatever is in the files, reading them gives accounts or a HostError."""

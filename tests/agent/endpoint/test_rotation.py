@@ -277,3 +277,16 @@ def test_an_order_that_names_nobody(host: Host, service: Service) -> None:
     service.want(ANN)
     service.order(TriggerKind.ROTATE)
     assert [each.error for each in Agent(host, service).pass_().outcomes] == ["it names nobody"]
+
+
+@needs_shadow
+def test_each_rotation_is_a_sign_of_life(host: Host, service: Service) -> None:
+    """systemd does not end an agent that rotates many passwords: it would begin with the first one again."""
+    names = ("ann", "ben", "cid")
+    service.want(*(DesiredUser(name, password_hash=HASH) for name in names))
+    agent = Agent(host, service)
+    agent.pass_()
+    before = agent.signs_of_life
+    service.order(TriggerKind.ROTATE, *names)
+    agent.pass_()
+    assert agent.signs_of_life - before >= len(names)

@@ -243,6 +243,7 @@ class Endpoint:
             errors = [] if trigger.users else ["it names nobody"]
             later = False
             for user in trigger.users:
+                self._alive()
                 try:
                     self._rotator.rotate(user, trigger.id, state.policies)
                 except ServiceAway as error:

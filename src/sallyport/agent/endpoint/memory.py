@@ -38,7 +38,7 @@ class Kept:
     uid: AnyId = 0
     made: bool = True
     making: bool = False
-    granted: Annotated[tuple[Name, ...], Many(64)] = ()
+    granted: Annotated[tuple[Name, ...], Many(MAX_FOUND)] = ()
     wanted: _Digest = ""
     own: _Digest = ""
 
@@ -128,10 +128,18 @@ class MemoryFile:
             ) from None
 
     def change(self, memory: Memory) -> None:
-        """Remember this; it is on disk when this returns. ConfigError: everything is as it was."""
-        if memory != self.now:
-            self._write(self._path, dumps(memory) + b"\n")
-            self.now = memory
+        """Remember this; it is on disk when this returns.
+
+        ConfigError: nothing has changed; the disk is full, or there is more than a later start would read.
+        """
+        if memory == self.now:
+            return
+        lists = memory.kept, memory.groups, *(each.granted for each in memory.kept)
+        octets = dumps(memory)
+        if max(map(len, lists)) > MAX_FOUND or len(octets) > _MOST:
+            raise ConfigError(f"{self._path}: more than {MAX_FOUND} accounts or groups; delete accounts that have left")
+        self._write(self._path, octets + b"\n")
+        self.now = memory
 
     def keep(self, kept: Kept) -> None:
         """Remember an account, in the place of what was remembered of it."""

@@ -6,6 +6,7 @@ namespaces are followed to their creators, and one system call stops all process
 the directory in /proc that was examined, so that a process id that is used again is not hit.
 """
 
+import errno
 import fcntl
 import os
 import signal
@@ -108,12 +109,12 @@ class Processes:
         self._signal(ids, signal.SIGKILL)
         for process, directory in self._examined():
             if process.uids & uids and not ids.own(process):
-                _send(directory, signal.SIGCONT)
+                _send(process, directory, signal.SIGCONT)
 
     def _signal(self, ids: Ids, number: signal.Signals) -> None:
         for process, directory in self._examined():
             if ids.own(process):
-                _send(directory, number)
+                _send(process, directory, number)
 
     def _examined(self) -> Iterator[tuple[Process, int]]:
         """Yield each live process with its open directory in /proc."""
@@ -188,9 +189,14 @@ def _stop_all(uid: int) -> None:
         os.setresuid(0, 0, 0)
 
 
-def _send(directory: int, number: signal.Signals) -> None:
+def _send(process: Process, directory: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(directory, number)
+        try:
+            signal.pidfd_send_signal(directory, number)
+        except (AttributeError, OSError) as error:
+            if getattr(error, "errno", errno.ENOSYS) != errno.ENOSYS:
+                raise
+            os.kill(process.id, number)  # Linux before 5.1, or a Python that was built for it
 
 
 NO_PROCESSES: Final = Processes(None)
