@@ -291,7 +291,7 @@ class Areas:
         keys_repo.forget_instance(tx, instance_id)
         self.agents.reports.forget(tx, instance_id)
 
-    def _user_changed(self, domain_id: int, name: str) -> None:
+    def _user_changed(self, domain_id: int, name: str | None) -> None:
         self.second.enrolments.forget(domain_id, name)
 
     def _find_client(self, host: str) -> Client | None:

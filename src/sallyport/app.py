@@ -280,7 +280,7 @@ class App:
         keys_repo.forget_instance(tx, instance_id)
         self.agents.reports.forget(tx, instance_id)
 
-    def _user_changed(self, domain_id: int, name: str) -> None:
+    def _user_changed(self, domain_id: int, name: str | None) -> None:
         self.logins.second.enrolments.forget(domain_id, name)
 
     def _domain_name(self, domain_id: int) -> str:

@@ -6,7 +6,7 @@ import trio
 from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
 from sallyport.endpoints.model import User
-from sallyport.endpoints.service import EndpointUsers, Missing
+from sallyport.endpoints.service import MAX_DROPPED, EndpointUsers, Missing
 from sallyport.store.model import Store, T, Work
 from sallyport.store.vault import Vault
 from tests.areas import Areas
@@ -54,6 +54,18 @@ async def test_a_removed_user_is_forgotten_at_once(areas: Areas) -> None:
     assert await areas.users.load(areas.domain, "ann") is None
     with pytest.raises(NotFound):
         await areas.users.remove(areas.domain, "ann")
+
+
+async def test_many_changed_names_drop_their_whole_domain(areas: Areas) -> None:
+    """No user of the domain is cached after more than MAX_DROPPED names changed; other domains keep their users."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    await areas.users.add(areas.domain, "ann", b"hello")
+    for domain in (areas.domain, other):
+        await areas.users.load(domain, "ann")
+        await areas.users.load(domain, "bob")
+    areas.users.drop(areas.domain, *(f"user{number}" for number in range(MAX_DROPPED + 1)))
+    assert [areas.users.cached(areas.domain, name) for name in ("ann", "bob")] == [MISSING, MISSING]
+    assert [areas.users.cached(other, name) for name in ("ann", "bob")] == [None, None]
 
 
 async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:

@@ -67,8 +67,7 @@ class Reports:
         try:
             return await self._store.write(work)
         finally:
-            for name in names:
-                self._users.drop(domain_id, name)
+            self._users.drop(domain_id, *names)
             self._states.touch(instance_id)
 
     async def take_privileges(self, instance_id: int, status: PrivilegeStatus) -> None:

@@ -77,8 +77,7 @@ class AgentSettings:
         try:
             await self._store.write(work)
         finally:
-            for name in names:
-                self._users.drop(domain_id, name)
+            self._users.drop(domain_id, *names)
         self._states.touch(instance_id)
 
     def _take(self, tx: Tx, agent: repo.Agent, name: str) -> None:

@@ -187,8 +187,7 @@ class Groups:
         try:
             await self._store.write(work)
         finally:
-            for name in names:
-                self._users.drop(domain_id, name)
+            self._users.drop(domain_id, *names)
 
     def _lost(self, tx: Tx, group: Group, user_ids: Sequence[int] | None = None) -> None:
         """These users are about to lose a group, those of them who have it; None: everybody is."""

@@ -226,8 +226,8 @@ class Users:
         try:
             return await carry_out(self._store, plan, rows, apply=apply)
         finally:
-            for name in names if apply else ():
-                self._users.drop(domain_id, name)
+            if apply:
+                self._users.drop(domain_id, *names)
 
     def note(self, tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None) -> None:
         """Note a change in the audit trail, in its own transaction."""
@@ -238,8 +238,7 @@ class Users:
         try:
             return await self._store.write(work)
         finally:
-            for name in names:
-                self._users.drop(domain_id, name)
+            self._users.drop(domain_id, *names)
 
     def check_password(self, tx: Tx, demands: Demands, name: str, said: Said) -> None:
         """Whether a password that is said meets what is demanded of it. Invalid, with the rules."""

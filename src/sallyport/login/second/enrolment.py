@@ -99,10 +99,14 @@ class Enrolments:
             self._known[user] = _Known(attached.stamp, reason, until)
         return reason
 
-    def forget(self, domain_id: int, name: str) -> None:
-        """A user of the service's own has changed: ask anew."""
+    def forget(self, domain_id: int, name: str | None) -> None:
+        """Forget the enrolment of a changed local user; without a name, of all users of the domain."""
         self._changes += 1
-        self._known.pop((domain_id, fold(name)), None)
+        if name is not None:
+            self._known.pop((domain_id, fold(name)), None)
+            return
+        for user in [user for user in self._known if user[0] == domain_id]:
+            del self._known[user]
 
     async def run(self) -> None:
         """Find out what was asked for, a few at a time, until cancelled."""
