@@ -178,7 +178,6 @@ def _user(wanted: Names) -> Condition:
     return holds
 
 
-@lru_cache(4096)
 @lru_cache(4)
 def _of_user(names: Names) -> Names:
     """Return a user's groups or units in the form that is compared: once for all rules that a login is held against."""
