@@ -163,3 +163,21 @@ def test_the_description_has_errors(world: World) -> None:
     """The error bodies of both manners are described with `errors`."""
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     assert {"errors"} <= set(schemas["Problem"]["properties"]) & set(schemas["RadiusProblem"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "field"),
+    [
+        ("/ad/SetFirstFactor", {"firstFactor": "ldap", "ldap": {}}, "ldap"),
+        ("/ad/SetFirstFactor", {"firstFactor": "radius", "radius": {"servers": [{}]}}, "radius"),
+        ("/ad/SetMFAProvider", {"provider": "duo"}, BODY),
+    ],
+    ids=["object", "inner object", "fields of a provider"],
+)
+def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str, Any], field: str) -> None:
+    """An object that another model judges has at most 500 members, inner ones included; none of them is named."""
+    innermost = fields.get("ldap", fields)
+    innermost = fields["radius"]["servers"][0] if "radius" in fields else innermost
+    innermost.update({f"unknown{number}": 0 for number in range(501)})
+    found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **fields))
+    assert found == {field: "an object with at most 500 members"}

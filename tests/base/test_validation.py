@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from sallyport.base.errors import Invalid
-from sallyport.base.validation import refusal, unfit
+from sallyport.base.validation import MAX_COUNTED, MAX_LISTED, refusal, unfit
 
 
 def _leaky(value: object) -> object:
@@ -75,3 +75,22 @@ def test_a_check_of_the_whole_speaks_for_itself() -> None:
     """`unfit` from a model's validator is the message; anything else is `invalid body`."""
     assert str(refused(many=7)) == "missing ikey, host"
     assert str(refused(many=8)) == "invalid body"
+
+
+def test_a_refusal_lists_a_hundred_wrong_fields() -> None:
+    """The first MAX_LISTED are listed, and the message names the first one."""
+    wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_LISTED + 50)}
+    invalid = refused(inner=wrong)
+    assert str(invalid) == "invalid a0"
+    assert [each.field for each in invalid.fields] == [f"inner.a{number}" for number in range(MAX_LISTED)]
+
+
+def test_a_refusal_of_thousands_of_values_describes_none() -> None:
+    """Beyond MAX_COUNTED errors a refusal concerns the whole body, or the field that holds the values."""
+    wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_COUNTED + 1)}
+    with pytest.raises(ValidationError) as caught:
+        Everything.model_validate({"inner": wrong})
+    for within, field in (("", "body"), ("ldap", "ldap")):
+        invalid = refusal(caught.value, within)
+        assert str(invalid) == f"invalid {field}"
+        assert [(each.field, each.message) for each in invalid.fields] == [(field, "over 1000 values are wrong")]

@@ -7,13 +7,14 @@ what it wants by raising `unfit("an IP address")`. A range is declared with `Bet
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
-from sallyport.base.errors import BODY, FieldError, Invalid
+from sallyport.base.errors import BODY, FieldError, Invalid, invalid_field
 
 _OURS, _UNKNOWN = "unfit", "extra_forbidden"
 _WRITTEN = {"json_invalid": "valid JSON is required", _UNKNOWN: "known fields only; /docs lists them"}
@@ -26,6 +27,10 @@ _TOLD = frozenset(
         "string_too_long", "string_too_short", "string_type", "string_unicode", "too_long", "too_short", _OURS,
     }
 )  # fmt: skip
+MAX_LISTED = 100
+"""Wrong fields that a refusal lists."""
+MAX_COUNTED = 1000
+"""Errors that pydantic describes: it holds the interpreter lock meanwhile, 15 ms for 10,000."""
 # Parts that pydantic adds to the path inside a union. They are not field names.
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
@@ -72,13 +77,17 @@ Moment = Annotated[int, BeforeValidator(_moment)]
 
 
 def refusal(error: ValidationError, within: str = "") -> Invalid:
-    """Return the refusal of a body or of arguments: `missing orgId`, `invalid pageId`; `fields` has every wrong field.
+    """Return the refusal of a body or of arguments: `missing orgId`, `invalid pageId`; `fields` has the wrong fields,
+    at most MAX_LISTED.
 
-    The message names the first wrong field by its own name, since interfaces print such texts word for word. within:
-    the field of the body that holds the fields.
+    The message names the first wrong field by its own name, since interfaces print such texts word for word. Beyond
+    MAX_COUNTED errors it names none. within: the field of the body that holds the fields.
     """
+    if error.error_count() > MAX_COUNTED:
+        return invalid_field(within or BODY, f"over {MAX_COUNTED} values are wrong")
     details = error.errors(include_url=False, include_input=False)
-    return Invalid(_headline(details[0]), tuple(field for detail in details for field in _fields(detail, within)))
+    fields = (field for detail in details for field in _fields(detail, within))
+    return Invalid(_headline(details[0]), tuple(islice(fields, MAX_LISTED)))
 
 
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:

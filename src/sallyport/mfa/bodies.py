@@ -1,13 +1,13 @@
 """The bodies and answers of /ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import Between
 from sallyport.mfa.service import LONGEST_TIMEOUT_S
-from sallyport.web.scope import InDomain, Name, Whole
+from sallyport.web.scope import InDomain, Name, Whole, few_members
 
 
 def _lower(value: object) -> object:
@@ -25,6 +25,11 @@ class SetMfaProvider(InDomain):
 
     provider: Annotated[Name, BeforeValidator(_lower)]
     timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = 60  # noqa: N815
+
+    @model_validator(mode="after")
+    def _has_few_fields(self) -> Self:
+        few_members(self.own_fields())
+        return self
 
     def own_fields(self) -> dict[str, object]:
         """What was sent beside the fields above."""

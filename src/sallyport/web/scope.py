@@ -5,7 +5,7 @@ A token belongs to one organization and one tenant. Bodies that carry orgId, ten
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
@@ -115,6 +115,22 @@ def _many(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
+MAX_MEMBERS = 500
+
+
+def few_members(values: dict[str, object]) -> dict[str, object]:
+    """Refuse an object with over MAX_MEMBERS members and entries, those of its inner objects and arrays included."""
+    count, inner = 0, list[Collection[object]]([values])
+    while inner:
+        each = inner.pop()
+        count += len(each)
+        if count > MAX_MEMBERS:
+            raise unfit(f"an object with at most {MAX_MEMBERS} members")
+        held = each.values() if isinstance(each, dict) else each
+        inner += [value for value in held if isinstance(value, dict | list)]
+    return values
+
+
 ItemT = TypeVar("ItemT")
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -135,6 +151,8 @@ NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
 """A name, or nothing."""
 LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
+Members = Annotated[dict[str, object], AfterValidator(few_members)]
+"""An object whose members another model judges."""
 Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
 

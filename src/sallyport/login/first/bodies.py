@@ -6,7 +6,7 @@ from pydantic import Field, SecretStr
 
 from sallyport.base.model import Model
 from sallyport.domains.model import AnyFirstFactor, FirstFactor
-from sallyport.web.scope import Flag, InDomain, PlainText
+from sallyport.web.scope import Flag, InDomain, Members, PlainText
 
 Values = dict[str, object]
 
@@ -19,8 +19,8 @@ class SetFirstFactor(InDomain):
     """Body of SetFirstFactor. What is left out stays as it was configured before."""
 
     firstFactor: AnyFirstFactor  # noqa: N815
-    ldap: Values | None = None
-    radius: Values | None = None
+    ldap: Members | None = None
+    radius: Members | None = None
 
     def given(self) -> dict[str, Values]:
         """The fields of the kinds that are in the body."""
