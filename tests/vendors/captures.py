@@ -34,11 +34,6 @@ class Capture:
     lines: list[str]
     source: str = field(default="192.0.2.10", kw_only=True)
 
-    @property
-    def module(self) -> str:
-        """The vendor's file that this packet is of."""
-        return self.name.partition("-")[0]
-
     def plus(self, *lines: str, source: str = "") -> "Capture":
         """The same with further attributes at its end, as a proxy adds them, and sent by another host."""
         return Capture(self.name, self.told, [*self.lines, *lines], source=source or self.source)

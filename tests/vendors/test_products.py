@@ -1,18 +1,18 @@
-"""Every product is found in what it sends, and the list, the files and the packets agree."""
+"""Every product is recognized by what it sends, and the table agrees with the packets."""
 
 import re
-from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from sallyport import vendors
-from sallyport.vendors import PRODUCTS, catalog
+from sallyport.vendors import PRODUCTS
+from sallyport.vendors.evidence import Attributes, Fingerprint
+from sallyport.vendors.forwarders import FORWARDERS
+from sallyport.vendors.products import NAMED_BY_REGISTRATION, NAS
 from tests.vendors.captures import NAMES, capture, told
 
-MACHINERY: Final = {"__init__", "catalog", "medium", "model", "sight"}
-VENDOR_FILES: Final = sorted({path.stem for path in Path(vendors.__file__).parent.glob("*.py")} - MACHINERY)
+ROWS: Final = (*NAS, *FORWARDERS)
 FOUND: Final = {
     finding.product
     for name in NAMES
@@ -37,33 +37,17 @@ def test_a_packet_tells_its_medium(name: str) -> None:
     assert vendors.medium(capture(name).request()) == capture(name).told["medium"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_packet_is_of_a_vendor(name: str) -> None:
-    """A packet's file is named after the vendor's file whose product it is."""
-    assert capture(name).module in VENDOR_FILES
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
+def test_a_row_has_a_packet(row: Fingerprint) -> None:
+    """Each row of the table matches in a packet whose file names the row's product."""
+    matching = (capture(name) for name in NAMES if row.match(Attributes(capture(name).request(), "192.0.2.10")))
+    assert any(row.product in packet.told["nas"] + packet.told["forwarder"] for packet in matching)
 
 
-@pytest.mark.parametrize("module", VENDOR_FILES)
-def test_a_vendor_is_in_the_list(module: str) -> None:
-    """A file of vendors/ that is not in the list would never be asked."""
-    assert import_module(f"sallyport.vendors.{module}").VENDOR in catalog.VENDORS
-
-
-@pytest.mark.parametrize("module", VENDOR_FILES)
-def test_a_vendor_has_packets(module: str) -> None:
-    """Each product that a vendor's file names is found in a packet of that vendor's."""
-    vendor = import_module(f"sallyport.vendors.{module}").VENDOR
-    products = {clue.product for clue in (*vendor.nas, *vendor.forwarder)}
-    packets = [capture(name).identity() for name in NAMES if capture(name).module == module]
-    assert products
-    assert products <= {finding.product for one in packets for finding in (one.nas, one.forwarder) if finding}
-
-
-@pytest.mark.parametrize("module", VENDOR_FILES)
-def test_a_vendor_gives_its_sources(module: str) -> None:
-    """A vendor's file says where each piece of evidence comes from: P, S, D or M."""
-    text = import_module(f"sallyport.vendors.{module}").__doc__ or ""
-    assert re.search(r"\((?:[PSDM], )*[PSDM]\)", text)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
+def test_a_row_gives_its_source(row: Fingerprint) -> None:
+    """Each row says where its evidence comes from: P, S, D or M."""
+    assert re.match(r"(?:[PSDM], )*[PSDM]: \S", row.source)
 
 
 def test_the_names_are_those_that_people_write() -> None:
@@ -105,4 +89,4 @@ def test_the_names_are_those_that_people_write() -> None:
         "pfSense",
         "strongSwan",
     )
-    assert set(PRODUCTS) == FOUND | set(catalog.NAMED_BY_REGISTRATION)
+    assert set(PRODUCTS) == FOUND | set(NAMED_BY_REGISTRATION)

@@ -1,63 +1,121 @@
 """Which product, and which medium, a RADIUS request comes from.
 
-The forwarder and the NAS behind it are two. Vendor attributes, NAS-* and Connect-Info describe the NAS that the user
-talks to, and survive any number of proxies; Proxy-State is appended by proxies, and the last one belongs to the host
-that sent to us (RFC 2865 section 5.33). So each is named from evidence of its own, and the product at the packet's
-source is the forwarder's where the request was forwarded, the NAS's where the NAS itself asks. Without Proxy-State the
-NAS asks itself, or radsecproxy does, which leaves no trace.
+The forwarder and the NAS behind it are two devices, and each is named by its own evidence. Vendor attributes, NAS-* and
+Connect-Info describe the NAS, however many proxies forward the request. Each proxy appends a Proxy-State, so the last
+one belongs to the host that sent the packet (RFC 2865 section 5.33). The product at the packet's source is the
+forwarder where there is a Proxy-State, and the NAS where there is none. radsecproxy forwards without a trace.
 
-Evidence is weighed in this order, whatever the file it stands in:
+`products` and `forwarders` have the tables. Rules beyond the tables:
 
-1. attributes that only one vendor's products send; two that contradict each other leave the first, as probable;
-2. attributes of a vendor that others send as well (Cisco's AV pairs);
-3. Microsoft's attributes, by value: half of the world sends MS-CHAP attributes, and an HP switch sends MS-RAS-Vendor;
-4. Connect-Info that a product sends word for word;
-5. NAS-Identifier that a product sends word for word;
-6. formats of names and numbers, and only where no attribute of an unknown vendor speaks against them.
+- two vendors' own attributes in one request contradict each other: the first in the table, as probable;
+- a name or format counts only if no attribute of another vendor is present;
+- an admin can edit names and formats, so a finding that rests on them alone is probable;
+- a user can type the User-Name, so it is never evidence.
 
-An admin of the device can edit the last two: what rests on them alone is probable, not certain. What a user can type
-(User-Name) is never evidence, and nothing is guessed where there is none: a product without a known trace (ISE,
-ClearPass and others, see `catalog`) is named by the registration of its RADIUS client.
+Where there is no evidence, the registration of the RADIUS client names the product. Nothing here raises an exception on
+octets from the network, or opens anything.
 
-model      the values: Certainty, Finding, Identity, and what a vendor's file is made of
-sight      what is looked at: one request's attributes, prepared once and shared by all
-catalog    the explicit list of vendors and the search through it
-medium     NAS-Port-Type in words
-NAME       one file a vendor; its docstring says where each piece of evidence comes from: P a real packet or debug
-           log, S source code, D vendor documentation, M from memory, to be confirmed
-
-To add a product: one file, its line in `catalog`, a packet in tests/vendors/packets. Nothing here raises on octets
-from the network or opens anything.
+evidence    a request's attributes, ranks of evidence, and the matches that the tables are made of
+products    the table of NAS products
+forwarders  the table of proxies
+medium      NAS-Port-Type in words
 """
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Final
 
 from sallyport.radius.packet import Request
-from sallyport.vendors.catalog import PRODUCTS, name_forwarder, name_nas, sends_own_proxy_state
+from sallyport.vendors.evidence import Attributes, Certainty, Fingerprint, Rank
+from sallyport.vendors.forwarders import FORWARDERS, OWN_PROXY_STATE
 from sallyport.vendors.medium import UNKNOWN, medium, medium_of
-from sallyport.vendors.model import Certainty, Finding, Identity
-from sallyport.vendors.sight import Sight
+from sallyport.vendors.products import NAS, PRODUCTS
 
 __all__ = ["PRODUCTS", "UNKNOWN", "Certainty", "Finding", "Identity", "identify", "medium", "medium_of"]
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A product and its evidence, such as "Vendor-Specific 12356/3"; never a user's data."""
+
+    product: str
+    certainty: Certainty
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The sender of a request. `forwarded` with `forwarder` None is an unknown proxy."""
+
+    forwarder: Finding | None
+    nas: Finding | None
+    forwarded: bool
+
+    @property
+    def product(self) -> Finding | None:
+        """The product at the packet's source address."""
+        return self.forwarder if self.forwarded else self.nas
+
+
+def _select(rows: tuple[Fingerprint, ...], *ranks: Rank) -> tuple[Fingerprint, ...]:
+    return tuple(row for rank in ranks for row in rows if row.rank is rank)
+
+
+_OF_ONE_VENDOR: Final = _select(NAS, Rank.VENDOR_ATTRIBUTE)
+_OF_MANY_VENDORS: Final = _select(
+    NAS, Rank.SHARED_ATTRIBUTE, Rank.MICROSOFT_VALUE, Rank.CONNECT_INFO, Rank.NAS_IDENTIFIER
+)
+_FORMATS: Final = _select(NAS, Rank.FORMAT)
+_FORWARDERS: Final = _select(FORWARDERS, *Rank)
+
+
 def identify(request: Request, *, source: str) -> Identity:
-    """Name the host that sent a request and the NAS that it is about.
+    """Name the host that sent a request, and the NAS that the request is about.
 
-    source: the packet's source address as text. Costs 5 to 35 µs; meant for new devices and for a second look
-    once in a while, not for each packet. Never raises.
+    source: the packet's source address as text. Costs 5 to 35 µs: call it for new devices and now and then for a known
+    one, not for each packet. Never raises.
     """
-    sight = Sight(request, source)
-    nas = name_nas(sight)
-    if not sight.proxy_states:
+    attributes = Attributes(request, source)
+    nas = _name_nas(attributes)
+    if not attributes.proxy_states:
         return Identity(None, nas, forwarded=False)
-    if nas is not None and sends_own_proxy_state(nas.product, sight):
-        return Identity(None, _alone(nas, sight), forwarded=False)
-    return Identity(name_forwarder(sight), nas, forwarded=True)
+    if nas is not None and nas.product in OWN_PROXY_STATE and OWN_PROXY_STATE[nas.product](attributes):
+        return Identity(None, _without_forwarder(nas, attributes), forwarded=False)
+    return Identity(_first(_FORWARDERS, attributes), nas, forwarded=True)
 
 
-def _alone(nas: Finding, sight: Sight) -> Finding:
-    """The NAS whose own Proxy-State was found: a proxy's looks alike, so only the source address makes it certain."""
-    if sight.sent_by_nas():
+def _name_nas(attributes: Attributes) -> Finding | None:
+    found = _of_one_vendor(attributes) if attributes.vendor else None
+    found = found or _first(_OF_MANY_VENDORS, attributes)
+    if found is None and not attributes.has_vendor_of_its_own:
+        found = _first(_FORMATS, attributes)
+    return found
+
+
+def _of_one_vendor(attributes: Attributes) -> Finding | None:
+    """Return the first product by its vendor's own attributes, as probable where another vendor's are present too."""
+    found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
+    others = [other for other in found if other.product != found[0].product]
+    if not others:
+        return found[0] if found else None
+    evidence = (*found[0].evidence, *(line for other in others for line in other.evidence))
+    return Finding(found[0].product, Certainty.PROBABLE, tuple(dict.fromkeys(evidence)))
+
+
+def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
+    """A proxy's Proxy-State can look the same, so only the NAS's own source address makes the finding certain."""
+    if attributes.is_sent_by_nas:
         return nas
-    return replace(nas, certainty=Certainty.PROBABLE, evidence=(*nas.evidence, "Proxy-State of its own"))
+    return Finding(nas.product, Certainty.PROBABLE, (*nas.evidence, "Proxy-State of its own"))
+
+
+def _first(rows: tuple[Fingerprint, ...], attributes: Attributes) -> Finding | None:
+    for row in rows:
+        evidence = row.match(attributes)
+        if evidence:
+            return _finding(row, evidence)
+    return None
+
+
+def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
+    by_rank = Certainty.PROBABLE if row.rank >= Rank.NAS_IDENTIFIER else Certainty.CERTAIN
+    return Finding(row.product, row.certainty or by_rank, evidence)

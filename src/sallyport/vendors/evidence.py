@@ -1,0 +1,229 @@
+"""Evidence: what in a request points to a product, and the parts that the tables of fingerprints are made of.
+
+Each function here returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such as
+"Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty where the request does not match. Evidence never
+holds a user's data. Values are compared as octets: a value from the network becomes text only after it has matched.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from sallyport.radius.attributes import NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, PROXY_STATE
+from sallyport.radius.packet import Request
+
+_SENT_BY_MANY: Final = frozenset((0, 9, 311, 14122, 29464))
+"""Vendor numbers that name no NAS: none, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a proxy)."""
+
+
+class Attributes:
+    """The attributes of one request, prepared once for all fingerprints.
+
+    first: the first value of each attribute type. vendor: the values of each (vendor, type) in Vendor-Specific.
+    proxy_states: all values of Proxy-State, in order. source: the packet's source address as text.
+    """
+
+    def __init__(self, request: Request, source: str) -> None:
+        self.first = request.first
+        self.vendor = request.vendor_values()
+        self.proxy_states = request.values(PROXY_STATE)
+        self.source = source
+
+    def octets(self, kind: int) -> bytes:
+        """Return the first value of an attribute type, or no octets."""
+        return self.first.get(kind, b"")
+
+    def integer(self, kind: int) -> int | None:
+        """Return the first value of an attribute type as an integer, or None if it does not have 4 octets."""
+        value = self.first.get(kind)
+        return int.from_bytes(value) if value is not None and len(value) == 4 else None
+
+    @property
+    def last_proxy_state(self) -> bytes:
+        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33), or no octets."""
+        return self.proxy_states[-1] if self.proxy_states else b""
+
+    @cached_property
+    def has_vendor_of_its_own(self) -> bool:
+        """Whether an attribute is present whose vendor, known here or not, is the only one to send it."""
+        return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
+
+    @cached_property
+    def is_sent_by_nas(self) -> bool:
+        """Whether the source is the NAS's own address. Another source proves nothing: proxy, NAT or a setting."""
+        try:
+            source = ip_address(self.source)
+        except ValueError:
+            return False
+        if isinstance(source, IPv6Address) and source.ipv4_mapped is not None:
+            source = source.ipv4_mapped
+        return source.packed in (self.first.get(NAS_IP_ADDRESS), self.first.get(NAS_IPV6_ADDRESS))
+
+
+Match = Callable[[Attributes], tuple[str, ...]]
+Condition = Callable[[Attributes], bool]
+
+
+class Certainty(StrEnum):
+    """How reliable a finding is."""
+
+    CERTAIN = "certain"
+    PROBABLE = "probable"
+    """Based only on a name or a format that an admin could have set, or on evidence that contradicts itself."""
+
+
+class Rank(IntEnum):
+    """The kinds of evidence, strongest first."""
+
+    VENDOR_ATTRIBUTE = 1
+    """An attribute that only one vendor's products send."""
+    SHARED_ATTRIBUTE = 2
+    """A vendor's attribute that other vendors send as well."""
+    MICROSOFT_VALUE = 3
+    """The value of an attribute of Microsoft's: many products send these attributes."""
+    CONNECT_INFO = 4
+    """A Connect-Info that a product sends word for word."""
+    NAS_IDENTIFIER = 5
+    """A NAS-Identifier that a product sends word for word."""
+    FORMAT = 6
+    """The format of a name or number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """One way to recognize a product. certainty: None for the one that the rank gives."""
+
+    product: str
+    rank: Rank
+    match: Match
+    source: str
+    certainty: Certainty | None = None
+
+
+def vendor(number: int, *kinds: int) -> Match:
+    """Match if any of these attributes of a vendor is present; without `kinds`, any attribute of the vendor."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        if not kinds:
+            return tuple(f"Vendor-Specific {number}/{kind}" for one, kind in request.vendor if one == number)
+        return tuple(f"Vendor-Specific {number}/{kind}" for kind in kinds if (number, kind) in request.vendor)
+
+    return match
+
+
+def vendor_prefix(number: int, kind: int, *prefixes: bytes) -> Match:
+    """Match if a value of a vendor's attribute begins with one of these ASCII prefixes."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        values = request.vendor.get((number, kind), ())
+        return tuple(
+            f"Vendor-Specific {number}/{kind} {prefix.decode()}"
+            for prefix in prefixes
+            if any(value.startswith(prefix) for value in values)
+        )
+
+    return match
+
+
+def vendor_integer(number: int, kind: int, value: int) -> Match:
+    """Match if the first value of a vendor's attribute is this integer of 4 octets."""
+    octets = value.to_bytes(4)
+    return says(
+        lambda request: request.vendor.get((number, kind), (b"",))[0] == octets,
+        f"Vendor-Specific {number}/{kind} = {value}",
+    )
+
+
+def text(kind: int, name: str, *values: bytes) -> Match:
+    """Match if an attribute is exactly one of these ASCII values. name: the attribute's."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        value = request.octets(kind)
+        return (f"{name} {value.decode()}",) if value in values else ()
+
+    return match
+
+
+def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
+    """Match if an attribute begins with one of these ASCII prefixes. The evidence leaves out the rest of the value."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        value = request.octets(kind)
+        return tuple(f"{name} {prefix.decode()}" for prefix in prefixes if value.startswith(prefix))
+
+    return match
+
+
+def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "") -> Match:
+    """Match if a whole attribute matches an expression.
+
+    The evidence is `evidence`, or the attribute's name and value; the expression then matches printable ASCII only.
+    """
+    compiled = re.compile(expression)
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        value = request.octets(kind)
+        if not compiled.fullmatch(value):
+            return ()
+        return (evidence or f"{name} {value.decode()}",)
+
+    return match
+
+
+def says(condition: Condition, *evidence: str) -> Match:
+    """Match with this evidence if a condition holds."""
+    return lambda request: evidence if condition(request) else ()
+
+
+def integers(values: dict[int, int]) -> Condition:
+    """Return a condition: each of these attributes is present with this integer."""
+    return lambda request: all(request.integer(kind) == value for kind, value in values.items())
+
+
+def present(*kinds: int) -> Condition:
+    """Return a condition: all of these attributes are present."""
+    return lambda request: all(kind in request.first for kind in kinds)
+
+
+def when(condition: Condition, match: Match) -> Match:
+    """Match as `match` does, but only where a condition holds."""
+    return lambda request: match(request) if condition(request) else ()
+
+
+def unless(exception: Match, match: Match) -> Match:
+    """Match as `match` does, but not where `exception` matches."""
+    return lambda request: () if exception(request) else match(request)
+
+
+def any_of(*matches: Match) -> Match:
+    """Match if one of these matches, with the evidence of all that do."""
+    return lambda request: tuple(line for match in matches for line in match(request))
+
+
+def all_of(*matches: Match) -> Match:
+    """Match if all of these match, with the evidence of all."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        found = [match(request) for match in matches]
+        return tuple(line for lines in found for line in lines) if all(found) else ()
+
+    return match
+
+
+def supported(match: Match, *further: Match) -> Match:
+    """Match as `match` does, and add the evidence of `further` where there is any."""
+    more = any_of(*further)
+    return lambda request: found + more(request) if (found := match(request)) else ()
+
+
+def first_of(*matches: Match) -> Match:
+    """Match as the first of these that matches."""
+
+    def match(request: Attributes) -> tuple[str, ...]:
+        return next((found for match in matches if (found := match(request))), ())
+
+    return match
