@@ -1,26 +1,21 @@
-"""Every metric of the service: one module an area, one class with its metrics. Names and labels are an API: grafana/
-reads them, and the README lists them.
+"""Every metric of the service, one module for each area. Names and labels are an API: grafana/ reads them, and the
+README lists them.
 
-Labels are closed sets, or names that an admin gave (domains by id, RADIUS clients up to a thousand), never a user, a
-station or an address. `instruments` has what hot paths count with, and `render`, which turns all of it into text.
+Label values are closed sets, or names that an admin chose (domains by id, up to a thousand RADIUS clients). They are
+never a user, a station or an address. `instruments` has the counters for hot paths, and `render`, which writes all
+metrics as text.
 """
 
 from sallyport.metrics.agents import AgentMetrics
-from sallyport.metrics.did import CredentialMetrics
+from sallyport.metrics.did import CredentialMetrics, PresentationMetrics
 from sallyport.metrics.directories import DirectoryMetrics
-from sallyport.metrics.domains import DomainMetrics
-from sallyport.metrics.dynamic import DynamicMetrics
 from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
-from sallyport.metrics.inventory import InventoryMetrics, SessionMetrics
-from sallyport.metrics.login import LockoutMetrics, LoginMetrics
+from sallyport.metrics.inventory import DomainMetrics, InventoryMetrics, SessionMetrics
+from sallyport.metrics.login import LockoutMetrics, LoginMetrics, OutletMetrics, UpstreamMetrics
 from sallyport.metrics.mfa import MfaMetrics
-from sallyport.metrics.outlets import OutletMetrics
-from sallyport.metrics.presentations import PresentationMetrics
-from sallyport.metrics.process import ProcessMetrics
-from sallyport.metrics.radius import RadiusMetrics
+from sallyport.metrics.process import HttpMetrics, ProcessMetrics
+from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
 from sallyport.metrics.store import StoreMetrics
-from sallyport.metrics.upstream import UpstreamMetrics
-from sallyport.metrics.web import HttpMetrics
 
 __all__ = [
     "MAX_NAMES",

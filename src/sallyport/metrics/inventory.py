@@ -1,4 +1,4 @@
-"""Devices, and the sessions that their accounting tells of."""
+"""Devices, their sessions, and domains."""
 
 from collections.abc import Callable, Iterable
 
@@ -52,3 +52,21 @@ class SessionMetrics:
             ("domain",),
             read,
         )
+
+
+class DomainMetrics:
+    """Domains. domain: the domain's id."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def watch(self, modes: Values, names: Values) -> None:
+        """Read each domain's mode (1 for the one in force) and its name when somebody scrapes."""
+        Read(
+            self._registry,
+            "sallyport_enforcement_mode",
+            "Mode of a domain: 1 for the one in force.",
+            ("domain", "mode"),
+            modes,
+        )
+        Read(self._registry, "sallyport_domain_info", "What a domain is called.", ("domain", "name"), names)

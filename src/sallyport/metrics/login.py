@@ -1,4 +1,4 @@
-"""What was decided about logins, and who is locked out."""
+"""Decisions on logins, lock-outs, events that leave by an outlet, and upstream RADIUS servers."""
 
 from collections.abc import Callable, Iterable
 
@@ -51,3 +51,48 @@ class LockoutMetrics:
             ("kind",),
             read,
         )
+
+
+class OutletMetrics:
+    """outlet: its URL, as the setting has it. type: login, audit. waiting: what was not delivered yet, by (outlet,
+    type)."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet", "type"))
+        self.waiting: dict[tuple[str, ...], float] = {}
+        Read(
+            registry,
+            "sallyport_outlet_waiting_events",
+            "Events that an outlet had not taken when it was last asked.",
+            ("outlet", "type"),
+            lambda: self.waiting,
+        )
+
+
+class UpstreamMetrics:
+    """RADIUS servers that logins are passed on to. domain: the domain's id. outcome: what a login got from them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Tally(
+            registry, "sallyport_upstream_requests", "Logins passed on to home servers.", ("domain", "outcome")
+        )
+        self.repeats = Tally(
+            registry, "sallyport_upstream_repeats", "Requests sent again, or to another server.", ("domain", "kind")
+        )
+        self.discards = Tally(
+            registry, "sallyport_upstream_discards", "Datagrams of home servers dropped.", ("domain", "reason")
+        )
+        self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
+        Read(
+            registry,
+            "sallyport_upstream_servers",
+            "Home servers in each state.",
+            ("domain", "state"),
+            lambda: dict(self.servers),
+        )
+
+    def moved(self, domain: str, before: str, after: str) -> None:
+        """A server is in another state; empty: it was not there, or is there no more."""
+        for state, change in ((before, -1), (after, 1)):
+            if state:
+                self.servers[domain, state] = self.servers.get((domain, state), 0) + change

@@ -1,8 +1,10 @@
-"""The process itself."""
+"""The process and its HTTP operations."""
 
 from collections import deque
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
+
+from sallyport.metrics.instruments import BUCKETS
 
 LAG_SAMPLES = 240
 
@@ -25,3 +27,20 @@ class ProcessMetrics:
     def lag(self, seconds: float) -> None:
         """The event loop woke up so much too late. Four times a second make the worst of the last minute."""
         self._lags.append(seconds)
+
+
+class HttpMetrics:
+    """HTTP operations. route: the path as a template."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._seconds = Histogram(
+            "sallyport_http_request_duration_seconds",
+            "HTTP requests.",
+            ["method", "route", "code"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One answered request; the label holds the class of the status, such as 4xx."""
+        self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)

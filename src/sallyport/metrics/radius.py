@@ -75,3 +75,13 @@ class RadiusMetrics:
             (),
             connections,
         )
+
+
+class DynamicMetrics:
+    """What NASes are asked about their sessions (RFC 5176). kind: disconnect, change. outcome: ack, nak, timeout,
+    unreachable, unknown client."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Tally(
+            registry, "sallyport_dynamic_requests", "Disconnect and CoA requests by outcome.", ("kind", "outcome")
+        )
