@@ -1,14 +1,12 @@
 """Writes what a prepared file says, in transactions so short that logins do not wait for them.
 
-A transaction takes as many entries as are written in TURN_S, and no more once somebody waits for it; it also keeps how
-far it has come, so that an import that was interrupted goes on exactly there. A group with more members than one
-transaction takes is written in several, and so is a change of them; only the last makes it known as it is. So does a
-unit that gets another name, which everything below it gets too, the unit itself at last: until then it is found by its
-old name, and with it the rest.
+A transaction takes the entries of one turn (`store.turns`); it also keeps how far it has come, so that an import that
+was interrupted goes on exactly there. A group with more members than one transaction takes is written in several, and
+so is a change of them; only the last makes it known as it is. So does a unit that gets another name, which everything
+below it gets too, the unit itself at last: until then it is found by its old name, and with it the rest.
 """
 
 import json
-import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -39,9 +37,8 @@ from sallyport.directory.imports import repo
 from sallyport.directory.imports.lines import Line
 from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import AT_ONCE, one_turn
 
-TURN_S: Final = 0.005
-AT_ONCE: Final = 400
 LINES: Final = 400
 """Read at a time."""
 
@@ -279,15 +276,13 @@ _Put = Callable[[Tx, T, _Turn], Counts | None]
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
     """Write some entries, fewer where somebody waits, and keep what became of them. position: how far so many of them
     go."""
-    until, turn = time.perf_counter() + TURN_S, _Turn()
-    for entry in entries:
+    turn = _Turn()
+    for entry in one_turn(tx, entries):
         done = put(tx, entry, turn)
         if done is None:
             break
         turn.counts += done
         turn.done += 1
-        if tx.others_wait() or time.perf_counter() > until:
-            break
     people.make_found(tx, turn.unfound)
     if turn.counts.changed:
         people.tidy(tx)

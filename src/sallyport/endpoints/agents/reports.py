@@ -1,10 +1,12 @@
 """What agents did and found. A report that comes twice is kept once, and does nothing the second time."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 import trio
 
@@ -22,7 +24,9 @@ from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.model import DISCOVERED, Said
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import in_turns
 
+T = TypeVar("T")
 LONGEST: Final = 32_768
 """Characters that are kept of the lists of a report or of a privilege status."""
 MOST_PEOPLE: Final = 200
@@ -31,6 +35,8 @@ LOWEST_UID, HIGHEST_UID = 1000, 59_999
 """Of accounts that are people's (login.defs(5); Debian's 60000 and above are the system's)."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
 _REST: Final = tuple(kind for kind in DriftKind if kind not in _PRIVILEGES)
+_Key = tuple[str, str]
+"""Kind and name of what was discovered."""
 
 
 class Reports:
@@ -41,72 +47,143 @@ class Reports:
         self._users = users
         self._states = states
         self._clock = clock
+        self._turns = WeakValueDictionary[int, trio.Lock]()
 
     async def take(self, instance_id: int, report: Report) -> bool:
-        """Keep a report; False: it came before. NotFound: there is no such agent."""
-        names: list[str] = []
-        domain_id = 0
+        """Keep a report; False: it came before. NotFound: there is no such agent.
+
+        A large report takes several transactions. The last one stores that the report is kept, so that an agent that
+        has no answer sends it again, and what an interrupted report has left out is written then.
+        """
         told, outcome = await trio.to_thread.run_sync(_told, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
-
-        def work(tx: Tx) -> bool:
-            nonlocal domain_id
-            agent, at = repo.found(tx, instance_id), self._clock()
-            domain_id = agent.domain_id
-            stored = StoredReport(0, instance_id, report.id, at, report.version, outcome, told)
-            if not kept.add_report(tx, domain_id, stored):
+        async with self._alone(instance_id):
+            agent = await self._agent_without(instance_id, report.id)
+            if agent is None:
                 return False
-            repo.applied(tx, instance_id, report.version, at)
-            for each in report.outcomes:
-                orders_repo.end(tx, instance_id, each.trigger, each.error, at)
-            self._drift(tx, agent, report.drift, _REST, at)
-            if report.discovery is not None:
-                names.extend(self._discover(tx, agent, report.discovery, found, at))
-            return True
+            at, names = self._clock(), list[str]()
+            try:
+                await self._drift(agent, report.drift, _REST, at)
+                if report.discovery is not None:
+                    await self._discover(agent, report.discovery, found, names)
 
-        try:
-            return await self._store.write(work)
-        finally:
-            self._users.drop(domain_id, *names)
-            self._states.touch(instance_id)
+                def work(tx: Tx) -> bool:
+                    repo.found(tx, instance_id)
+                    repo.applied(tx, instance_id, report.version, at)
+                    if report.discovery is not None:
+                        repo.mark_discovered(tx, instance_id, at)
+                    for each in report.outcomes:
+                        orders_repo.end(tx, instance_id, each.trigger, each.error, at)
+                    stored = StoredReport(0, instance_id, report.id, at, report.version, outcome, told)
+                    return kept.add_report(tx, agent.domain_id, stored)
+
+                return await self._store.write(work)
+            finally:
+                self._users.drop(agent.domain_id, *names)
+                self._states.touch(instance_id)
 
     async def take_privileges(self, instance_id: int, status: PrivilegeStatus) -> None:
         """Keep the last privilege status of an agent, and its drift. NotFound: no such agent."""
         value: dict[str, JSON] = {"version": status.version}
         _put_lists(value, (("privileged", status.privileged),))
         told = json.dumps(value)
+        async with self._alone(instance_id):
+            agent, at = await self._store.read(lambda tx: repo.found(tx, instance_id)), self._clock()
+            await self._drift(agent, status.drift, _PRIVILEGES, at)
+            await self._store.write(lambda tx: repo.keep_privileges(tx, instance_id, told, at))
 
-        def work(tx: Tx) -> None:
-            agent, at = repo.found(tx, instance_id), self._clock()
-            repo.keep_privileges(tx, instance_id, told, at)
-            self._drift(tx, agent, status.drift, _PRIVILEGES, at)
+    @asynccontextmanager
+    async def _alone(self, instance_id: int) -> AsyncIterator[None]:
+        """Take one message of a machine at a time, in the order of arrival."""
+        async with self._turns.setdefault(instance_id, trio.Lock()):
+            yield
 
-        await self._store.write(work)
+    async def _agent_without(self, instance_id: int, number: str) -> repo.Agent | None:
+        """Return the agent of an instance; None if its report of that number was kept before. NotFound."""
 
-    def _drift(self, tx: Tx, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
-        new = kept.note_drift(tx, agent.domain_id, agent.instance_id, found, ending, at)
-        if new:
-            told: dict[str, JSON] = {"drift": [f"{each.kind} {each.name} {each.detail}".strip() for each in new[:50]]}
-            note(tx, "agent.drift", agent.domain_id, f"instance {agent.instance_id} {agent.name}", told, at=at)
+        def work(tx: Tx) -> repo.Agent | None:
+            agent = repo.found(tx, instance_id)
+            return None if kept.is_kept(tx, instance_id, number) else agent
 
-    def _discover(
-        self, tx: Tx, agent: repo.Agent, discovery: Discovery, found: Mapping[tuple[str, str], Discovered], at: int
-    ) -> list[str]:
-        """Keep what was found, and let people's accounts be users; whose names are to be dropped from memory. Nobody is
-        gone for not being in a discovery that was cut off."""
-        repo.mark_discovered(tx, agent.instance_id, at)
-        unseen = [] if discovery.complete else kept.people(tx, agent.instance_id)
-        unseen = [each for each in unseen if (ACCOUNT, each.name) not in found]
-        names, room = list[str](), MOST_PEOPLE - len(unseen)
-        users = {each.name: self._user(tx, agent, each, names, room) for each in discovery.accounts}
-        rows = [replace(row, user_id=users[name]) if kind == ACCOUNT else row for (kind, name), row in found.items()]
-        gone = kept.replace_discovered(tx, agent.instance_id, [*rows, *unseen])
-        return names + self._unfound(tx, agent.domain_id, gone)
+        return await self._store.read(work)
 
-    def _unfound(self, tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[str]:
-        """A machine has these users' accounts no more: who was only discovered, and on no other, is deleted."""
+    async def _in_turns(
+        self, agent: repo.Agent, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], object]
+    ) -> None:
+        """Write entries of a message, in short transactions. NotFound: the instance was deleted meanwhile."""
+
+        def checked(tx: Tx, part: Iterator[T]) -> None:
+            repo.found(tx, agent.instance_id)
+            work(tx, part)
+
+        await in_turns(self._store, entries, checked)
+
+    async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
+        """Keep what was found; drift of the kinds `ending` that was not found again has ended."""
+        new = list[Drift]()
+
+        def look(tx: Tx, entries: Iterator[Drift]) -> None:
+            new.extend(each for each in entries if not kept.drift_lasts(tx, agent.instance_id, each, at))
+
+        def end(tx: Tx) -> list[Drift]:
+            repo.found(tx, agent.instance_id)
+            kept.end_drift(tx, agent.instance_id, ending, at)
+            added = kept.with_room(tx, agent.instance_id, new)
+            if added:
+                told: dict[str, JSON] = {
+                    "drift": [f"{each.kind} {each.name} {each.detail}".strip() for each in added[:50]]
+                }
+                note(tx, "agent.drift", agent.domain_id, f"instance {agent.instance_id} {agent.name}", told, at=at)
+            return added
+
+        def add(tx: Tx, entries: Iterator[Drift]) -> None:
+            kept.add_drift(tx, agent.domain_id, agent.instance_id, entries, at)
+
+        await self._in_turns(agent, dict.fromkeys(found), look)
+        await self._in_turns(agent, await self._store.write(end), add)
+
+    async def _discover(
+        self, agent: repo.Agent, discovery: Discovery, found: Mapping[_Key, Discovered], names: list[str]
+    ) -> None:
+        """Keep what was found, and let people's accounts be users. Nobody is gone for not being in a discovery that was
+        cut off. names: gets the names to be dropped from memory."""
+        instance_id = agent.instance_id
+        before, people = await self._store.search(
+            lambda tx: (kept.discovered_users(tx, instance_id), kept.people(tx, instance_id))
+        )
+        known = {(ACCOUNT, each.name) for each in people}
+        staying = known & found.keys() if discovery.complete else known
+        room = MOST_PEOPLE - len(staying)
+        by_name = {each.name: each for each in discovery.accounts}
+
+        def put(tx: Tx, entries: Iterator[Discovered]) -> None:
+            nonlocal room
+            rows, left = list[Discovered](), set[int | None]()
+            for each in entries:
+                user_id = None
+                if each.kind == ACCOUNT:
+                    user_id, is_new = self._user(tx, agent, by_name[each.name], room)
+                    if is_new:
+                        room -= 1
+                        names.append(each.name)
+                rows.append(replace(each, user_id=user_id))
+                left |= {before.get((each.kind, each.name))} - {user_id}
+            kept.put_discovered(tx, instance_id, rows)
+            names.extend(self._unfound(tx, agent.domain_id, left))
+
+        def forget(tx: Tx, entries: Iterator[_Key]) -> None:
+            for key in entries:
+                kept.forget_discovered(tx, instance_id, *key)
+                names.extend(self._unfound(tx, agent.domain_id, {before[key]}))
+
+        await self._in_turns(agent, found.values(), put)
+        await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
+
+    def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
+        """Delete the users whose accounts a machine no longer has: those that were only discovered, and on no other
+        machine. Return their names."""
         names = list[str]()
-        for user_id in user_ids:
+        for user_id in sorted(each for each in user_ids if each is not None):
             account = accounts.get(tx, domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
                 if account.has_totp or accounts.machines(tx, [user_id]) or accounts.groups(tx, [user_id]):
@@ -120,18 +197,19 @@ class Reports:
         from memory: without password, seed and groups they are to a login what nobody is."""
         agent = repo.get(tx, instance_id)
         if agent is not None:
-            self._unfound(tx, agent.domain_id, kept.replace_discovered(tx, instance_id, []))
+            users = set(kept.discovered_users(tx, instance_id).values())
+            kept.forget_machine(tx, instance_id)
+            self._unfound(tx, agent.domain_id, users)
 
-    def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, names: list[str], room: int) -> int | None:
-        """The user that an account is, who is made if there is none and the account is a person's. What a host says of
-        his rights there gives him none elsewhere. room: how many may be made."""
+    def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, room: int) -> tuple[int | None, bool]:
+        """Return the user that an account is, and whether it is new: a person's account becomes a user. What a host
+        says of its rights there gives it none elsewhere. room: how many may be made."""
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
-            return known.id
-        if not is_persons(account.uid) or not account_name(account.name) or len(names) >= room:
-            return None
-        names.append(account.name)
-        return self._users.add_in(tx, agent.domain_id, Said(account.name), source=DISCOVERED)
+            return known.id, False
+        if not is_persons(account.uid) or not account_name(account.name) or room <= 0:
+            return None, False
+        return self._users.add_in(tx, agent.domain_id, Said(account.name), source=DISCOVERED), True
 
     # --- for admins -------------------------------------------------------------------------------------------
 
@@ -169,7 +247,7 @@ def is_persons(uid: int) -> bool:
     return LOWEST_UID <= uid <= HIGHEST_UID
 
 
-def _found(discovery: Discovery | None, at: int) -> dict[tuple[str, str], Discovered]:
+def _found(discovery: Discovery | None, at: int) -> dict[_Key, Discovered]:
     """What was found, each once, as it is kept."""
     if discovery is None:
         return {}

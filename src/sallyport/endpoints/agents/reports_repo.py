@@ -1,7 +1,7 @@
 """The SQL of what agents tell: reports, drift, and what they discovered."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,21 +100,39 @@ def count_reports(tx: Tx, instance_id: int) -> int:
     return tx.value(int, "select count(*) from agent_reports where instance_id = :i", i=instance_id) or 0
 
 
-def note_drift(
-    tx: Tx, domain_id: int, instance_id: int, found: Sequence[Drift], ending: Collection[DriftKind], at: int
-) -> list[Drift]:
-    """Keep what an agent has found; what is of the kinds `ending` and was not found again is over. What is new, as far
-    as there is room for it."""
-    distinct = list(dict.fromkeys(found))
-    new = [each for each in distinct if not _lasts(tx, instance_id, each, at)]
+def is_kept(tx: Tx, instance_id: int, number: str) -> bool:
+    """Return whether the machine's report of that number was kept before."""
+    sql = "select 1 from agent_reports where instance_id = :i and number = :number"
+    return tx.value(int, sql, i=instance_id, number=number) is not None
+
+
+def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
+    """Return whether the drift is known to last, and store that it was seen again."""
+    sql = (
+        "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
+        "kind = :kind and subject = :name and detail = :detail and ended_at is null"
+    )
+    return tx.execute(sql, **_told(instance_id, drift, at)) > 0
+
+
+def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) -> None:
+    """End the drift of some kinds that was last seen before `at`."""
     for kind in ending:
         sql = (
             "update agent_drift set ended_at = :at where instance_id = :i and kind = :kind and last_at < :at "
             "and ended_at is null"
         )
         tx.execute(sql, at=at, i=instance_id, kind=kind.value)
-    added = [each for kind in DriftKind for each in _with_room(tx, instance_id, kind, new)]
-    for each in added:
+
+
+def with_room(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
+    """Return the new drift that there is room for: no kind takes the room of another."""
+    return [each for kind in DriftKind for each in _with_room(tx, instance_id, kind, new)]
+
+
+def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
+    """Store new drift; the oldest that has ended goes."""
+    for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
         "delete from agent_drift where instance_id = :i and ended_at is not null and id <= (select id from "
@@ -122,16 +140,6 @@ def note_drift(
         i=instance_id,
         most=MOST_DRIFT,
     )
-    return added
-
-
-def _lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
-    """Whether it is known to last; then it was seen once more."""
-    sql = (
-        "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
-        "kind = :kind and subject = :name and detail = :detail and ended_at is null"
-    )
-    return tx.execute(sql, **_told(instance_id, drift, at)) > 0
 
 
 def _with_room(tx: Tx, instance_id: int, kind: DriftKind, new: Sequence[Drift]) -> list[Drift]:
@@ -213,17 +221,32 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
     return tx.one(Discovered, sql, i=instance_id, name=name)
 
 
-def replace_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> list[int]:
-    """Keep what was found in place of what was; the users of accounts that are gone."""
-    sql = "select distinct user_id from agent_discovered where instance_id = :i and user_id is not null"
-    before = {int(each[0] or 0) for each in tx.rows(sql, i=instance_id)}
-    tx.execute("delete from agent_discovered where instance_id = :i", i=instance_id)
+def discovered_users(tx: Tx, instance_id: int) -> dict[tuple[str, str], int | None]:
+    """Return the user of each account and group that was found on a machine, by kind and name."""
+    rows = tx.rows("select kind, name, user_id from agent_discovered where instance_id = :i", i=instance_id)
+    return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
+
+
+def put_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> None:
+    """Store what was found, in place of what was found before under the same names."""
     tx.insert(
         "agent_discovered",
         ("instance_id", "kind", "name", "user_id", "told", "at"),
         [(instance_id, each.kind, each.name, each.user_id, each.told, each.at) for each in found],
+        on_conflict="on conflict (instance_id, kind, name) do update set user_id = excluded.user_id, "
+        "told = excluded.told, at = excluded.at",
     )
-    return sorted(before - {each.user_id for each in found})
+
+
+def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
+    """Delete an account or a group that is on a machine no more."""
+    sql = "delete from agent_discovered where instance_id = :i and kind = :kind and name = :name"
+    tx.execute(sql, i=instance_id, kind=kind, name=name)
+
+
+def forget_machine(tx: Tx, instance_id: int) -> None:
+    """Delete what was found on a machine."""
+    tx.execute("delete from agent_discovered where instance_id = :i", i=instance_id)
 
 
 def people(tx: Tx, instance_id: int) -> list[Discovered]:

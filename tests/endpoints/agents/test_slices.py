@@ -1,0 +1,134 @@
+"""Large reports of agents: written in short transactions, whole after any interruption, one at a time."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+import trio
+
+from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, FoundGroup, Outcome, Report
+from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.errors import NotFound, StoreError
+from sallyport.endpoints.agents.reports import MOST_PEOPLE, Reports
+from sallyport.endpoints.users.model import UserQuery
+from sallyport.store.model import Store, Work
+from sallyport.store.turns import AT_ONCE
+from tests.areas import Areas, SetClock
+from tests.endpoints.agents.hosts import Host
+
+T = TypeVar("T")
+MOST = 2000
+"""Things of one kind in a report."""
+
+
+def discovery(prefix: str, count: int) -> Discovery:
+    """So many accounts and groups, whose names begin with a prefix."""
+    names = [f"{prefix}{number}" for number in range(count)]
+    accounts = tuple(FoundAccount(name, 1000 + number, 100) for number, name in enumerate(names))
+    return Discovery(1, accounts, tuple(FoundGroup(name, number) for number, name in enumerate(names)))
+
+
+async def found(areas: Areas, host: Host) -> set[str]:
+    """The names of the accounts and groups that the service knows of a machine."""
+    pages = [await areas.agents.reports.discovered(host.id, kind, 10_000) for kind in ("account", "group")]
+    return {each.name for rows, _ in pages for each in rows}
+
+
+async def people(areas: Areas) -> set[str]:
+    """The names of the domain's users."""
+    rows, _ = await areas.accounts.page(UserQuery(areas.domain, limit=10_000))
+    return {row.account.name for row in rows}
+
+
+class Failing:
+    """A store that fails after so many writes."""
+
+    def __init__(self, store: Store, writes: int) -> None:
+        self._store = store
+        self._left = writes
+        self.read = store.read
+        self.search = store.search
+        self.submit = store.submit
+
+    @property
+    def changes(self) -> int:
+        """See Store."""
+        return self._store.changes
+
+    async def write(self, work: Work[T]) -> T:
+        """See Store. StoreError: there were enough writes."""
+        if self._left == 0:
+            raise StoreError("enough writes")
+        self._left -= 1
+        return await self._store.write(work)
+
+
+async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> None:
+    """No transaction writes more than AT_ONCE of its accounts, groups and deviations, nor deletes more."""
+    drift = tuple(Drift(kind, f"n{number}") for kind in DriftKind for number in range(MOST // len(DriftKind)))
+    for number, (told, entries) in enumerate(((discovery("a", MOST), 2 * MOST), (discovery("b", 0), 2 * MOST))):
+        before = areas.store.changes
+        await host.report(f"report-{number:04}", discovery=told, drift=drift)
+        assert areas.store.changes - before >= (entries + len(drift)) / AT_ONCE
+        clock.pass_by(1)
+
+
+async def test_a_report_that_is_interrupted(areas: Areas, host: Host, clock: SetClock) -> None:
+    """After any transaction: the report is not kept, its orders wait, and the same report completes the rest."""
+    await host.report(discovery=replace(discovery("old", 30)), drift=(Drift(DriftKind.KEY, "old"),))
+    (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
+    new = (Drift(DriftKind.KEY, "new"), Drift(DriftKind.CLOCK, "new"))
+    told = Report("report-0002", 2, 1, drift=new, outcomes=(Outcome(order.id),), discovery=discovery("new", 20))
+    writes = 0
+    while True:
+        clock.pass_by(1)
+        reports = Reports(Failing(areas.store, writes), areas.users, areas.agents.states, clock)
+        try:
+            assert await reports.take(host.id, told)
+            break
+        except StoreError:
+            assert (await areas.agents.reports.newest(host.id, 1))[1] == 1
+            assert (await areas.agents.orders.newest(host.id, 1))[0].outcome == "waiting"
+        writes += 1
+    assert writes >= 4
+    assert await found(areas, host) == await people(areas) == {f"new{number}" for number in range(20)}
+    rows, lasting = await areas.agents.reports.drift(areas.domain, host.id, lasting=True, limit=9, offset=0)
+    assert ({each.subject for each in rows}, lasting) == ({"new"}, 2)
+    assert (await areas.agents.orders.newest(host.id, 1))[0].outcome == "done"
+    assert not await areas.agents.reports.take(host.id, told)
+
+
+async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> None:
+    """Of two reports that arrive together, what is known afterwards is what the later one says."""
+    count = 2 * AT_ONCE
+    async with trio.open_nursery() as nursery:
+        for prefix in ("a", "b"):
+            report = Report(f"report-{prefix}{prefix}", 1, 1, discovery=discovery(prefix, count))
+            nursery.start_soon(areas.agents.reports.take, host.id, report)
+    names = await found(areas, host)
+    assert len(names) == count
+    assert len({name[0] for name in names}) == 1
+    assert await people(areas) <= names
+
+
+async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host) -> None:
+    """The report ends with NotFound, and leaves no account and no user."""
+    report = Report("report-0001", 1, 1, discovery=discovery("a", 4 * AT_ONCE))
+
+    async def tell() -> None:
+        with pytest.raises(NotFound):
+            await areas.agents.reports.take(host.id, report)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tell)
+        while not await found(areas, host):
+            await trio.lowlevel.checkpoint()
+        await areas.instances.remove(areas.domain, host.id)
+    assert await found(areas, host) == await people(areas) == set()
+
+
+async def test_repeated_discoveries_make_no_more_users(areas: Areas, host: Host) -> None:
+    """The people of a machine who become users are bounded, however often the same accounts are found."""
+    for number in range(3):
+        await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MOST_PEOPLE + 50))
+    assert len(await people(areas)) == MOST_PEOPLE
