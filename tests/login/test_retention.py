@@ -287,7 +287,7 @@ async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClo
             clock.now += 200 * DAY
             await until(0)
             nursery.cancel_scope.cancel()
-    assert [each["event"] for each in told] == ["old events could not be deleted"]
+    assert [each["event"] for each in told] == ["event_purge_failed"]
 
 
 async def test_over_the_limit_the_oldest_go(journal: Log) -> None:

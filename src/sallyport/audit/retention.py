@@ -12,7 +12,7 @@ import trio
 
 from sallyport.audit import repo
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.store.model import Store
 
 log = structlog.get_logger()
@@ -33,13 +33,8 @@ class Retention:
         self._every_s = every_s
 
     async def run(self) -> None:
-        """Delete what is due, every now and then, until cancelled."""
-        while True:
-            try:
-                await self.purge()
-            except StoreError as error:  # what is left is deleted the next time
-                log.warning("old audit entries could not be deleted", error=str(error))
-            await trio.sleep(self._every_s)
+        """Delete expired entries again and again, until cancelled."""
+        await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
         """Delete everything that is due, a chunk at a time. StoreError: what was deleted until then stays deleted."""

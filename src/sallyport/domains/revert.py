@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.domains.model import Domain
 from sallyport.domains.service import Domains
 
@@ -34,12 +34,7 @@ class Reverts:
 
     async def run(self) -> None:
         """Take back what becomes due, until cancelled."""
-        while True:
-            try:
-                await self.take_back()
-            except StoreError as error:  # it stays due
-                log.warning("a domain's mode could not be taken back yet", error=str(error))
-            await trio.sleep(LOOK_S)
+        await every(LOOK_S, self.take_back, failure="domain_mode_revert_failed")
 
     async def take_back(self) -> int:
         """Take back what is due now; how many domains that are. StoreError."""

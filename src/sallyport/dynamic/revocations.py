@@ -15,6 +15,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.domains.model import Mode
 from sallyport.domains.service import Domains
@@ -95,14 +96,12 @@ class Revocations:
     async def run(self) -> None:
         """Disconnect whoever is to be, until cancelled."""
         async with trio.open_nursery() as nursery:
-            while True:
-                changes = self._store.changes
-                try:
-                    if changes != self._seen and await self._begin(nursery):
-                        self._seen = changes
-                except StoreError as error:
-                    log.warning("revocations are not looked after", error=str(error))
-                await trio.sleep(LOOK_S)
+            await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
+
+    async def _look(self, nursery: trio.Nursery) -> None:
+        changes = self._store.changes
+        if changes != self._seen and await self._begin(nursery):
+            self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
         """Begin with those that wait, as many as there is room for; whether that was all. StoreError."""

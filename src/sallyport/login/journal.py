@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.inventory.devices.model import Device
 from sallyport.inventory.devices.service import Registered, write_first_sighting
 from sallyport.inventory.sessions.service import Record, write_records
@@ -132,14 +132,11 @@ class Journal:
         return [answer for row in rows for answer in unpack(row.packed)]
 
     async def purge(self) -> None:
-        """Delete kept answers whose time is over, every few seconds, until cancelled."""
-        while True:
-            await trio.sleep(PURGE_S)
-            before = self._clock() - self._keep_us
-            try:
-                await self._store.write(partial(_purge, before=before))
-            except StoreError:
-                continue  # told by the store; the rows are deleted once it is back
+        """Delete expired answers every few seconds, until cancelled."""
+        await every(PURGE_S, self._purge, failure="answer_purge_failed")
+
+    async def _purge(self) -> None:
+        await self._store.write(partial(_purge, before=self._clock() - self._keep_us))
 
 
 def _purge(tx: Tx, before: int) -> int:

@@ -23,7 +23,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, iso, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.login import repo
 from sallyport.login.repo import TABLES, Held, Kept
 from sallyport.metrics import LoginMetrics
@@ -61,13 +61,8 @@ class Retention:
         self._warned = False
 
     async def run(self) -> None:
-        """Delete what is due, every now and then, until cancelled."""
-        while True:
-            try:
-                await self.purge()
-            except StoreError as error:  # what is left is deleted once the store is back
-                log.warning("old events could not be deleted", error=str(error))
-            await trio.sleep(self._every_s)
+        """Delete expired events again and again, until cancelled."""
+        await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
         """Delete everything that is due, a chunk at a time. StoreError: what was deleted until then stays deleted."""

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 import structlog
-import trio
 
-from sallyport.base.errors import SecretError, StoreError
+from sallyport.base.periodic import every
 from sallyport.store.model import Store, Tx, Work
 
 T = TypeVar("T")
@@ -108,13 +107,11 @@ class Configuration:
 
     async def watch(self) -> None:
         """Follow changes that others make, until cancelled."""
-        while True:
-            await trio.sleep(POLL_S)
-            known = self._version
-            try:
-                version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
-                ours = self._changing or known != self._version  # a change of this process: it reloads by itself
-                if version != known and not ours:
-                    await self._adopt()
-            except (StoreError, SecretError) as error:
-                log.warning("the configuration cannot be read; what is in memory stands", error=str(error))
+        await every(POLL_S, self._follow, failure="configuration_not_read")
+
+    async def _follow(self) -> None:
+        known = self._version
+        version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
+        ours = self._changing or known != self._version  # a change of this process: it reloads by itself
+        if version != known and not ours:
+            await self._adopt()

@@ -14,7 +14,8 @@ import trio
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, StoreError, invalid_field
+from sallyport.base.errors import Conflict, invalid_field
+from sallyport.base.periodic import every
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders_repo import Order
@@ -103,12 +104,7 @@ class Orders:
 
     async def run(self) -> None:
         """End orders that nobody carries out, until cancelled."""
-        while True:
-            await trio.sleep(SWEEP_S)
-            try:
-                await self.sweep()
-            except StoreError as error:
-                log.warning("old orders are not ended", error=str(error))
+        await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:
         """Once. StoreError."""

@@ -9,10 +9,9 @@ from functools import partial
 from typing import Final
 
 import structlog
-import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.model import INACTIVE
@@ -59,12 +58,7 @@ class Presence:
 
     async def run(self) -> None:
         """Keep what is heard and note who is not heard of any more, until cancelled."""
-        while True:
-            await trio.sleep(SWEEP_S)
-            try:
-                await self.sweep()
-            except StoreError as error:
-                log.warning("what agents are heard of is not kept", error=str(error))
+        await every(SWEEP_S, self.sweep, failure="agent_presence_not_stored")
 
     async def sweep(self) -> None:
         """Once. StoreError."""

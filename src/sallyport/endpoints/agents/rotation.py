@@ -14,13 +14,13 @@ from functools import partial
 from typing import Final
 
 import structlog
-import trio
 
 from sallyport.base.agentwire.report import Phase, Rotation
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, NotFound, SallyportError
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.periodic import every
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.agents import orders_repo, repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity
@@ -179,12 +179,7 @@ class Rotations:
 
     async def run(self) -> None:
         """Order what is due, until cancelled."""
-        while True:
-            await trio.sleep(SWEEP_S)
-            try:
-                await self.sweep()
-            except SallyportError as error:
-                log.warning("passwords that are due are not rotated", error=str(error))
+        await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
         """Once. StoreError."""

@@ -14,6 +14,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
+from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.inventory.clients import issued, repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
@@ -228,12 +229,7 @@ class Clients:
 
     async def run(self) -> None:
         """Keep what was learned, once a second, until cancelled: after a start thousands of clients learn at once."""
-        while True:
-            await trio.sleep(KEEP_S)
-            try:
-                await self.keep_learned()
-            except StoreError as error:
-                log.warning("not kept yet what RADIUS clients have shown", error=str(error))
+        await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
         """Write what was learned. Nothing is reloaded, since it holds in memory already. StoreError: later again."""

@@ -9,7 +9,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.inventory.sessions import repo
 from sallyport.inventory.sessions.repo import Key, SessionQuery, SessionRow
 from sallyport.inventory.sessions.report import OF_DEVICE, Report, Status
@@ -18,7 +18,7 @@ from sallyport.metrics import SessionMetrics
 from sallyport.store.model import Store, Tx
 
 COUNT_S = 5.0
-SILENT_EVERY = 120  # counts between two looks for silent sessions: ten minutes
+SILENT_S = 600.0
 CHUNK = 500  # sessions that end in one transaction
 _LABELS: Final[dict[int, str]] = {
     Status.START: "start",
@@ -128,13 +128,13 @@ class Sessions:
 
     async def run(self) -> None:
         """Count live sessions for the metrics, and end silent ones, until cancelled."""
-        turn = 0
-        while True:
-            try:
-                if turn % SILENT_EVERY == 0 and (ended := await self.end_silent()):
-                    log.info("sessions ended unseen", sessions=ended)
-                self._live = await self._store.read(repo.live)
-            except StoreError as error:
-                log.warning("sessions are not looked after", error=str(error))
-            turn += 1
-            await trio.sleep(COUNT_S)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(every, COUNT_S, self._count, failure="session_count_failed"))
+            nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))
+
+    async def _count(self) -> None:
+        self._live = await self._store.read(repo.live)
+
+    async def _end_silent(self) -> None:
+        if ended := await self.end_silent():
+            log.info("sessions ended unseen", sessions=ended)

@@ -7,10 +7,9 @@ from secrets import token_bytes
 from typing import Final
 
 import structlog
-import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.base.text import fold_name
 from sallyport.domains.model import Domain
 from sallyport.login.first.password import given_password
@@ -224,12 +223,7 @@ class Lockouts:
 
     async def run(self) -> None:
         """Forget what is over, until cancelled."""
-        while True:
-            await trio.sleep(SWEEP_S)
-            try:
-                await self.sweep()
-            except StoreError as error:  # what is over counts for nothing anyway
-                log.warning("lock-outs that are over could not be deleted", error=str(error))
+        await every(SWEEP_S, self.sweep, failure="lockout_purge_failed")
 
     async def sweep(self) -> None:
         """Forget what is over, in memory and in the store. StoreError."""

@@ -1,7 +1,6 @@
 """The tasks that carry events and the audit trail to their outlets."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -15,6 +14,7 @@ from sallyport.audit.repo import NumberedRow
 from sallyport.base import log as logs
 from sallyport.base.errors import StoreError
 from sallyport.base.log import Pseudonyms
+from sallyport.base.periodic import every
 from sallyport.login.outlets import repo
 from sallyport.login.outlets.format import (
     AUDIT,
@@ -103,13 +103,15 @@ class Outlets:
     async def _log_logins(self, place: int) -> None:
         """A line for each decision after a place; its eventId is that of GetAuthLog."""
         seen = -1
-        while True:
-            await trio.sleep(POLL_S)
+
+        async def log_new() -> None:
+            nonlocal place, seen
             changes = self._store.changes
             if changes != seen:
-                with suppress(StoreError):  # told by the store
-                    place = await self._log_next(place)
-                    seen = changes
+                place = await self._log_next(place)
+                seen = changes
+
+        await every(POLL_S, log_new, failure="logins_not_logged")
 
     async def _log_next(self, place: int) -> int:
         newest = await self._store.read(repo.last)
