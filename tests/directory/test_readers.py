@@ -1,7 +1,10 @@
 """From a directory's settings to a reader; and a cloud directory, from its settings to its users."""
 
+import json
+
 import pytest
 import trio
+from joserfc.jwk import RSAKey
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
@@ -162,12 +165,34 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("key", [costly_keys.ENCRYPTED["PKCS#8"], costly_keys.pem(costly_keys.LONG_RSA)])
+@pytest.mark.parametrize(
+    "key",
+    [
+        costly_keys.ENCRYPTED["PKCS#8"],
+        costly_keys.pem(costly_keys.LONG_RSA),
+        json.dumps(RSAKey.import_key(costly_keys.LONG_RSA).as_dict(private=True)),
+        '{"kty": "RSA"}',
+        "an API token",
+    ],
+    ids=["encrypted", "RSA of 6144 bits", "JWK of RSA of 6144 bits", "part of a JWK", "API token"],
+)
 async def test_a_private_key_is_checked_when_it_is_saved(areas: Areas, key: str) -> None:
-    """An encrypted or long clientSecret is refused, and nothing is saved."""
+    """A clientSecret that is not usable is refused, in PEM and as a JWK, and nothing is saved."""
     directories = areas.directory.directories
     said = Said("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
     with pytest.raises(Invalid) as refused:
         await directories.save([(areas.domain, Said("other")), (areas.domain, said)])
     assert [each.field for each in refused.value.fields] == ["clientSecret"]
     assert not await directories.of_domain(areas.domain)
+
+
+async def test_other_secrets_are_no_keys(areas: Areas) -> None:
+    """A private key as a JWK is saved, and so is any password or API token without an application."""
+    key = json.dumps(RSAKey.generate_key(2048).as_dict(private=True)).encode()
+    saved = [
+        Said("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),
+        Said("okta", DirectoryKind.OKTA, secret=b"{an API token"),
+        Said("ldap", DirectoryKind.LDAP, secret=b"{a password"),
+    ]
+    await areas.directory.directories.save([(areas.domain, each) for each in saved])
+    assert len(await areas.directory.directories.of_domain(areas.domain)) == 3

@@ -12,6 +12,7 @@ from sallyport.base.clock import Clock
 from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
 from sallyport.directory import repo
+from sallyport.directory.cloud.okta import key_flaw
 from sallyport.directory.entries import people
 from sallyport.directory.entries import repo as entries
 from sallyport.directory.entries.model import Group, User
@@ -23,8 +24,6 @@ from sallyport.directory.mappings.model import FieldMapping, fields_of
 from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
 from sallyport.directory.places import kind_of, places_of
 from sallyport.directory.repo import Directory
-from sallyport.outgoing.errors import PemError
-from sallyport.outgoing.pem import private_key
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Value, Work
@@ -134,17 +133,16 @@ class Directories:
     async def save(self, said: Sequence[tuple[int, Said]]) -> None:
         """Set the given fields of directories, all or none; a directory that does not exist is made. Invalid: also if a
         stored secret would be sent elsewhere, or a private key is not usable."""
-        for _, each in said:
-            if each.secret is not None and each.secret.lstrip().startswith(b"-----BEGIN"):
-                await trio.to_thread.run_sync(_check_key, each.secret)
+        flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in said]
 
         def work(tx: Tx) -> None:
-            for domain_id, each in said:
-                self._save(tx, domain_id, each)
+            for (domain_id, each), flaw in zip(said, flaws, strict=True):
+                self._save(tx, domain_id, each, flaw)
 
         await self._store.write(work)
 
-    def _save(self, tx: Tx, domain_id: int, said: Said) -> Directory:
+    def _save(self, tx: Tx, domain_id: int, said: Said, flaw: str) -> Directory:
+        """Set the given fields of a directory. flaw: why the secret is not an application's private key."""
         known, at = repo.standing(tx, domain_id, said.name), self._clock()
         kind = said.kind or _kind_said(known, said.app_url or "")
         if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
@@ -163,6 +161,8 @@ class Directories:
         columns |= {name: value for name, value in given.items() if value is not None}
         if directory.secret is not None and not said.secret and _goes_elsewhere(directory, columns, settings):
             raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
+        if said.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
+            raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
         if said.secret:
             columns["secret"] = self._vault.seal(said.secret, repo.identity(directory.id))
         moved = columns.get("app_url", directory.app_url) != directory.app_url
@@ -396,10 +396,3 @@ def _kind_said(known: Directory | None, app_url: str) -> DirectoryKind:
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)
-
-
-def _check_key(octets: bytes) -> None:
-    try:
-        private_key(octets.decode())
-    except PemError as error:
-        raise Invalid("invalid clientSecret", (FieldError("clientSecret", str(error)),)) from None

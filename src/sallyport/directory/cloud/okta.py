@@ -101,7 +101,12 @@ def _token_of(source: OktaSource) -> Authorize:
 async def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
     from joserfc import jwt
 
-    key = await trio.to_thread.run_sync(_key_of, source.secret.reveal())
+    try:
+        key = await trio.to_thread.run_sync(application_key, source.secret.reveal())
+    except PemError as error:
+        raise ReadError(
+            f"the application's clientSecret is no private key as Okta takes it: expected {error}"
+        ) from None
     header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
     path = "/oauth2/v1/token"
 
@@ -125,26 +130,31 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
     return AccessToken(client, path, form, "Okta refuses the application: check its clientId, its key and its scopes")
 
 
-def _key_of(octets: bytes) -> RSAKey | ECKey:
-    """Return a private key given in PEM or as a JWK. ReadError. Runs in a worker thread (`outgoing.pem`)."""
+def application_key(octets: bytes) -> RSAKey | ECKey:
+    """Return the private key of an application, given in PEM or as a JWK. PemError. Runs in a worker thread
+    (`outgoing.pem`)."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from joserfc.jwk import ECKey, RSAKey
 
     text = octets.decode(errors="replace")
-    try:
-        key = private_key(text)
-    except PemError as error:
-        raise ReadError(
-            f"the application's clientSecret is no private key in PEM, nor a JWK: expected {error}"
-        ) from None
+    key = private_key(text)
     kid = json.loads(text).get("kid") if text.lstrip().startswith("{") else None
     parameters: KeyParameters = {"kid": kid} if isinstance(kid, str) else {}
     if isinstance(key, RSAPrivateKey):
         return RSAKey.import_key(key, parameters)
     if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
         return ECKey.import_key(key, parameters)
-    raise ReadError("the application's private key is neither RSA nor of the curve P-256")
+    raise PemError("an RSA private key, or one of the curve P-256")
+
+
+def key_flaw(octets: bytes) -> str:
+    """Return what a secret would need to be the private key of an application; empty if it is one."""
+    try:
+        application_key(octets)
+    except PemError as error:
+        return str(error)
+    return ""
 
 
 class _Reading:
