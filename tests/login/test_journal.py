@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import StoreError
-from sallyport.login.journal import MAX_ENTRIES, PURGE_S, Journal, KeptAnswer, pack, unpack
+from sallyport.login.journal import FIRST, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
 from sallyport.login.model import AccountingRecord, Answered, Login
 from sallyport.login.repo import EventQuery, EventRow
 from sallyport.login.service import Events
@@ -177,8 +177,35 @@ async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
     logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
     await written(desk, *logins)
     assert desk.answers.sent == logins
-    assert await count(desk.areas, "answers") == -(-2500 // MAX_ENTRIES)
+    assert await count(desk.areas, "answers") == -(-2500 // MOST)
     assert [event.id for event in reversed(await events(desk.areas))] == list(range(1, 2501))
+
+
+async def test_tenants_take_turns(desk: Desk) -> None:
+    """A login of another tenant is part of the next transaction, however many logins wait before it."""
+    other = await desk.areas.client("192.0.2.9/32", tenant=await desk.areas.tenancy.ensure_tenant(2, 1))
+    flood = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
+    login = await desk.ready(pap("ann", "hello", SWITCH))
+    login.client = other
+    await written(desk, *flood, login)
+    assert desk.answers.sent.index(login) < MOST
+
+
+async def test_first_sightings_make_a_transaction_short(desk: Desk) -> None:
+    """A device that is new takes as long as many logins: few of them share a transaction."""
+    names = [b"switch-%d" % number for number in range(2 * MOST // FIRST)]
+    logins = [await desk.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
+    await written(desk, *logins)
+    assert desk.answers.sent == logins
+    assert await count(desk.areas, "answers") > 2
+
+
+async def test_an_answer_is_kept_from_when_it_was_decided(desk: Desk) -> None:
+    """A login that has waited a minute for its second factor gets the same answer after a restart as any other."""
+    login = await desk.ready(pap("ann", "hello", SWITCH))
+    desk.areas.clock.advance(60)
+    await written(desk, login)
+    assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]
 
 
 async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:

@@ -3,6 +3,9 @@
 What arrives while a transaction runs gathers for the next one, so a busy service writes hundreds of logins with one
 synchronization and an idle one writes a single login at once. With each login go the first sighting of its device
 and station, and the answer's octets: after a restart a retransmit gets the same answer.
+
+Tenants take turns in each transaction, and a transaction is short: a tenant whose requests wait by the thousand delays
+another one's by two transactions.
 """
 
 from collections import Counter, defaultdict
@@ -16,8 +19,9 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
-from sallyport.inventory.devices.model import Device
+from sallyport.inventory.devices.model import Device, Station
 from sallyport.inventory.devices.service import Registered, write_first_sighting
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
@@ -31,7 +35,9 @@ from sallyport.store.model import Store, Tx, Value
 
 log = structlog.get_logger()
 
-MAX_ENTRIES = 1000
+MOST: Final = 1000
+"""Entries of a transaction; each device or station that the store does not know yet counts as `FIRST` of them."""
+FIRST: Final = 16
 PURGE_S = 5.0
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
@@ -70,21 +76,31 @@ class Journal:
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
         self._clock = clock
-        self._entries: list[Answered] = []
+        self._entries: FairQueue[int, Answered] = FairQueue()
         self._gathers = False
         self._writing = False
 
     def add(self, entry: Answered) -> None:
         """Write an entry with the next transaction; its exchange hears when it is done. `flush` must follow."""
-        self._entries.append(entry)
+        self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
         """Hand what was added to the store, unless a transaction runs: then it gathers for the next one."""
         if self._entries and not self._writing:
-            batch = _Batch(self._entries[:MAX_ENTRIES])
-            del self._entries[:MAX_ENTRIES]
+            batch = _Batch(self._take(), self._clock())
             self._writing = True
             self._store.submit(batch.write, lambda registered, error: self._written(batch, registered, error))
+
+    def _take(self) -> list[Answered]:
+        """The entries of the next transaction."""
+        entries: list[Answered] = []
+        new: set[Device | Station] = set()
+        while self._entries and len(entries) + FIRST * len(new) < MOST:
+            entry = self._entries.take()
+            entries.append(entry)
+            if _is_first(entry):
+                new.add(entry.device if entry.behind is None else entry.behind)
+        return entries
 
     def flush_soon(self) -> None:
         """`flush` once whatever can run now has run: logins that many tasks decide at a time share a transaction."""
@@ -144,10 +160,12 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """What one transaction writes."""
+    """What one transaction writes. at: when it begins, in microseconds: its answers are kept from then on, however long
+    their requests have waited."""
 
-    def __init__(self, entries: list[Answered]) -> None:
+    def __init__(self, entries: list[Answered], at: int) -> None:
         self.entries = entries
+        self.at = at
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
@@ -157,7 +175,7 @@ class _Batch:
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
         for entry in self.entries:
-            if entry.device.id is None or (entry.behind is not None and not entry.behind.stored):
+            if _is_first(entry):
                 registered += self._sighting(tx, entry)
             if isinstance(entry, Login):
                 alike[_likeness(entry)].append(entry)
@@ -173,7 +191,7 @@ class _Batch:
             totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))
         for (domain_id, name), count in totals.items():
             counters.add(tx, domain_id, name, count)
-        tx.insert("answers", ("at", "packed"), [(self.entries[-1].at, b"".join(map(pack, self.entries)))])
+        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.entries)))])
         return registered
 
     def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:
@@ -198,6 +216,11 @@ class _Batch:
         for entry in self.entries:
             if entry.behind is not None:
                 entry.behind.stored = False
+
+
+def _is_first(entry: Answered) -> bool:
+    """Whether the store does not know the entry's device or station yet."""
+    return entry.device.id is None or (entry.behind is not None and not entry.behind.stored)
 
 
 def _event(login: Login) -> tuple[Value, ...]:
