@@ -258,6 +258,14 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
     assert wallets.held == {}
 
 
+async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas) -> None:
+    """Users times wallets and credentials are refused before the store is asked."""
+    accounts = Users(areas.store, areas.vault, areas.users, areas.policies, Wallets(), areas.clock)
+    for several in ({"credentials": [3] * 101}, {"wallets": [3] * 101}):
+        with pytest.raises(Invalid, match="at most 20000 assignments"):
+            await accounts.update_wallet(areas.domain, change(areas, list(range(200)), **several))
+
+
 async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
     """A wallet user and a credential are NotFound; groups and instances need none."""
     ann = await areas.accounts.add(areas.domain, Said("ann"))

@@ -117,6 +117,39 @@ async def test_what_is_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore
     assert await sqlite.read(names) == ["long", "quick"]
 
 
+async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: SqliteStore) -> None:
+    """Writes that queued up together end their transaction where an answer waits; the others follow, in order."""
+    await settled()
+    told: Told = []
+    seen: list[list[str]] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait(_tx: Tx) -> None:
+        began.set()
+        assert go_on.wait(30)
+
+    def long(tx: Tx) -> None:
+        until_others_wait(tx)
+        time.sleep(2 * writer.TURN_S)
+
+    def next_one(tx: Tx, name: str) -> None:
+        with closing(sqlite3.connect(sqlite.path)) as other:
+            seen.append([row[0] for row in other.execute("select name from counters order by name")])
+        put(tx, name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, wait)
+        await trio.to_thread.run_sync(began.wait, 30)
+        for work in (long, partial(next_one, name="second"), partial(next_one, name="third")):
+            nursery.start_soon(sqlite.write, work)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        go_on.set()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        sqlite.submit(partial(put, name="quick"), tell(told, "quick"))
+    assert (seen[0], told) == (["long", "quick"], [("quick", None)])
+    assert await sqlite.read(names) == ["long", "quick", "second", "third"]
+
+
 async def test_what_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:
     """What shares the commit of a long work takes nothing of it along, and what follows is written."""
     await settled()

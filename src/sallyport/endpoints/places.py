@@ -9,7 +9,7 @@ from sallyport.endpoints.groups.model import allows, grants, ttl_seconds
 from sallyport.endpoints.model import Person, name_key
 from sallyport.store.model import Tx
 
-MOST_MEMBERS = 1000
+MOST_MEMBERS = 500
 _INSTANCE = (
     "select i.id, i.domain_id, i.name, i.auth_type as methods, 0 as is_group, 'Active' as status, '' as ttl "
     "from endpoint_instances i join domains d on d.id = i.domain_id where d.tenant_id = :t and "

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import trio
 
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError
+from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, V, Value, Work
 from sallyport.store.totals import Totals
@@ -166,3 +167,11 @@ def primary_code(error: Exception) -> int:
     """SQLite's primary result code; 0 for an error that is not the engine's."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
+
+
+def as_ours(error: sqlite3.Error) -> SallyportError:
+    """Return the engine's error as one of `base.errors`."""
+    if not isinstance(error, sqlite3.IntegrityError):
+        return StoreError(str(error))
+    limit = str(error).removeprefix("limit: ")  # of a trigger of m0046_limits
+    return LimitReached(limit) if limit in DEFAULTS else Contradiction(str(error))

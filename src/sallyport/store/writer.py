@@ -10,9 +10,10 @@ another program's lock, a disk that fails.
 What has queued up meanwhile makes two transactions: first what was submitted, which is short, and whose answers wait on
 the network; then what tasks write, which may be an import's work for milliseconds. What is submitted while that runs is
 shown to it (`Tx.others_wait`), so that it ends early, and becomes part of its transaction: an answer waits for one
-commit and not for two.
+commit and not for two. After TURN_S the transaction ends with the work that it is in if an answer waits.
 """
 
+import math
 import sqlite3
 import time
 from collections import deque
@@ -29,12 +30,12 @@ from typing import TypeVar, cast
 import structlog
 import trio
 
-from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
-from sallyport.base.limits import DEFAULTS
+from sallyport.base.errors import StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, primary_code
+from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, as_ours, primary_code
 from sallyport.store.directory import Reserve
 from sallyport.store.model import Done, Tx, Work
+from sallyport.store.turns import TURN_S
 
 T = TypeVar("T")
 
@@ -164,7 +165,7 @@ class Writer:
             if self._failing or self._reserve.released or not self._begin_here():
                 return False
             item.generation = self._generation
-            error = self._transaction([item])
+            error, _ = self._transaction([item])
         finally:
             self._using.release()
         seconds = time.perf_counter() - started
@@ -210,9 +211,11 @@ class Writer:
         while not ended:
             items, ended = self._take()
             for together in _runs(self._begin(items)):
-                started = time.perf_counter()
-                error = self._together(together)
-                token.run_sync_soon(self._finish, together, error, time.perf_counter() - started)
+                left = together
+                while left:
+                    started, done = time.perf_counter(), left
+                    error, left = self._together(done)
+                    token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
             if self._failing and not items:
                 self._together([_Item(_nobody, work=_probe)])
 
@@ -246,19 +249,19 @@ class Writer:
                 self._first.popleft()
         return items
 
-    def _together(self, items: list[_Item]) -> StoreError | None:
-        """Do one run of items. An error: none of them was kept."""
+    def _together(self, items: list[_Item]) -> tuple[StoreError | None, list[_Item]]:
+        """Do one run of items, see `_transaction`."""
         with self._using:
             try:
                 self._behave(BUSY_MS, SHORT_LOG if self._reserve.released else LONG_LOG)
                 if items[0].alone:
                     self._alone(items[0])
-                    return None
+                    return None, []
                 if self._full and not self._make_room():
-                    return StoreFull(f"{self._path}: no space left on the disk")
+                    return StoreFull(f"{self._path}: no space left on the disk"), []
                 self._connection.execute("begin immediate")
             except Exception as error:  # whatever it was: nobody may be left waiting
-                return self._failed(error)
+                return self._failed(error), []
             return self._transaction(items)
 
     def _alone(self, item: _Item) -> None:
@@ -278,33 +281,42 @@ class Writer:
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
             self._manner = (busy_ms, log_pages)
 
-    def _transaction(self, items: list[_Item]) -> StoreError | None:
-        """All items in the transaction that has begun, and its end; adds to them what was submitted meanwhile. An
-        error: none of them was kept."""
-        connection = self._connection
+    def _transaction(self, items: list[_Item]) -> tuple[StoreError | None, list[_Item]]:
+        """Do items in the transaction that has begun, and end it; add to them what was submitted meanwhile.
+
+        Return the items that are left for another transaction, and are taken out of `items`. An error: none was kept.
+        """
+        connection, left = self._connection, list[_Item]()
         try:
             tx = SqliteTx(connection, self._first)
             current = self._current(items)
             if len(current) > 1:
-                self._each(tx, current)
+                left = self._each(tx, current, math.inf if current[0].submitted else TURN_S)
+                items[:] = items[: len(items) - len(left)]
             elif current and not _run(connection, tx, current[0], "rollback"):
-                return None
+                return None, []
             late = self._begin(list(self._first))
             items += late
-            self._each(tx, self._current(late))
+            self._each(tx, self._current(late), math.inf)
             connection.execute("commit")
         except Exception as error:
-            return self._failed(error)
+            items += left
+            return self._failed(error), []
         if self._failing:
             log.info("the store takes writes again")
         self._failing = self._full = False
-        return None
+        return None, left
 
-    def _each(self, tx: Tx, items: list[_Item]) -> None:
-        for item in items:
+    def _each(self, tx: Tx, items: list[_Item], turn_s: float) -> list[_Item]:
+        """Run items until the turn is over and an answer waits; return the others."""
+        until = time.perf_counter() + turn_s
+        for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
             _run(self._connection, tx, item, "rollback to item")
             self._connection.execute("release item")
+            if tx.others_wait() and time.perf_counter() > until:
+                return items[number:]
+        return []
 
     def _current(self, items: list[_Item]) -> list[_Item]:
         """Those that do not rest on a store that was replaced; the others fail."""
@@ -375,17 +387,9 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool
         if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
             raise  # the engine rolled everything back, or would on the next statement
         connection.execute(undo)
-        item.error = _as_ours(error) if isinstance(error, sqlite3.Error) else error
+        item.error = as_ours(error) if isinstance(error, sqlite3.Error) else error
         return False
     return True
-
-
-def _as_ours(error: sqlite3.Error) -> SallyportError:
-    """Return the engine's error as one of `base.errors`."""
-    if not isinstance(error, sqlite3.IntegrityError):
-        return StoreError(str(error))
-    limit = str(error).removeprefix("limit: ")  # of a trigger of m0046_limits
-    return LimitReached(limit) if limit in DEFAULTS else Contradiction(str(error))
 
 
 def _probe(tx: Tx) -> None:

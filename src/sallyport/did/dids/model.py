@@ -14,7 +14,7 @@ from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text
 
 METHODS = ("key", "jwk", "web")
-MAX_DELETED = 1000
+MAX_DELETED = 200
 _CURVES = {name.lower().replace("-", ""): name for name in CURVES}
 
 

@@ -20,7 +20,7 @@ from sallyport.store.model import Store, Tx
 
 LIFE_S: Final = 600
 """How long a request may be answered, unless the endpoint's credential policy says less."""
-MOST_HOLDERS: Final = 1000
+MOST_HOLDERS: Final = 500
 NONCE_OCTETS: Final = 24
 BY_DID: Final = "DID"
 

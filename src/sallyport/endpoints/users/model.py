@@ -123,7 +123,7 @@ class AddUser(UserFields, OfDomain):
     """Body of addEpmUserInfo. instanceIds: where the user is assigned from the beginning."""
 
     userName: UserName
-    instanceIds: Many[Id] = Field(default_factory=list)
+    instanceIds: Many[Id] = Field(default_factory=list, max_length=1000)
 
 
 class UpdateUser(UserFields, OfDomain):
@@ -209,14 +209,16 @@ class UpdateWallet(OfDomain):
 
     epmUserId: Many[Id] = Field(min_length=1, max_length=MAX_ENTRIES)
     platformUserNames: Many[Id] = Field(
-        default_factory=list, validation_alias=AliasChoices("platformUserNames", "sallyportUserNames")
+        default_factory=list,
+        max_length=MAX_ENTRIES,
+        validation_alias=AliasChoices("platformUserNames", "sallyportUserNames"),
     )
     groupId: Many[Id] = Field(default_factory=list)
     instanceId: Many[Id] = Field(default_factory=list)
     assignMultiple: Flag = False
     userType: UserType | None = None
     privilegedUser: FlagText | None = None
-    credentialId: Many[Id] = Field(default_factory=list)
+    credentialId: Many[Id] = Field(default_factory=list, max_length=MAX_ENTRIES)
     credentialType: Text = ""
     issuerId: Id = 0
 

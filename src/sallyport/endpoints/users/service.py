@@ -172,7 +172,8 @@ class Users:
         """Assign users to groups, instances, wallet users and credentials, and say what they are; all or none.
         NotFound, Invalid: too many."""
         wallet, names = wanted.wallet, list[str]()
-        membership.check_size([*wanted.group_ids, *wanted.instance_ids], wallet.user_ids)
+        held = [*wanted.group_ids, *wanted.instance_ids, *wallet.wallet_user_ids, *wallet.credential_ids]
+        membership.check_size(held, wallet.user_ids)
         said = Said(user_type=wanted.user_type, privileged_user=wanted.privileged_user)
 
         def work(tx: Tx) -> None:
