@@ -203,7 +203,7 @@ async def test_first_sightings_make_a_transaction_short(desk: Desk) -> None:
 async def test_an_answer_is_kept_from_when_it_was_decided(desk: Desk) -> None:
     """A login that has waited a minute for its second factor gets the same answer after a restart as any other."""
     login = await desk.ready(pap("ann", "hello", SWITCH))
-    desk.areas.clock.advance(60)
+    desk.areas.clock.pass_by(60)
     await written(desk, login)
     assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]
 
