@@ -158,18 +158,30 @@ def _operation(message: bytes) -> tuple[int, bytes]:
     return tag, content
 
 
-def _push(tag: int, content: bytes) -> bytes:
+def push(tag: int, content: bytes = b"") -> bytes:
+    """Return an element with its tag and length."""
     size = len(content)
     length = bytes((size,)) if size < 0x80 else b"\x84" + size.to_bytes(4)
     return bytes((tag,)) + length + content
 
 
 def _message(number: bytes, operation: bytes) -> bytes:
-    return _push(0x30, _push(0x02, number) + operation)
+    return push(0x30, push(0x02, number) + operation)
+
+
+def control(name: bytes, *value: bytes) -> bytes:
+    """Return the controls of a message: one, with or without a value (RFC 4511 section 4.1.11)."""
+    return push(0xA0, push(0x30, push(0x04, name) + b"".join(push(0x04, each) for each in value)))
+
+
+def result_message(operation: int, controls: bytes = b"") -> bytes:
+    """Return the message that tells of success. operation: the tag of the answer."""
+    body = push(0x0A, b"\0") + push(0x04) + push(0x04)
+    return _message(b"\x02", push(operation, body) + controls)
 
 
 def _result(operation: int, code: int, text: str) -> bytes:
-    return _push(_ANSWERS[operation], _push(0x0A, bytes((code,))) + _push(0x04, b"") + _push(0x04, text.encode()))
+    return push(_ANSWERS[operation], push(0x0A, bytes((code,))) + push(0x04, b"") + push(0x04, text.encode()))
 
 
 def entry_message(person: Person) -> bytes:
@@ -180,7 +192,7 @@ def entry_message(person: Person) -> bytes:
 def _entry(person: Person) -> bytes:
     attributes = {"sAMAccountName": [person.name], **person.attributes}
     listed = b"".join(
-        _push(0x30, _push(0x04, name.encode()) + _push(0x31, b"".join(_push(0x04, each.encode()) for each in values)))
+        push(0x30, push(0x04, name.encode()) + push(0x31, b"".join(push(0x04, each.encode()) for each in values)))
         for name, values in attributes.items()
     )
-    return _push(0x64, _push(0x04, person.dn.encode()) + _push(0x30, listed))
+    return push(0x64, push(0x04, person.dn.encode()) + push(0x30, listed))

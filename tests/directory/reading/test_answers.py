@@ -7,10 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.directory.reading.answers import Answers, Limits, TooLarge
-from tests.directory.reading.fake_directory import Person, entry_message
+from tests.directory.reading.fake_directory import Person, control, entry_message, push, result_message
 
-LIMITS = Limits(octets=4_000, message=3_000, values=20, attributes=5)
+LIMITS = Limits(octets=4_000, message=3_000, values=20, attributes=5, messages=9)
+BOUND, DONE = result_message(0x61), result_message(0x65)
+PAGE, POLICY = b"1.2.840.113556.1.4.319", b"1.3.6.1.4.1.42.2.27.8.5.1"
+COOKIE = push(0x30, push(0x02, b"\0") + push(0x04, b"next"))
 ANN = Person("ann", attributes={"mail": ["ann@x", "a@x"], "empty": []})
+
+
+def bound() -> Answers:
+    """Return the answers of a connection that is bound."""
+    answers = Answers(LIMITS)
+    answers.feed(BOUND)
+    answers.request()
+    return answers
 
 
 @given(st.lists(st.integers(0, 1_000), max_size=8))
@@ -18,7 +29,7 @@ def test_messages_are_cut_out_of_any_parts(cuts: list[int]) -> None:
     """Whatever the parts in which octets arrive, complete messages are handed on, and nothing else."""
     octets = entry_message(ANN) * 3
     places = [0, *sorted(cut % len(octets) for cut in cuts), len(octets)]
-    answers = Answers(LIMITS)
+    answers = bound()
     ready = [answers.feed(octets[start:end]) for start, end in pairwise(places)]
     assert b"".join(ready) == octets
     assert all(len(part) % len(entry_message(ANN)) == 0 for part in ready)
@@ -35,7 +46,7 @@ def test_messages_are_cut_out_of_any_parts(cuts: list[int]) -> None:
 )
 def test_an_entry_that_exceeds_a_limit_is_refused(person: Person, limit: str) -> None:
     """An entry with too many attributes, values or octets is not handed on, and the limit is kept."""
-    answers = Answers(LIMITS)
+    answers = bound()
     with pytest.raises(TooLarge, match=limit):
         answers.feed(entry_message(person))
     assert limit in str(answers.exceeded)
@@ -44,12 +55,12 @@ def test_an_entry_that_exceeds_a_limit_is_refused(person: Person, limit: str) ->
 def test_a_declared_size_is_refused_at_once() -> None:
     """A message is refused by its length, before its octets have arrived."""
     with pytest.raises(TooLarge):
-        Answers(LIMITS).feed(b"\x30\x84\x03\x93\x87\x00")
+        bound().feed(b"\x30\x84\x03\x93\x87\x00")
 
 
 def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
     """The limit of octets holds for all messages that answer one request."""
-    answers, octets = Answers(LIMITS), entry_message(Person("a", attributes={"x": ["v" * 2_500]}))
+    answers, octets = bound(), entry_message(Person("a", attributes={"x": ["v" * 2_500]}))
     answers.feed(octets)
     answers.request()
     answers.feed(octets)
@@ -61,4 +72,54 @@ def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
 def test_octets_that_are_no_ldap_are_refused(octets: bytes) -> None:
     """Octets without the form of a message end the conversation."""
     with pytest.raises(ValueError, match="not an LDAP message"):
-        Answers(LIMITS).feed(octets)
+        bound().feed(octets)
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(result_message(0x65, control(PAGE)), id="a control without a value"),
+        pytest.param(result_message(0x65, control(PAGE, b"")), id="a control with an empty value"),
+        pytest.param(result_message(0x65, control(PAGE, COOKIE[:-1])), id="a control whose value is cut off"),
+        pytest.param(result_message(0x61), id="a second answer to the bind"),
+        pytest.param(push(0x30, push(0x02, b"\2") + push(0x65)), id="a result without its parts"),
+        pytest.param(push(0x30, push(0x02, b"\2") + push(0x67)), id="an answer to another operation"),
+        pytest.param(
+            entry_message(ANN).replace(b"\x02\x01\x02", b"\x1f\x01\x01\x02", 1), id="a tag of more than one octet"
+        ),
+        pytest.param(entry_message(Person("a", attributes={"\xe9": ["v"]})), id="an attribute beyond ASCII"),
+        pytest.param(entry_message(ANN).replace(b"\x31", b"\x04"), id="values that are no set"),
+    ],
+)
+def test_a_message_of_another_form_than_libldap_expects_ends_the_conversation(octets: bytes) -> None:
+    """libldap, or its bindings, end the process for some of these, and misread others."""
+    with pytest.raises(ValueError, match="LDAP message"):
+        bound().feed(octets)
+
+
+def test_an_entry_before_the_answer_to_the_bind_ends_the_conversation() -> None:
+    """The first message answers the bind."""
+    with pytest.raises(ValueError, match="nobody waits for"):
+        Answers(LIMITS).feed(entry_message(ANN))
+
+
+def test_only_controls_that_are_read_are_handed_on() -> None:
+    """The cookie of a page and the policy of a bind are handed on. All other controls are left out."""
+    policy = push(0x30, push(0x81, b"\1"))
+    other = control(b"1.2.840.113556.1.4.474")
+    answers = Answers(LIMITS)
+    assert answers.feed(result_message(0x61, control(POLICY, policy))) == result_message(0x61, control(POLICY, policy))
+    assert answers.feed(result_message(0x65, control(PAGE, COOKIE))) == result_message(0x65, control(PAGE, COOKIE))
+    assert answers.feed(result_message(0x65, other)) == DONE
+    assert answers.feed(result_message(0x65, control(POLICY, policy))) == DONE
+
+
+def test_references_and_notices_are_dropped() -> None:
+    """Nothing follows referrals, and notices need no answer."""
+    assert bound().feed(result_message(0x73) + result_message(0x78) + result_message(0x79) + DONE) == DONE
+
+
+def test_the_messages_of_an_answer_are_counted() -> None:
+    """Many small messages cost more than their octets."""
+    with pytest.raises(TooLarge, match="9 messages"):
+        bound().feed(DONE * 10)

@@ -1,18 +1,39 @@
-"""Limits of an LDAP server's answers, checked before libldap decodes them (RFC 4511 section 4.1.1, X.690 section 8).
+"""An LDAP server's answers, checked before libldap decodes them (RFC 4511 section 4.1.1, X.690 section 8).
 
 The server may be a hostile tenant's. libldap and its bindings decode an entry in one piece while they hold the
-interpreter, in a time that grows with the square of the number of attributes. So the octets are cut into messages
-here, and an entry is handed on only if its attributes and values are few enough.
+interpreter, in a time that grows with the square of the number of attributes. And some messages end the process, such
+as a control without a value, or an extended response where a search result is waited for.
+
+So the octets are cut into messages here. A message is handed on only if it is an answer that is waited for, has the
+exact form of one, and is within the limits. References, intermediate responses and notices are dropped, and so are all
+controls but the password policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 _MESSAGE: Final = 0x30
-_SEARCH_ENTRY: Final = 0x64
 _SHORT: Final = 0x80
+_LONG_TAG: Final = 0x1F
+"""The low bits of a tag that goes on in the next octet (X.690 section 8.1.2.4). LDAP has none, and libldap reads it."""
+_INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
+_BIND_RESPONSE: Final = 0x61
+_SEARCH_ENTRY: Final = 0x64
+_SEARCH_DONE: Final = 0x65
+_DROPPED: Final = frozenset({0x73, 0x78, 0x79})  # reference, extended response (a notice), intermediate response
+_CONTROLS: Final = 0xA0
+_REFERRAL: Final = 0xA3
+_BEHIND_RESULT: Final = frozenset({_REFERRAL, 0x87})  # and serverSaslCreds
+_NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
+_PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
+_KEPT: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
+"""The control that may come with each kind of message: of a bind, draft-behera-ldap-password-policy."""
+_OF_POLICY: Final = frozenset({0xA0, 0x81})  # warning, error
+_MOST_BESIDE: Final = 64 << 10
+"""Octets of a message without its entry: libldap takes 15 ms for so many referrals."""
 
 
 class TooLarge(Exception):
@@ -21,36 +42,40 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets: of all messages that answer one request. message: octets of one message. attributes,
+    """Limits of answers. octets, messages: of all that answer one request. message: octets of one message. attributes,
     values: of one entry."""
 
     octets: int
+    messages: int
     message: int
     values: int
     attributes: int = 256
 
 
-LOGIN: Final = Limits(octets=256 << 10, message=256 << 10, values=2_000)
+LOGIN: Final = Limits(octets=256 << 10, messages=256, message=256 << 10, values=2_000, attributes=64)
 """For the search of a login: one entry with the names of its groups."""
-READING: Final = Limits(octets=64 << 20, message=16 << 20, values=200_000)
+READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=200_000)
 """For a page of an import: 100 entries, of which one may be a large group."""
 
 
 class Answers:
-    """The messages of one connection. exceeded: the first limit that an answer has exceeded."""
+    """The messages of one connection, the first of which answers a bind. exceeded: the first limit that an answer has
+    exceeded."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pending = bytearray()
-        self._octets = 0
+        self._octets = self._messages = 0
+        self._is_bound = False
         self.exceeded: TooLarge | None = None
 
     def request(self) -> None:
-        """Count the octets of an answer from zero: a request was sent."""
-        self._octets = 0
+        """Count the octets and messages of an answer from zero: a request was sent."""
+        self._octets = self._messages = 0
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Return the messages that are complete. TooLarge; ValueError: the octets are no LDAP."""
+        """Return the messages that are complete, as libldap is given them. TooLarge; ValueError: the octets are no
+        answer that is waited for."""
         self._octets += len(part)
         try:
             if self._octets > self._limits.octets:
@@ -62,6 +87,7 @@ class Answers:
 
     def _complete(self, part: bytes | bytearray) -> bytes:
         self._pending += part
+        ready: list[bytes] = []
         end = 0
         while end < len(self._pending):
             if self._pending[end] != _MESSAGE:
@@ -71,39 +97,56 @@ class Answers:
                 raise TooLarge(f"an answer has a message of more than {self._limits.message:,} octets")
             if size is None or end + size > len(self._pending):
                 break
-            self._check(memoryview(self._pending)[end : end + size])
+            self._messages += 1
+            if self._messages > self._limits.messages:
+                raise TooLarge(f"an answer has more than {self._limits.messages:,} messages")
+            ready.append(self._checked(memoryview(bytes(self._pending[end : end + size]))))
             end += size
-        ready = bytes(self._pending[:end])
         del self._pending[:end]
-        return ready
+        return b"".join(ready)
 
-    def _check(self, message: memoryview) -> None:
-        """Raise TooLarge if the message is an entry that exceeds a limit."""
-        try:
-            _, at, _ = _value(message, 0)
-            _, _, at = _value(message, at)  # the message's number
-            kind, at, _ = _value(message, at)
-            if kind == _SEARCH_ENTRY:
-                _, _, at = _value(message, at)  # the entry's name
-                _, at, end = _value(message, at)
-                self._check_attributes(message, at, end)
-        except IndexError:
-            raise ValueError("not an LDAP message") from None
+    def _checked(self, message: memoryview) -> bytes:
+        """Return what libldap is given of a message: nothing, or the message without superfluous controls."""
+        _, begin, _ = _element(message, 0)
+        _, _, at = _expected(message, begin, _INTEGER)  # the message's number
+        kind, start, end = _element(message, at)
+        if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_BESIDE:
+            raise TooLarge(f"an answer has a message of more than {_MOST_BESIDE:,} octets that is no entry")
+        if kind in _DROPPED:
+            return b""
+        if kind == _SEARCH_ENTRY and self._is_bound:
+            self._check_entry(message, start, end)
+        elif kind == (_SEARCH_DONE if self._is_bound else _BIND_RESPONSE):
+            self._is_bound = True
+            _check_result(message, start, end)
+        else:
+            raise ValueError("an LDAP message that nobody waits for")
+        if end == len(message):
+            return bytes(message)
+        kept = _kept_control(message, end, _KEPT.get(kind))
+        return _encoded(_MESSAGE, bytes(message[begin:end]) + (_encoded(_CONTROLS, kept) if kept else b""))
 
-    def _check_attributes(self, message: memoryview, at: int, end: int) -> None:
+    def _check_entry(self, message: memoryview, at: int, end: int) -> None:
+        _, _, at = _expected(message, at, _OCTETS)  # the entry's name
+        _, at, last = _expected(message, at, _SEQUENCE)
+        _must(last == end)
         attributes = values = 0
         while at < end:
             attributes += 1
             if attributes > self._limits.attributes:
                 raise TooLarge(f"an entry has more than {self._limits.attributes} attributes")
-            _, start, at = _value(message, at)
-            _, _, start = _value(message, start)  # the attribute's name
-            _, start, stop = _value(message, start)
+            _, start, at = _expected(message, at, _SEQUENCE)
+            _, name, start = _expected(message, start, _OCTETS)
+            _must(bytes(message[name:start]).isascii())
+            _, start, stop = _expected(message, start, _SET)
+            _must(stop == at)
             while start < stop:
                 values += 1
                 if values > self._limits.values:
                     raise TooLarge(f"an entry has more than {self._limits.values:,} values")
-                start = _value(message, start)[2]
+                start = _expected(message, start, _OCTETS)[2]
+            _must(start == stop)
+        _must(at == end)
 
 
 def message_size(octets: bytes | bytearray) -> int | None:
@@ -116,12 +159,73 @@ def message_size(octets: bytes | bytearray) -> int | None:
     return None if len(octets) < head else head + int.from_bytes(octets[2:head])
 
 
-def _value(octets: memoryview, at: int) -> tuple[int, int, int]:
-    """Return the tag of a value, and where its content begins and ends. IndexError."""
-    size, start = octets[at + 1], at + 2
+def _check_result(message: memoryview, at: int, end: int) -> None:
+    """An LDAPResult (RFC 4511 section 4.1.9)."""
+    _, _, at = _expected(message, at, _ENUMERATED)
+    _, _, at = _expected(message, at, _OCTETS)  # the name that was found
+    _, _, at = _expected(message, at, _OCTETS)  # the text
+    for tag, start, stop in _elements(message, at, end):
+        _must(tag in _BEHIND_RESULT)
+        if tag == _REFERRAL:
+            _must(all(each[0] == _OCTETS for each in _elements(message, start, stop)))
+
+
+def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
+    """Return the control of this type among those at the end of a message; empty if there is none."""
+    _, start, end = _expected(message, at, _CONTROLS)
+    _must(end == len(message))
+    for tag, first, last in _elements(message, start, end):
+        _must(tag == _SEQUENCE)
+        texts = [bytes(message[a:b]) for kind, a, b in _elements(message, first, last) if kind == _OCTETS]
+        if texts[:1] == [wanted]:
+            _must(len(texts) == 2)
+            _check_value(memoryview(texts[1]), is_page=wanted == _PAGE)
+            return _encoded(_SEQUENCE, b"".join(_encoded(_OCTETS, text) for text in texts))
+    return b""
+
+
+def _check_value(value: memoryview, *, is_page: bool) -> None:
+    """The value of a control: of RFC 2696 section 2, or of the password policy."""
+    _, start, end = _expected(value, 0, _SEQUENCE)
+    tags = [tag for tag, _, _ in _elements(value, start, end)]
+    _must(end == len(value) and (tags == [_INTEGER, _OCTETS] if is_page else set(tags) <= _OF_POLICY))
+
+
+def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the elements between two places, as `_element`."""
+    while at < end:
+        element = _element(octets, at)
+        yield element
+        at = element[2]
+    _must(at == end)
+
+
+def _expected(octets: memoryview, at: int, tag: int) -> tuple[int, int, int]:
+    """Return an element of a type, as `_element`."""
+    element = _element(octets, at)
+    _must(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
+    return element
+
+
+def _element(octets: memoryview, at: int) -> tuple[int, int, int]:
+    """Return the tag of an element, and where its content begins and ends. ValueError."""
+    _must(at + 2 <= len(octets))
+    tag, size, start = octets[at], octets[at + 1], at + 2
     if size >= _SHORT:
         start += size & 0x7F
         size = int.from_bytes(octets[at + 2 : start])
-    if start + size > len(octets):
-        raise IndexError
-    return octets[at], start, start + size
+    _must(tag & _LONG_TAG != _LONG_TAG and start + size <= len(octets))
+    return tag, start, start + size
+
+
+def _must(holds: bool) -> None:
+    if not holds:
+        raise ValueError("not an LDAP message")
+
+
+def _encoded(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    if size < _SHORT:
+        return bytes((tag, size)) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8)
+    return bytes((tag, _SHORT | len(length))) + length + content
