@@ -9,6 +9,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.users.importing import import_rows
 from sallyport.endpoints.users.model import Removal, Said, UserQuery
@@ -261,8 +262,8 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
 async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas) -> None:
     """Users times wallets and credentials are refused before the store is asked."""
     accounts = Users(areas.store, areas.vault, areas.users, areas.policies, Wallets(), areas.clock)
-    for several in ({"credentials": [3] * 101}, {"wallets": [3] * 101}):
-        with pytest.raises(Invalid, match="at most 20000 assignments"):
+    for several in ({"credentials": [3] * 11}, {"wallets": [3] * 11}):
+        with pytest.raises(Invalid, match=f"at most {MAX_PAIRS} assignments"):
             await accounts.update_wallet(areas.domain, change(areas, list(range(200)), **several))
 
 

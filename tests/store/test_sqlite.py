@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,14 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
-from sallyport.base.errors import NotFound, SchemaError, StoreError
+from sallyport.base.actor import Actor, acting_as
+from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
-from sallyport.store.sqlite import SqliteStore
+from sallyport.store.model import Tx
+from sallyport.store.sqlite import WRITE_S, SqliteStore
 from tests.areas import running_store
 from tests.store.conftest import names, put
 
@@ -199,3 +202,20 @@ async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
         assert await readers.run(names, timeout_s=0.05) == []
     finally:
         readers.close()
+
+
+async def test_a_tokens_work_that_takes_too_long_is_refused_and_undone(sqlite: SqliteStore) -> None:
+    """Its next statement raises Invalid and nothing of it is kept; work of the service has no limit."""
+
+    def long(tx: Tx) -> None:
+        put(tx, "first")
+        until = time.thread_time() + 1.1 * WRITE_S
+        while time.thread_time() < until:
+            pass
+        put(tx, "second")
+
+    with acting_as(Actor("token", "admin", 1)), pytest.raises(Invalid, match="too much at once"):
+        await sqlite.write(long)
+    assert await sqlite.read(names) == []
+    await sqlite.write(long)
+    assert await sqlite.read(names) == ["first", "second"]

@@ -7,11 +7,11 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import NoneType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import trio
 
-from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError
+from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, V, Value, Work
@@ -41,13 +41,37 @@ for _kind in (NoneType, bytes):
     sqlite3.register_adapter(_kind, _as_it_is)
 
 
+class Statements(Protocol):
+    """What a transaction needs of a connection."""
+
+    def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
+        """Run a statement."""
+
+
+class _Limited:
+    """A connection for work with a limit of processor time."""
+
+    def __init__(self, connection: Statements, limit_s: float) -> None:
+        self._connection = connection
+        self._until = time.thread_time() + limit_s
+
+    def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
+        if time.thread_time() > self._until:
+            raise Invalid.about("the request changes too much at once: send fewer entries", BODY)
+        return self._connection.execute(sql, parameters)
+
+
 class SqliteTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, waiting: Sized = (), totals: Totals | None = None) -> None:
+    def __init__(self, connection: Statements, waiting: Sized = (), totals: Totals | None = None) -> None:
         self.totals = totals
         self._connection = connection
         self._waiting = waiting
+
+    def limited(self, limit_s: float) -> "SqliteTx":
+        """Return the same transaction for work that may take so much processor time. Its statements raise Invalid."""
+        return SqliteTx(_Limited(self._connection, limit_s), self._waiting, self.totals)
 
     def others_wait(self) -> bool:
         return len(self._waiting) > 0

@@ -6,6 +6,7 @@ for each row.
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,11 +17,11 @@ from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import Readers, open_connection
+from sallyport.store.connections import Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.fair import FairPlaces
 from sallyport.store.migrate import migrate
-from sallyport.store.model import Done, Work
+from sallyport.store.model import Done, Tx, Work
 from sallyport.store.writer import Writer
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ READERS = 4
 SEARCHERS = 2  # what walks through many rows has connections of its own, so that logins never wait behind it
 READ_S = 30.0
 SEARCH_S = 10.0
+WRITE_S = 0.2  # processor time of a token's work: logins wait for its transaction
 
 log = structlog.get_logger()
 
@@ -78,7 +80,7 @@ class SqliteStore:
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
-        return await self._writer.write(work)
+        return await self._writer.write(partial(_limited, work) if acting().kind == "token" else work)
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         self._writer.submit(work, done)
@@ -100,6 +102,11 @@ class SqliteStore:
         self._readers.close()
         self._searchers.close()
         self._connection.close()
+
+
+def _limited(work: Work[T], tx: Tx) -> T:
+    assert isinstance(tx, SqliteTx)  # noqa: S101  the writer made it
+    return work(tx.limited(WRITE_S))
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
