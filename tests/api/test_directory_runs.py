@@ -4,6 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
+from sallyport.directory.runs.model import SendBatch
 from tests.api.world import Tenant
 
 BEGIN = "/api/v1/agent/directory/begin"
@@ -124,6 +128,14 @@ def test_what_is_no_entry(tenant: Tenant) -> None:
         assert status == 400 and "hunter2" not in told
     resumed = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq", runId=run)
     assert resumed["sequence"] == 1
+
+
+def test_a_list_of_wrong_values() -> None:
+    """One value of each list is named: errors for 200,000 values would hold the interpreter lock for 150 ms."""
+    wrong = [{**OPS, "members": [None] * 100}, {**ANN, "aliases": [""] * 9, "memberOf": [{}] * 9}]
+    with pytest.raises(ValidationError) as refused:
+        SendBatch.model_validate({"domainId": 1, "runId": 1, "sequence": 1, "entries": wrong})
+    assert refused.value.error_count() == 3
 
 
 def test_no_secret_is_kept(tenant: Tenant) -> None:

@@ -15,11 +15,11 @@ import trio
 
 from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
+from sallyport.base.fair_places import FairPlaces
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
-from sallyport.store.fair import FairPlaces
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.writer import Writer

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from sallyport.store.fair import FairPlaces
+from sallyport.base.fair_places import FairPlaces
 from sallyport.store.model import Store, Tx
 
 RecordT = TypeVar("RecordT")

@@ -210,10 +210,10 @@ class _Checked(Generic[BodyT, AnswerT]):
         token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
-            return caller, *await self._parse(request, BODY_LIMIT)
+            return caller, *await self._parse(request, caller)
         known = await self._gate.caller(token, source) if token else None
         try:
-            body, claims = await self._parse(request, BODY_LIMIT if known else KEYED_LIMIT)
+            body, claims = await self._parse(request, known)
         except Refused:
             if known is None:
                 raise Unauthenticated("missing token") from None
@@ -221,13 +221,15 @@ class _Checked(Generic[BodyT, AnswerT]):
         key = next((key for each in claims if (key := each.claimed_key())), None)
         return known if known and not key else await self._gate.caller(key, source), body, claims
 
-    async def _parse(self, request: Request, limit: int) -> tuple[BodyT, Sequence[Body]]:
+    async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
+        limit = KEYED_LIMIT if caller is None else BODY_LIMIT
         octets = await request_body.read(request, kind="application/json", limit=limit)
-        if len(octets) < LARGE:
+        if caller is None or len(octets) < LARGE:
             return self._shape.parse(octets)
         if octets.count(b"[") + octets.count(b"{") > MOST_CONTAINERS:
             raise problem.TooLarge(f"the body has over {MOST_CONTAINERS} objects and arrays")
-        return await trio.to_thread.run_sync(self._shape.parse, octets)
+        async with self._gate.large_bodies.place(caller.tenant_id):
+            return await trio.to_thread.run_sync(self._shape.parse, octets)
 
 
 class _CheckedUpload(Generic[FormT, AnswerT]):

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, 
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.base.fair_places import FairPlaces
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
 from sallyport.web.peer import authenticated
@@ -241,11 +242,16 @@ class InDomain(Scoped):
 
 
 class Gate:
-    """Tells who calls and whether a body may be acted upon."""
+    """Tells who calls and whether a body may be acted upon.
+
+    large_bodies: one is parsed at a time, of each tenant in turn. The parser holds the interpreter lock for up to
+    20 ms, and 40 threads that parse leave the event loop waiting for seconds.
+    """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
         self._tokens = tokens
         self._domains = domains
+        self.large_bodies: FairPlaces[int] = FairPlaces(1)
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid

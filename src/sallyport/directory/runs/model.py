@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
@@ -74,11 +74,12 @@ class PersonEntry(Body):
     externalId: ExternalId
     dn: Dn
     name: Login
-    aliases: Annotated[list[Login], Field(max_length=64)] = Field(default_factory=list)
+    aliases: Annotated[list[Login], FailFast(), Field(max_length=64)] = Field(default_factory=list)
     status: Status = Status.ACTIVE
-    memberOf: Annotated[list[Reference], Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
+    memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
     attributes: Annotated[
-        dict[AttributeName, Annotated[list[Value], Field(max_length=MOST_VALUES)]], Field(max_length=MOST_ATTRIBUTES)
+        dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
+        Field(max_length=MOST_ATTRIBUTES),
     ] = Field(default_factory=dict)
     primaryGroup: Annotated[PlainText, Field(max_length=LONGEST_NAME)] = ""
 
@@ -105,7 +106,7 @@ class GroupEntry(Body):
     externalId: ExternalId
     dn: Dn
     name: Login
-    members: Annotated[list[Reference], Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
+    members: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
     key: Annotated[PlainText, Field(max_length=LONGEST_NAME)] = ""
     continued: Flag = False
 

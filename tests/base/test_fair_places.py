@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.store.fair import FairPlaces
+from sallyport.base.fair_places import FairPlaces
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SEARCHERS
 from tests.areas import running_store

@@ -1,0 +1,63 @@
+"""Large bodies of several tenants."""
+
+from dataclasses import replace
+from threading import Event
+from typing import Annotated
+
+import httpx
+import trio
+from pydantic import AfterValidator
+from trio.testing import wait_all_tasks_blocked
+
+from sallyport.web.app import create_app
+from sallyport.web.operation import LARGE, Operations
+from sallyport.web.scope import OPERATORS, Body, Caller, Gate
+from tests.web.sample import SampleOwners, SampleTokens, client_of
+
+PATH = "/api/v1/sample/large"
+
+
+class TwoTenants(SampleTokens):
+    """The token of an operator is of another tenant than that of an admin."""
+
+    async def authenticate(self, token: str, source: str = "") -> Caller:
+        caller = await super().authenticate(token, source)
+        return replace(caller, tenant_id=8) if caller.name == "operator" else caller
+
+
+async def test_large_bodies_are_parsed_one_at_a_time_of_each_tenant_in_turn() -> None:
+    """A tenant that sends many waits for itself; a small body waits for none."""
+    parsed, begun, go_on = list[str](), trio.Event(), Event()
+
+    def parse(value: str) -> str:
+        parsed.append(value[:1])
+        if len(value) > 1:
+            trio.from_thread.run_sync(begun.set)
+            go_on.wait(10)
+        return value
+
+    class Large(Body):
+        text: Annotated[str, AfterValidator(parse)]
+
+    operations = Operations("Large", Gate(TwoTenants(), SampleOwners()))
+
+    @operations.post(PATH, roles=OPERATORS)
+    async def large(body: Large, caller: Caller) -> str:
+        """Take a large body."""
+        return ""
+
+    app = create_app([operations], version="1", observe=lambda *_: None, not_ready=lambda: [], metrics=None)
+    async with client_of(app) as many, client_of(app, "operator") as one, trio.open_nursery() as nursery:
+
+        async def send(client: httpx.AsyncClient, text: str) -> None:
+            answer = await client.post(PATH, json={"text": text})
+            assert answer.status_code == 200
+
+        for client, letter in ((many, "a"), (many, "b"), (many, "c"), (one, "x")):
+            nursery.start_soon(send, client, letter * LARGE)
+            await wait_all_tasks_blocked()
+        await begun.wait()
+        await send(one, "s")
+        assert parsed == ["a", "s"]
+        go_on.set()
+    assert parsed == ["a", "s", "b", "x", "c"]
