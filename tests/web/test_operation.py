@@ -1,9 +1,14 @@
 """What happens around every operation: the order of the checks, the body's limits, paths and answers."""
 
+from typing import Annotated
+
 import httpx
 import pytest
+import trio
+from pydantic import AfterValidator
 
-from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, MOST_CONTAINERS, Operations
+from sallyport.web.app import create_app
+from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, MOST_CONTAINERS, MOST_ENTRIES, Done, Operations
 from sallyport.web.scope import READERS, Body, Caller, Gate, Id
 from tests.web.sample import (
     FOREIGN_DOMAIN,
@@ -297,3 +302,50 @@ def test_a_declaration_that_could_leave_a_hole_is_refused() -> None:
         with pytest.raises((TypeError, NameError)):
             operations.post("/ad/Hole", roles=READERS)(work)
     assert operations.all == []
+
+
+async def test_an_array_body_has_a_limited_number_of_entries() -> None:
+    """A longer array is refused as a whole: none of its entries is told about."""
+    async with client_of(make_sample().app) as client:
+        answer = await client.request("DELETE", REMOVE, json=[{}] * (MOST_ENTRIES + 1))
+    assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["body"])
+
+
+async def test_small_bodies_are_parsed_in_turn() -> None:
+    """Of bodies that come at once, one is parsed in each pass of the event loop."""
+    passes = 0
+    parsed_in: list[int] = []
+
+    def note(value: str) -> str:
+        parsed_in.append(passes)
+        return value
+
+    class Noted(Body):
+        name: Annotated[str, AfterValidator(note)]
+
+    operations = Operations("Noted", Gate(SampleTokens(), SampleOwners()))
+
+    @operations.post("/api/v1/noted", roles=READERS)
+    async def noted(body: Noted, caller: Caller) -> Done:
+        """Take a body."""
+        return Done(message="noted")
+
+    app = create_app([operations], version="1", observe=lambda *_: None, not_ready=lambda: [], metrics=None)
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async def send() -> None:
+        async with client_of(app) as client:
+            assert (await client.post("/api/v1/noted", json={"name": "n"})).status_code == 200
+
+    async with trio.open_nursery() as counting:
+        counting.start_soon(count)
+        async with trio.open_nursery() as sending:
+            for _ in range(10):
+                sending.start_soon(send)
+        counting.cancel_scope.cancel()
+    assert len(set(parsed_in)) == len(parsed_in) == 10

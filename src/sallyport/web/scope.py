@@ -245,13 +245,15 @@ class Gate:
     """Tells who calls and whether a body may be acted upon.
 
     large_bodies: one is parsed at a time, of each tenant in turn. The parser holds the interpreter lock for up to
-    20 ms, and 40 threads that parse leave the event loop waiting for seconds.
+    20 ms, and 40 threads that parse leave the event loop waiting for seconds. small_bodies: one is parsed in each pass
+    of the event loop, of each tenant in turn. 400 bodies of 60 KB that arrived at once held the event loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
         self._tokens = tokens
         self._domains = domains
         self.large_bodies: FairPlaces[int] = FairPlaces(1)
+        self.small_bodies: FairPlaces[int] = FairPlaces(1)
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid
