@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import structlog
 import trio
@@ -160,7 +161,16 @@ async def _answer_requests(
                 delayed.start_soon(exchange.delayed.run)
             async with trio.open_nursery() as listening:
                 for (_, sock), exchange in zip(listeners, exchanges, strict=False):
-                    listening.start_soon(udp.receive, sock, exchange.receive, app.journal.flush)
+                    listening.start_soon(
+                        partial(
+                            udp.receive,
+                            sock,
+                            exchange.receive,
+                            app.journal.flush,
+                            owner=app.clients.owner,
+                            refuse=exchange.refuse,
+                        )
+                    )
                 await listening.start(serve_control, app.settings.control_path, commands(app))
                 bound = _bound(listeners, secure)
                 bound.http = await waiting.start(_serve_http, app, stop)

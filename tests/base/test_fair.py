@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.base.fair import FairQueue
+from sallyport.base.fair import FairQueue, FairShares
 
 ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
@@ -46,3 +46,21 @@ def test_an_empty_queue() -> None:
     assert not queue
     with pytest.raises(KeyError):
         queue.take()
+
+
+def test_owners_take_turns() -> None:
+    """An owner with many sources is one among others, and its sources take turns within it."""
+    queue: FairShares[int, int, str] = FairShares()
+    for owner, source, item in ((1, 1, "a"), (1, 1, "b"), (1, 2, "c"), (2, 1, "d"), (2, 1, "e")):
+        assert queue.put(owner, source, item)
+    assert [queue.take() for _ in range(len(queue))] == ["a", "d", "c", "e", "b"]
+    assert not queue
+
+
+def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
+    """Another owner does, up to its own share."""
+    queue: FairShares[int, int, int] = FairShares(4)
+    assert [queue.put(1, 1, number) for number in range(6)] == [True] * 4 + [False] * 2
+    assert [queue.put(2, 1, number) for number in range(6)] == [True] * 2 + [False] * 4
+    assert not queue.put(1, 2, 0)
+    assert len(queue) == 6

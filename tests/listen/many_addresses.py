@@ -41,7 +41,13 @@ async def main() -> None:
     async with trio.open_nursery() as nursery:
         for port, (bound, asked) in enumerate(ASKED, 1812):
             sock = udp.bind(Address(bound, port))
-            nursery.start_soon(udp.receive, sock, partial(echo, udp.sender(sock)), lambda: None)
+            answer = partial(echo, udp.sender(sock))
+            nursery.start_soon(
+                partial(udp.receive, owner=lambda _source: 0, refuse=lambda *_datagram: None),
+                sock,
+                answer,
+                lambda: None,
+            )
             family = socket.AF_INET6 if ":" in asked else socket.AF_INET
             client = trio.socket.socket(family, socket.SOCK_DGRAM)
             local = "::1" if ":" in asked else "127.0.0.1"

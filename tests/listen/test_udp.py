@@ -5,6 +5,8 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -50,6 +52,7 @@ class Taken:
 
     def __init__(self) -> None:
         self.datagrams: list[bytes] = []
+        self.refused: list[bytes] = []
         self.turns = [0]
 
     def take(self, datagrams: list[Datagram]) -> None:
@@ -62,16 +65,28 @@ class Taken:
         self.turns.append(0)
 
 
-async def received(sent: list[tuple[socket.socket, bytes]], *, ahead: int) -> Taken:
+async def received(
+    sent: list[tuple[socket.socket, bytes]], *, ahead: int, tenants: Mapping[socket.socket, int] | None = None
+) -> Taken:
     """What was sent to a socket on loopback before anything was read; few enough for any system's buffer."""
     taken = Taken()
     with bind(Address("127.0.0.1", 0)) as sock:
         for sender, datagram in sent:
             sender.sendto(datagram, sock.getsockname())
+        of_port = {sender.getsockname()[1]: tenant for sender, tenant in (tenants or {}).items()}
+        work = partial(
+            receive,
+            sock,
+            taken.take,
+            taken.turn,
+            owner=lambda source: of_port.get(source[1], 0),
+            refuse=lambda datagram, _source, _at: taken.refused.append(datagram),
+            ahead=ahead,
+        )
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(partial(receive, sock, taken.take, taken.turn, ahead=ahead))
-                while len(taken.datagrams) < len(sent):
+                nursery.start_soon(work)
+                while len(taken.datagrams) + len(taken.refused) < len(sent):
                     await trio.lowlevel.checkpoint()
                 nursery.cancel_scope.cancel()
     return taken
@@ -93,10 +108,29 @@ async def test_a_burst_does_not_hold_up_others() -> None:
     assert max(taken.turns) == DRAIN
 
 
-async def test_more_than_may_be_read_ahead_stays_in_the_kernel() -> None:
-    """Nothing is lost of what the kernel has taken, and each source's order stays."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst:
+async def test_tenants_take_turns() -> None:
+    """A tenant with many sources is one among others: what comes behind its burst is taken in the next turns."""
+    with ExitStack() as stack:
+        many = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3 * DRAIN)]
+        plain = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        plain.bind(("127.0.0.1", 0))
+        few = [b"plain%d" % number for number in range(3)]
+        sent = [(each, b"burst") for each in many] + [(plain, each) for each in few]
+        taken = await received(sent, ahead=1000, tenants={plain: 2})
+    assert [taken.datagrams.index(each) for each in few] == [DRAIN + 1, DRAIN + 3, DRAIN + 5]
+
+
+async def test_a_tenant_with_its_share_gets_no_more_in() -> None:
+    """Of the tenant that sends too much datagrams are dropped, and counted; another one's datagram is taken."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain,
+    ):
+        plain.bind(("127.0.0.1", 0))
         many = [b"%d" % number for number in range(4 * DRAIN)]
-        taken = await received([(burst, each) for each in many], ahead=DRAIN + 1)
-    assert taken.datagrams == many
+        # The first of the second tenant is read in the second round, when the queue is full of the first tenant's.
+        taken = await received([(burst, each) for each in many] + [(plain, b"plain")], ahead=DRAIN, tenants={plain: 2})
+    assert taken.refused
+    assert sorted((*taken.datagrams, *taken.refused)) == sorted((*many, b"plain"))
+    assert b"plain" in taken.datagrams
     assert max(taken.turns) == DRAIN

@@ -132,6 +132,10 @@ class Exchange:
 
     # --- in ---------------------------------------------------------------------------------------------------
 
+    def refuse(self, datagram: bytes, source: Source, at: int) -> None:
+        """Count a datagram that is dropped unread: its tenant has its share of those that wait."""
+        self._discard("overload", source, at, self._find_client(source), datagram)
+
     def receive(self, datagrams: Iterable[Datagram]) -> None:
         """Take the datagrams of one wake-up. Never raises.
 

@@ -1,7 +1,9 @@
 """RADIUS over UDP. A readable socket is drained by non-blocking calls, up to 64 datagrams a wake-up, since a task or
 an awaited call for each datagram costs more than the whole decision. All are read before the first is looked at: the
 kernel's part and ours would push each other out of the processor's caches. Where more have come, those behind are read
-into a queue, and their sources served in turn: a thousand logins of one NAS do not hold up the one of another.
+into a queue. Tenants are served in turn, and so are the sources of each: a thousand logins of one do not hold up
+another one's. Senders that are no RADIUS clients are as one tenant. The kernel's buffer knows no turns, so it is
+emptied at each wake-up, and what is too much is dropped here.
 
 A socket on all of a machine's addresses asks the kernel which of them a datagram was sent to (RFC 3542 section 6, and
 Linux ip(7) for IPv4), and answers from that one: a NAS drops an answer from another address.
@@ -20,11 +22,11 @@ import trio
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
-from sallyport.base.fair import FairQueue
+from sallyport.base.fair import FairShares
 from sallyport.radius.duplicates import Source
 
 DRAIN = 64
-AHEAD = 2048
+AHEAD = 8192
 RECEIVE_BUFFER = 4 << 20  # at the kernel's default, bursts are lost
 # One octet more than a packet may have, so that a longer one is seen as such and not cut to size.
 DATAGRAM = 4097
@@ -97,19 +99,23 @@ async def receive(
     taken: Callable[[], None],
     clock: Clock = now_us,
     *,
+    owner: Callable[[Source], int],
+    refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Hand the datagrams of each wake-up to `take`, and tell `taken` after it, until cancelled. ahead: how many
-    datagrams are read before their turn, and are taken from each source in turn; more stay in the kernel, which drops
-    and counts what its buffer does not hold. A source is an address with its port: one NAS may stand for many, as a
-    proxy does, with a port for each."""
+    """Hand the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
+
+    owner: the tenant of a source, 0 for none. refuse: gets a datagram that is dropped. ahead: how many datagrams are
+    read before their turn; then an owner with its share of them gets no more in. A source is an address with its port:
+    one NAS may stand for many, as a proxy does, with a port for each."""
     pull = _puller(sock)
-    behind: FairQueue[Source, Datagram] = FairQueue()
+    behind: FairShares[int, Source, Datagram] = FairShares(ahead)
 
     def read_ahead(at: int, now: float) -> None:
-        while len(behind) < ahead:
+        for _ in range(ahead):
             octets, source = pull()
-            behind.put(source, (octets, source, at, now))
+            if not behind.put(owner(source), source, (octets, source, at, now)):
+                refuse(octets, source, at)
 
     while True:
         was_ahead = bool(behind)

@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from sallyport.base.fair import FairQueue
+from sallyport.base.fair import FairShares
 from sallyport.login.model import Login
 from sallyport.radius.duplicates import Source
 
@@ -20,18 +20,18 @@ program has the processor they wait either way."""
 
 
 class Undecided:
-    """Logins that become a task each, a few in each turn of the event loop and each source in turn: a thousand that
-    come together would otherwise hold up the plain ones behind them. decide: the task."""
+    """Logins that become a task each, a few in each turn of the event loop, each tenant and source in turn: a thousand
+    that come together would otherwise hold up the plain ones behind them. decide: the task."""
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
         self._decide = decide
-        self._waiting: FairQueue[Source, Login] = FairQueue()
+        self._waiting: FairShares[int, Source, Login] = FairShares()
         self._begins = False
 
     def put(self, login: Login) -> None:
         """Decide it when its turn comes."""
-        self._waiting.put(login.source, login)
+        self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True
             self._nursery.start_soon(self._begin)

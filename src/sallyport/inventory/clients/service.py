@@ -89,6 +89,11 @@ class Clients:
         """The client of a datagram's source, or None."""
         return self._table.value.find(source[0])
 
+    def owner(self, source: Source) -> int:
+        """Return the tenant of a datagram's source; 0 for a sender that is no RADIUS client."""
+        client = self.find(source)
+        return 0 if client is None else client.tenant_id
+
     def certificate_tenant(self, fingerprint: str) -> int | None:
         """Return the tenant that a certificate was issued for, by its SHA-256 in hex."""
         return self.table.issued.by_fingerprint.get(fingerprint)
