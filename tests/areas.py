@@ -39,8 +39,8 @@ from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.service import Instances
-from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.targets import AccessTargets as Places
 from sallyport.endpoints.totp import OneTimeSeeds
 from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients.model import Client

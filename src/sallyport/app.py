@@ -34,8 +34,8 @@ from sallyport.endpoints.groups.repo import forget_policy
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
-from sallyport.endpoints.places import Places
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.targets import AccessTargets
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users.service import Users
 from sallyport.inventory.clients.issued import IssuedCertificates
@@ -197,7 +197,7 @@ class App:
             self.store,
             vault,
             self.tenancy,
-            Places(),
+            AccessTargets(),
             Guesses(burst=WRONG_WALLET_KEYS),
             PresentationMetrics(self.registry),
         )

@@ -3,7 +3,7 @@
 from sallyport.base.clock import Clock, now_us
 from sallyport.did.held.endpoints import UserCredentials
 from sallyport.did.presentations.asking import Verifier
-from sallyport.did.presentations.peers import Meter, Places
+from sallyport.did.presentations.peers import AccessTargets, Meter
 from sallyport.did.presentations.prompts import LoginPrompts
 from sallyport.did.presentations.service import Presentations
 from sallyport.did.presentations.waker import Waker
@@ -23,7 +23,7 @@ class Holding:
         store: Store,
         vault: Vault,
         tokens: Tokens,
-        places: Places,
+        targets: AccessTargets,
         guesses: Guesses,
         meter: Meter,
         clock: Clock = now_us,
@@ -32,6 +32,6 @@ class Holding:
         self.keys = HolderKeys()
         self.users = UserCredentials(clock)
         self.wallets = Wallets(store, tokens, vault, tries, clock)
-        self.verifier = Verifier(store, places, clock)
+        self.verifier = Verifier(store, targets, clock)
         self.presentations = Presentations(store, vault, waker, tries, meter, clock)
         self.prompts = LoginPrompts(store, waker, clock)

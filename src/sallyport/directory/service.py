@@ -22,8 +22,8 @@ from sallyport.directory.imports.model import Job, Kind, NewJob
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.mappings.model import FieldMapping, fields_of
 from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
-from sallyport.directory.places import kind_of, places_of
 from sallyport.directory.repo import Directory
+from sallyport.directory.urls import hosts_of, kind_of
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Value, Work
@@ -241,10 +241,10 @@ class Directories:
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
         """The directory that is meant by a name, or by where it is."""
-        ((host, port),) = places_of(app_url)
+        ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
-                if each.kind == DirectoryKind.LDAP and (host, port) in places_of(each.app_url):
+                if each.kind == DirectoryKind.LDAP and (host, port) in hosts_of(each.app_url):
                     return self.make(tx, domain_id, each.name, DirectoryKind.LDAP)
             same_name = repo.named(tx, domain_id, host)
             name = f"{host}:{port}" if same_name is not None and same_name.app_url else host

@@ -61,14 +61,14 @@ class Assignment(OfDomain):
     action: AnyAction = Field(validation_alias=AliasChoices("action", "actions"))
 
 
-class Told(Model):
+class StatusAnswer(Model):
     """An answer of status and message."""
 
     status: str = "Success"
     message: str
 
 
-class Coded(Model):
+class CodeAnswer(Model):
     """An answer of code and message."""
 
     code: int = 200

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
+from sallyport.agent.endpoint.executor import Executor, Options
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.hands import Hands, Options
 from sallyport.agent.endpoint.identity import FILE, Identity, Known
 from sallyport.agent.endpoint.memory import MemoryFile
 from sallyport.agent.endpoint.plan import plan
@@ -238,8 +238,8 @@ class Agent:
         tools.fault = host.fault
         service.fault = host.fault
         memory = MemoryFile(host.state_dir / "memory.json", host.write)
-        self.hands = Hands(host.files, tools, memory, host.options, processes)
-        self.rotator = Rotator(self.hands, Journal(host.state_dir / "rotation.json", host.write), service)
+        self.executor = Executor(host.files, tools, memory, host.options, processes)
+        self.rotator = Rotator(self.executor, Journal(host.state_dir / "rotation.json", host.write), service)
         self.clock = TrueClock(lambda: host.wall, lambda: host.since_boot, "boot")
         self.service = service
         states = StateFile(host.state_dir / "state.json", host.write)
@@ -251,7 +251,7 @@ class Agent:
         identity = Identity(path, enrolled.known, host.write)
         self.signs_of_life = 0
         self.endpoint = Endpoint(
-            self.hands, self.rotator, service, identity, states, self.clock, alive=self._count_sign_of_life
+            self.executor, self.rotator, service, identity, states, self.clock, alive=self._count_sign_of_life
         )
 
     def _count_sign_of_life(self) -> None:
@@ -271,7 +271,7 @@ class Agent:
     def left(self) -> list[str]:
         """What is still to be done, a line for each step."""
         assert self.endpoint.state is not None
-        steps = plan(self.endpoint.state, read(self.hands.files), self.hands, self.endpoint.now()).steps
+        steps = plan(self.endpoint.state, read(self.executor.files), self.executor, self.endpoint.now()).steps
         return [f"{step.sign} {step.kind} {step.name} {step.detail}" for step in steps]
 
 

@@ -137,7 +137,7 @@ def test_last_logins_of_wtmp(tmp_path: Path) -> None:
     )
     host.path("/var/log/wtmp").write_bytes(record + b"half")
     agent = Agent(host, Service())
-    accounts = {each.name: each for each in discover(read(host.files), agent.hands, NOW).accounts}
+    accounts = {each.name: each for each in discover(read(host.files), agent.executor, NOW).accounts}
     assert accounts["bob"].last_login == 99 * SECOND
     assert accounts["eve"].last_login is None
 
@@ -153,7 +153,7 @@ def test_a_host_with_everything_strange(tmp_path: Path) -> None:
         )
         file.writelines(b"u%d:x:%d:100:%s:/home/u:/bin/sh\n" % (n, n, b"\xc3\xa9" * 150) for n in range(4000, 9000))
     agent = Agent(host, Service())
-    found = discover(read(host.files), agent.hands, NOW)
+    found = discover(read(host.files), agent.executor, NOW)
     assert not found.complete
     assert len(dumps(found)) <= 450_000
     assert {account.name for account in found.accounts} >= {"root", "bob"}

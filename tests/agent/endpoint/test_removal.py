@@ -201,7 +201,7 @@ def test_a_name_that_useradd_finds_in_a_directory(tmp_path: Path, service: Servi
     service.want(DesiredUser("ann"))
     agent = Agent(host, service, tools=BusyName(host.prefix))
     assert errors(agent.pass_().actions) == ["create ann: useradd: user 'ann' already exists (status 9)"]
-    assert agent.hands.memory.now.of("ann") is None
+    assert agent.executor.memory.now.of("ann") is None
     with host.path("/etc/passwd").open("a") as file:
         file.write("ann:x:1800:1800::/home/ann:/bin/sh\n")
     assert errors(Agent(host, service).pass_().actions) == ["refuse ann: exists already, and is not to be taken over"]

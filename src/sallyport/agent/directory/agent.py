@@ -43,7 +43,7 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunSummary:
     """What a run has told. counts: entries by their kind. job: the number of the service's import."""
 
     full: bool
@@ -74,7 +74,7 @@ class DirectoryAgent:
         self._state = state
         self._clock = clock
 
-    async def once(self, *, full: bool = False, patient: bool = False) -> Told:
+    async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
         """One run: all of the directory, where `full` or it is time, else what has changed.
 
         patient: not while the service may still apply the run before, since all of that would be told again.
@@ -104,7 +104,7 @@ class DirectoryAgent:
                 "sent_at": iso(self._clock()),
             }
         )
-        return Told(full, counts + Counter(refused=sender.refused), job)
+        return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, tell: Callable[[str], None], *, full: bool = False) -> None:
         """Tell what a run would send, a JSON object in a line for each entry, without the service. ReadError."""

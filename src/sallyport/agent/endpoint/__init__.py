@@ -11,7 +11,7 @@ names are checked before they are names, and files are written through directori
 
     cli         the commands, each of which imports what it needs; wiring: the parts put together
     daemon      the loop; agent: one pass; service: what is asked of the service; enrolment: who the agent is
-    plan        from state and host to steps; change: for one account; hands: the steps
+    plan        from state and host to steps; change: for one account; executor: does the steps
     accounts    what is on the host; files, tools, processes: by what it is changed
     sudoers     rights; keys: SSH keys; discovery: everything, for the service
     rotation    passwords; generate, hashing: their making

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from sallyport.agent.endpoint.accounts import Accounts, read
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
-from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.plan import Plan, Step, plan
@@ -72,7 +72,7 @@ class Endpoint:
 
     def __init__(
         self,
-        hands: Hands,
+        executor: Executor,
         rotator: Rotator,
         service: Service,
         identity: Identity,
@@ -81,8 +81,8 @@ class Endpoint:
         *,
         alive: Callable[[], None] = lambda: None,
     ) -> None:
-        self._hands = hands
-        self._memory = hands.memory
+        self._executor = executor
+        self._memory = executor.memory
         self._rotator = rotator
         self._service = service
         self._identity = identity
@@ -133,7 +133,7 @@ class Endpoint:
             return None
         if state.instance != self._identity.instance:
             raise WireError("instance: another's")
-        return plan(state, read(self._hands.files), self._hands, self.now(), rotating=self._rotator.unended)
+        return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _remembered(self) -> State | None:
         """The state on disk. One that is not signed any more, or not what was followed, is none."""
@@ -174,15 +174,15 @@ class Endpoint:
         self._passed_at = self.now()
         actions: list[Action] = []
         rotating = self._reconcile(actions)
-        planned = plan(state, read(self._hands.files), self._hands, self.now(), rotating=rotating)
+        planned = plan(state, read(self._executor.files), self._executor, self.now(), rotating=rotating)
         actions += [*planned.refused, *self._done(planned.steps)]
         outcomes = [] if rotating else list(self._triggers(state, actions))
-        accounts = read(self._hands.files)
+        accounts = read(self._executor.files)
         discovery = None
         if look or any(each.kind is TriggerKind.DISCOVER for each in self._open(state)):
-            discovery = discover(accounts, self._hands, self.now())
+            discovery = discover(accounts, self._executor, self.now())
         outcomes += self._ended(state, actions)
-        found, drift = privileges(state, accounts, self._hands)
+        found, drift = privileges(state, accounts, self._executor)
         self._remember(actions, outcomes, state, found)
         status = PrivilegeStatus(self.now(), state.version, found, drift)
         return _bounded(self._report(state, accounts, actions, planned.drift, discovery)), _bounded(status)
@@ -273,7 +273,7 @@ class Endpoint:
         self, actions: list[Action], outcomes: list[Outcome], state: State, found: tuple[Privilege, ...]
     ) -> None:
         try:
-            remember_privileged(found, self._hands)
+            remember_privileged(found, self._executor)
             self._memory.ended(outcomes, listed=(trigger.id for trigger in state.triggers))
         except ConfigError as error:
             actions.append(Action("remember", "", "", str(error)[:500]))

@@ -90,7 +90,7 @@ def status(*, config: Path) -> int:
     agent_file = file.read(config, AGENT)
     known = Identity.load(agent_file.state_dir)
     host = parts(agent_file, Path("/"))
-    memory = host.hands.memory.now
+    memory = host.executor.memory.now
     unended = host.journal.read()
     click.echo(f"service    {agent_file.service}")
     click.echo(f"instance   {known.instance if known else 'not enrolled'}")

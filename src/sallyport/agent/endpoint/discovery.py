@@ -8,8 +8,8 @@ from typing import Final
 
 from sallyport.agent.endpoint.accounts import DAY, Account, Accounts
 from sallyport.agent.endpoint.change import SUDO_GROUPS
+from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.files import Files
-from sallyport.agent.endpoint.hands import Hands
 from sallyport.agent.endpoint.keys import found, printable
 from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, Sudoers
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
@@ -39,15 +39,15 @@ _ROOM: Final = MAX_REPORT // 2
 """Octets of a discovery: a report has other things to say."""
 
 
-def discover(accounts: Accounts, hands: Hands, now: int) -> Discovery:
+def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
     """Everything that is reported of a host, within the bounds of a message."""
-    files = hands.files
+    files = executor.files
     sudoers = read_sudoers(files)
     logins = _last_logins(files, accounts)
-    made = set(hands.memory.now.groups)
+    made = set(executor.memory.now.groups)
     everybody = sorted(accounts.users.values(), key=lambda account: account.uid)
     found_accounts = tuple(
-        _account(account, accounts, hands, sudoers, logins.get(account.name)) for account in everybody[:MAX_FOUND]
+        _account(account, accounts, executor, sudoers, logins.get(account.name)) for account in everybody[:MAX_FOUND]
     )
     every_group = sorted(accounts.groups.values(), key=lambda group: group.gid)
     found_groups = tuple(
@@ -63,20 +63,20 @@ def discover(accounts: Accounts, hands: Hands, now: int) -> Discovery:
     return _within(Discovery(now, found_accounts, found_groups, complete))
 
 
-def privileges(state: State, accounts: Accounts, hands: Hands) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
+def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
     """Who may do what root may, and by what; and what of it nobody has asked for.
 
     Of an account that the agent does not manage it is drift when it had no such right as the agent first looked.
     """
-    sudoers = read_sudoers(hands.files)
-    before = hands.memory.now.privileged
+    sudoers = read_sudoers(executor.files)
+    before = executor.memory.now.privileged
     privileged: list[Privilege] = []
     drift: list[Drift] = []
     for account in sorted(accounts.users.values(), key=lambda each: each.uid):
         via = list(_ways(account, accounts, sudoers))
         if not via or account.name == "root":
             continue
-        managed = hands.memory.now.owns(accounts, account) is not None
+        managed = executor.memory.now.owns(accounts, account) is not None
         user = state.user(account.name) if managed else None
         wanted = user is not None and user.privileged
         name = printable(account.name, 64)
@@ -86,12 +86,12 @@ def privileges(state: State, accounts: Accounts, hands: Hands) -> tuple[tuple[Pr
     return tuple(privileged[:MAX_FOUND]), tuple(drift[:MAX_FOUND])
 
 
-def remember_privileged(found_now: Iterable[Privilege], hands: Hands) -> None:
+def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> None:
     """What the first look finds is what later ones are measured by. ConfigError."""
-    memory = hands.memory.now
+    memory = executor.memory.now
     if memory.privileged is None:
         names = tuple(each.name for each in found_now if not each.managed)
-        hands.memory.change(replace(memory, privileged=names))
+        executor.memory.change(replace(memory, privileged=names))
 
 
 def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
@@ -111,7 +111,7 @@ def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[st
 
 
 def _account(
-    account: Account, accounts: Accounts, hands: Hands, sudoers: Sudoers, last_login: int | None
+    account: Account, accounts: Accounts, executor: Executor, sudoers: Sudoers, last_login: int | None
 ) -> FoundAccount:
     return FoundAccount(
         name=printable(account.name, 64),
@@ -122,19 +122,19 @@ def _account(
         shell=printable(account.shell, 500),
         groups=tuple(printable(name, 64) for name in sorted(account.groups)[:256]),
         sudo=tuple(rule.text for rule in sudoers.of(account, accounts) if rule.file != FILE)[:64],
-        keys=_keys(account, accounts, hands),
+        keys=_keys(account, accounts, executor),
         last_login=last_login,
         expires=None if account.expires is None else min(account.expires, 2_932_896) * DAY,
         locked=account.password.startswith(("!", "*")),
-        managed=hands.memory.now.owns(accounts, account) is not None,
+        managed=executor.memory.now.owns(accounts, account) is not None,
     )
 
 
-def _keys(account: Account, accounts: Accounts, hands: Hands) -> tuple[FoundKey, ...]:
+def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[FoundKey, ...]:
     if accounts.is_system(account) and account.uid != 0:
         return ()
     try:
-        there = hands.user_keys.read(account)
+        there = executor.user_keys.read(account)
     except HostError:
         return ()
     keys = [found(line, managed=True) for line in there.managed]

@@ -12,7 +12,7 @@ from typing import Final
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts
 from sallyport.agent.endpoint.change import SUDO_GROUPS, change
-from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
 from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
 from sallyport.agent.endpoint.processes import Process
@@ -46,21 +46,21 @@ class Plan:
     drift: tuple[Drift, ...]
 
 
-def plan(state: State, accounts: Accounts, hands: Hands, now: int, *, rotating: str = "") -> Plan:
+def plan(state: State, accounts: Accounts, executor: Executor, now: int, *, rotating: str = "") -> Plan:
     """What is to be done. now: microseconds, by the service's clock as well as it is known. rotating: whose password is
     being rotated, and is therefore left alone; ANYBODY for all."""
-    planner = _Planner(state, accounts, hands, now, rotating)
+    planner = _Planner(state, accounts, executor, now, rotating)
     steps = tuple(planner.steps())
     return Plan(steps, tuple(planner.refused), tuple(planner.drift))
 
 
 class _Planner:
-    def __init__(self, state: State, accounts: Accounts, hands: Hands, now: int, rotating: str) -> None:
+    def __init__(self, state: State, accounts: Accounts, executor: Executor, now: int, rotating: str) -> None:
         self._state = state
         self._settings = state.settings
         self._accounts = accounts
-        self._hands = hands
-        self._memory: Memory = hands.memory.now
+        self._executor = executor
+        self._memory: Memory = executor.memory.now
         self._now = now
         self._rotating = rotating
         self._found_processes: list[Process] | None = None
@@ -73,7 +73,7 @@ class _Planner:
         users = [user for user in self._state.users if self._accepts(user)]
         active = {user.name for user in users if self._is_active(user)}
         privileged = {user.name for user in users if user.privileged and user.name in active}
-        content = self._hands.files.read(FILE, most=1_000_000) or b""
+        content = self._executor.files.read(FILE, most=1_000_000) or b""
         yield from self._sudoers_less(content, privileged)
         expired = (step for user in users if user.name not in active for step in self._expired(user))
         leaving = (
@@ -104,7 +104,7 @@ class _Planner:
 
     def _of_any(self, user: DesiredUser, account: Account | None) -> str:
         """Why neither an old nor a new account becomes so; empty: it may."""
-        if user.name in self._hands.options.protected:
+        if user.name in self._executor.options.protected:
             return "protected in the agent's file"
         is_new = user.home and (account is None or account.home != user.home)
         if is_new and user.home.split("/")[1] in _SYSTEM_HOMES:
@@ -175,42 +175,42 @@ class _Planner:
         account = self._accounts.users.get(kept.name)
         delete = kept.made and self._settings.removal is Removal.DELETE
         if account is None:
-            yield self._step("-", "forget", kept.name, "not there", partial(self._hands.forget, kept.name))
+            yield self._step("-", "forget", kept.name, "not there", partial(self._executor.forget, kept.name))
         elif self._memory.owns(self._accounts, account) is None:
             detail = "no longer marked as managed, and left alone"
             self.drift.append(Drift(DriftKind.ACCOUNT, kept.name, detail))
-        elif self._accounts.is_system(account) or kept.name in self._hands.options.protected:
+        elif self._accounts.is_system(account) or kept.name in self._executor.options.protected:
             self.refused.append(Action("refuse", kept.name, error="protected, and left as it is"))
         else:
             yield from self._locked(account, "not wanted any more")
             if delete:
                 home = self._settings.remove_homes
                 if not home:
-                    do = partial(self._hands.hand_home_to_root, kept.name)
+                    do = partial(self._executor.hand_home_to_root, kept.name)
                     yield self._step("-", "home", kept.name, f"{account.home} to root", do)
                 detail = f"uid {account.uid}, home {account.home} {'removed' if home else 'kept'}"
-                do = partial(self._hands.delete_user, kept.name, home=home)
+                do = partial(self._executor.delete_user, kept.name, home=home)
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
         """Lock, end the sessions, remove the keys: sessions end before anything in a home is written."""
         if not account.locked:
-            yield self._step("-", "lock", account.name, why, partial(self._hands.lock, account.name))
+            yield self._step("-", "lock", account.name, why, partial(self._executor.lock, account.name))
         if self._settings.end_sessions:
-            ids = self._hands.ids_of(account, self._accounts)
+            ids = self._executor.ids_of(account, self._accounts)
             count = sum(ids.own(process) for process in self._processes())
             if count or not account.locked:  # a login may begin until the lock is set
-                do = partial(self._hands.end_sessions, account.name)
+                do = partial(self._executor.end_sessions, account.name)
                 yield self._step("-", "sessions", account.name, f"{count} processes", do)
         if account.locked:
             yield from self._keys(account, (), None)
-        elif self._hands.options.keys != "off":  # no home is looked into while its user may be logged in
+        elif self._executor.options.keys != "off":  # no home is looked into while its user may be logged in
             yield self._keys_step(account.name, (), None, "")
 
     def _processes(self) -> list[Process]:
         """Return the processes of the host, read once for a plan."""
         if self._found_processes is None:
-            self._found_processes = self._hands.processes.all()
+            self._found_processes = self._executor.processes.all()
         return self._found_processes
 
     # --- access that comes ------------------------------------------------------------------------------------
@@ -225,15 +225,15 @@ class _Planner:
             if name not in self._accounts.users or name == MANAGED_GROUP:
                 gid = wanted[name].gid
                 detail = "" if gid is None else f"gid {gid}"
-                yield self._step("+", "group", name, detail, partial(self._hands.make_group, wanted[name]))
+                yield self._step("+", "group", name, detail, partial(self._executor.make_group, wanted[name]))
 
     def _active(self, user: DesiredUser) -> Iterator[Step]:
         account = self._accounts.users.get(user.name)
         groups = self._groups_of(user)
         if account is None:
             detail = " ".join(("groups", *groups)) if groups else ""
-            yield self._step("+", "create", user.name, detail, partial(self._hands.make_user, user, groups))
-            if user.ssh_keys and self._hands.options.keys != "off":
+            yield self._step("+", "create", user.name, detail, partial(self._executor.make_user, user, groups))
+            if user.ssh_keys and self._executor.options.keys != "off":
                 yield self._keys_step(user.name, user.ssh_keys, user.expires, f"+{len(user.ssh_keys)}")
             if user.password_hash:
                 yield self._password_step(user)
@@ -241,12 +241,12 @@ class _Planner:
         yield from self._managing(user, account)
         former = self._memory.former_of(user.name)
         if former is not None and former.uid == account.uid:
-            yield self._step("+", "home", user.name, account.home, partial(self._hands.give_home_back, user.name))
+            yield self._step("+", "home", user.name, account.home, partial(self._executor.give_home_back, user.name))
         kept = self._memory.of(user.name) or Kept(user.name)
         wanted = change(user, account, kept, groups, self._accounts, self._memory, self._settings)
         self.drift += wanted.drift
         if wanted.arguments:
-            do = partial(self._hands.change_user, user.name, wanted.arguments, wanted.granted)
+            do = partial(self._executor.change_user, user.name, wanted.arguments, wanted.granted)
             yield self._step("~", "change", user.name, wanted.detail, do)
         yield from self._password(user, account, kept)
         yield from self._keys(account, user.ssh_keys, user.expires)
@@ -257,7 +257,9 @@ class _Planner:
         if kept is None or kept.making:
             made = kept is not None and kept.made
             detail = "goes on where useradd ended" if made else "was there before"
-            yield self._step("~", "take-over", user.name, detail, partial(self._hands.take_over, user.name, made=made))
+            yield self._step(
+                "~", "take-over", user.name, detail, partial(self._executor.take_over, user.name, made=made)
+            )
 
     def _password(self, user: DesiredUser, account: Account, kept: Kept) -> Iterator[Step]:
         if self._rotating in {user.name, ANYBODY}:
@@ -268,17 +270,17 @@ class _Planner:
             yield self._password_step(user)
 
     def _password_step(self, user: DesiredUser) -> Step:
-        do = partial(self._hands.set_password, user.name, user.password_hash)
+        do = partial(self._executor.set_password, user.name, user.password_hash)
         return self._step("~", "password", user.name, "as the service has it", do)
 
     def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
-        if self._hands.options.keys == "off":
+        if self._executor.options.keys == "off":
             return
         try:
-            there = self._hands.user_keys.read(account)
+            there = self._executor.user_keys.read(account)
         except HostError as error:
             self.refused.append(Action("keys", account.name, "authorized_keys", printable(str(error), 500)))
-            if self._hands.options.keys == "file":
+            if self._executor.options.keys == "file":
                 return
             there = KeyFile((), ())
         alone = self._settings.remove_unknown_keys
@@ -287,8 +289,8 @@ class _Planner:
             detail = f"{key.type} {key.fingerprint} {key.comment}"[:300]
             self.drift.append(Drift(DriftKind.KEY, account.name, detail, put_back=alone))
         current, in_home = there.managed, keys
-        if self._hands.options.keys == "command":
-            octets = self._hands.command_keys.read(account.name)
+        if self._executor.options.keys == "command":
+            octets = self._executor.command_keys.read(account.name)
             current = keys if octets == for_command(keys, expires) else ("?",)
             in_home = ()
         if current != keys or there.managed != in_home or (alone and there.unknown):
@@ -297,7 +299,7 @@ class _Planner:
 
     def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> Step:
         alone = self._settings.remove_unknown_keys
-        return self._step("~", "keys", name, detail, partial(self._hands.put_keys, name, keys, expires, alone=alone))
+        return self._step("~", "keys", name, detail, partial(self._executor.put_keys, name, keys, expires, alone=alone))
 
     def _sudoers_more(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
         if new := privileged - named(content):
@@ -306,13 +308,13 @@ class _Planner:
 
     def _put_sudoers(self, names: set[str]) -> Callable[[], None]:
         without = self._settings.sudo_without_password
-        return partial(self._hands.put_sudoers, sorted(names), without_password=without)
+        return partial(self._executor.put_sudoers, sorted(names), without_password=without)
 
     def _groups_to_remove(self, users: list[DesiredUser]) -> Iterator[Step]:
         wanted = {group.name for group in self._state.groups} | {name for user in users for name in user.groups}
         for name in self._memory.groups:
             if name not in wanted and name != MANAGED_GROUP:
-                yield self._step("-", "group", name, "", partial(self._hands.remove_group, name))
+                yield self._step("-", "group", name, "", partial(self._executor.remove_group, name))
 
     def _step(self, sign: str, kind: str, name: str, detail: str, do: Callable[[], None]) -> Step:
         return Step(sign, kind, name, detail, do)

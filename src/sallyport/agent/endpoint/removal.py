@@ -20,10 +20,10 @@ def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:
     """
     agent_file = file.read(config, AGENT)
     agent_file = replace(agent_file, state_dir=prefix / agent_file.state_dir.relative_to("/"))
-    hands = parts(agent_file, prefix).hands
+    executor = parts(agent_file, prefix).executor
     nobody = State(0, 0, 0, settings=Settings(removal=Removal.LOCK))
     with alone(agent_file.state_dir):
-        for step in plan(nobody, read(hands.files), hands, now=0).steps:
+        for step in plan(nobody, read(executor.files), executor, now=0).steps:
             try:
                 step.do()
             except (HostError, ConfigError) as error:

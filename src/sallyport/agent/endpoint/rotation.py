@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from sallyport.agent.endpoint.accounts import Account, read
-from sallyport.agent.endpoint.hands import Hands
+from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.memory import ANYBODY, digest
 from sallyport.agent.endpoint.service import Service
 from sallyport.base import disk
@@ -85,8 +85,8 @@ class Journal:
 class Rotator:
     """Rotates passwords, one at a time."""
 
-    def __init__(self, hands: Hands, journal: Journal, service: Service) -> None:
-        self._hands = hands
+    def __init__(self, executor: Executor, journal: Journal, service: Service) -> None:
+        self._executor = executor
         self._journal = journal
         self._service = service
 
@@ -102,7 +102,7 @@ class Rotator:
         if account.locked:
             raise HostError("the account is locked")
         password = generate(policies, user)
-        hashed = hash_password(password, read(self._hands.files).hash_method)
+        hashed = hash_password(password, read(self._executor.files).hash_method)
         if not matches(password, hashed):
             raise HostError("the host's crypt(3) does not know its own hash")
         entry = Entry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
@@ -144,12 +144,12 @@ class Rotator:
             entry = replace(entry, stage=Stage.ESCROWED)
             self._journal.put(entry)
         if entry.stage is Stage.ESCROWED:
-            account = read(self._hands.files).users.get(entry.user)
+            account = read(self._executor.files).users.get(entry.user)
             if account is None or account.password.removeprefix("!") != entry.hash:
                 if account is None or account.locked:
                     self._abandon(entry, "the account is gone or locked")
                     raise HostError("the account is gone or locked")
-                self._hands.put_password(entry.user, entry.hash)
+                self._executor.put_password(entry.user, entry.hash)
             entry = replace(entry, stage=Stage.CHANGED)
             self._journal.put(entry)
         try:
@@ -159,9 +159,9 @@ class Rotator:
             # stands. That one is not made at once: the daemon waits longer each time.
             self._journal.end()
             raise ServiceAway(f"the service declines the password that is in force, another follows: {error}") from None
-        kept = self._hands.memory.now.of(entry.user)
+        kept = self._executor.memory.now.of(entry.user)
         if kept is not None:
-            self._hands.memory.keep(replace(kept, own=digest(entry.hash)))
+            self._executor.memory.keep(replace(kept, own=digest(entry.hash)))
         self._journal.end()
 
     def _abandon(self, entry: Entry, reason: str) -> None:
@@ -171,8 +171,8 @@ class Rotator:
         self._journal.end()
 
     def _own(self, user: str) -> Account:
-        accounts = read(self._hands.files)
+        accounts = read(self._executor.files)
         account = accounts.users.get(user)
-        if account is None or self._hands.memory.now.owns(accounts, account) is None:
+        if account is None or self._executor.memory.now.owns(accounts, account) is None:
             raise HostError("not an account that the agent manages")
         return account

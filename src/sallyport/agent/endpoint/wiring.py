@@ -6,8 +6,8 @@ from typing import Final, cast
 
 from sallyport.agent import file
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
+from sallyport.agent.endpoint.executor import Executor, Keys, Options
 from sallyport.agent.endpoint.files import Files
-from sallyport.agent.endpoint.hands import Hands, Keys, Options
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.memory import MemoryFile
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
@@ -27,14 +27,14 @@ _JOURNAL: Final = "endpoint-rotation.json"
 class Parts:
     """What works on the host without the service."""
 
-    hands: Hands
+    executor: Executor
     journal: Journal
     states: StateFile
 
     def endpoint(self, service: Service, identity: Identity, systemd: Systemd) -> Endpoint:
         """The agent."""
-        rotator = Rotator(self.hands, self.journal, service)
-        return Endpoint(self.hands, rotator, service, identity, self.states, alive=systemd.alive)
+        rotator = Rotator(self.executor, self.journal, service)
+        return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)
 
 
 def options(own: file.Table) -> Options:
@@ -57,5 +57,5 @@ def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
         raise ConfigError(f"{directory}: {error.strerror}") from None
     memory = MemoryFile(directory / _MEMORY)
     processes = Processes() if prefix == Path("/") else NO_PROCESSES
-    hands = Hands(Files(prefix), Tools(prefix), memory, options(agent_file.own), processes)
-    return Parts(hands, Journal(directory / _JOURNAL), StateFile(directory / _STATE))
+    executor = Executor(Files(prefix), Tools(prefix), memory, options(agent_file.own), processes)
+    return Parts(executor, Journal(directory / _JOURNAL), StateFile(directory / _STATE))

@@ -14,7 +14,7 @@ from sallyport.did.held import repo as held
 from sallyport.did.held.model import Holder
 from sallyport.did.presentations import definition, repo
 from sallyport.did.presentations.model import NewRequest
-from sallyport.did.presentations.peers import Place, Places
+from sallyport.did.presentations.peers import AccessTarget, AccessTargets
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -48,9 +48,9 @@ class Issued:
 class Verifier:
     """Issues the requests of all tenants."""
 
-    def __init__(self, store: Store, places: Places, clock: Clock = now_us) -> None:
+    def __init__(self, store: Store, targets: AccessTargets, clock: Clock = now_us) -> None:
         self._store = store
-        self._places = places
+        self._targets = targets
         self._clock = clock
 
     async def issue(self, tenant_id: int, wanted: Wanted) -> list[Issued]:
@@ -63,10 +63,10 @@ class Verifier:
             if issuer is None:
                 raise NotFound(NO_ISSUER)
             domain_id = issuer.domain_id
-            place = self._place(tx, tenant_id, domain_id, wanted)
-            holders = self._holders(tx, domain_id, place, wanted, at)
+            target = self._target(tx, tenant_id, domain_id, wanted)
+            holders = self._holders(tx, domain_id, target, wanted, at)
             issued = [
-                Issued(repo.add(tx, _request(domain_id, wanted.issuer_did, holder, place, at), at), holder)
+                Issued(repo.add(tx, _request(domain_id, wanted.issuer_did, holder, target, at), at), holder)
                 for holder in holders
             ]
             told: dict[str, JSON] = {"issuer": wanted.issuer_did, "holders": [each.holder_did for each in holders]}
@@ -76,32 +76,32 @@ class Verifier:
                 at=at,
                 tenant_id=tenant_id,
                 domain_id=domain_id,
-                target=f"endpoint {place.name}",
+                target=f"endpoint {target.name}",
                 changes=told,
             )
             return issued
 
         return await self._store.write(work)
 
-    def _place(self, tx: Tx, tenant_id: int, domain_id: int, wanted: Wanted) -> Place:
-        place = self._places.find(tx, tenant_id, domain_id, wanted.endpoint, group=wanted.of_group)
-        if place is None:
+    def _target(self, tx: Tx, tenant_id: int, domain_id: int, wanted: Wanted) -> AccessTarget:
+        target = self._targets.find(tx, tenant_id, domain_id, wanted.endpoint, group=wanted.of_group)
+        if target is None:
             raise NotFound("group not found" if wanted.of_group else "endpoint not found")
-        if not place.is_active:
+        if not target.is_active:
             raise Conflict("the group is not active")
         names = [wanted.username] if wanted.username else held.users_of_holder(tx, domain_id, wanted.holder_did)
-        if not place.admits(tx, BY_DID, names):
+        if not target.admits(tx, BY_DID, names):
             raise Conflict("the endpoint does not authenticate by DID")
-        return place
+        return target
 
-    def _holders(self, tx: Tx, domain_id: int, place: Place, wanted: Wanted, at: int) -> list[Holder]:
+    def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: Wanted, at: int) -> list[Holder]:
         """Who is asked, each once."""
         if not wanted.of_group:
             wallet_id = held.wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
                 raise NotFound("holder not found")
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
-        members = self._places.members(tx, place.id)
+        members = self._targets.members(tx, target.id)
         if len(members) > MOST_HOLDERS:
             raise Invalid.about(f"one request asks at most {MOST_HOLDERS} holders", "endpoint")
         holders = (held.holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
@@ -111,11 +111,11 @@ class Verifier:
         return found
 
 
-def _request(domain_id: int, issuer_did: str, holder: Holder, place: Place, at: int) -> NewRequest:
-    life_s = LIFE_S if place.session_s is None else min(LIFE_S, place.session_s)
-    purpose = f"Access to {place.name}" + f" as {holder.username}" * bool(holder.username)
+def _request(domain_id: int, issuer_did: str, holder: Holder, target: AccessTarget, at: int) -> NewRequest:
+    life_s = LIFE_S if target.session_s is None else min(LIFE_S, target.session_s)
+    purpose = f"Access to {target.name}" + f" as {holder.username}" * bool(holder.username)
     return new_request(
-        domain_id, issuer_did, 0, holder, purpose=purpose, endpoint=place.name, expires_at=at + life_s * SECOND
+        domain_id, issuer_did, 0, holder, purpose=purpose, endpoint=target.name, expires_at=at + life_s * SECOND
     )
 
 

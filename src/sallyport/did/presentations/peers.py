@@ -1,4 +1,4 @@
-"""What presentations need of others: places and their users, and a meter."""
+"""What presentations need of others: targets and their users, and a meter."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -22,8 +22,8 @@ class Person(Protocol):
         """Its userName."""
 
 
-class Place(Protocol):
-    """An instance or a group; see `endpoints.places`."""
+class AccessTarget(Protocol):
+    """An instance or a group; see `endpoints.targets`."""
 
     @property
     def id(self) -> int:
@@ -45,10 +45,10 @@ class Place(Protocol):
         """Whether one of the people of these names may authenticate so there, or, without names, anybody."""
 
 
-class Places(Protocol):
+class AccessTargets(Protocol):
     """Knows the instances and groups."""
 
-    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> Place | None:
+    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
         """The tenant's instance or group of that name or id; one of the domain first."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:

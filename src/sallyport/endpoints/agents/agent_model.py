@@ -97,7 +97,7 @@ class MachineAdded(Model):
         )
 
 
-class Told(ScopedIfGiven, ABC, Generic[MessageT]):
+class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     """A message of base.agentwire, which its own reader checks."""
 
     said: SkipValidation[MessageT]
@@ -121,7 +121,7 @@ class Told(ScopedIfGiven, ABC, Generic[MessageT]):
             raise Invalid(f"{kind} {name}", (FieldError(path, told),)) from None
 
 
-class PollBody(Told[Poll]):
+class PollBody(AgentMessage[Poll]):
     """Body of desiredState: agentwire.Poll."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
@@ -131,7 +131,7 @@ class PollBody(Told[Poll]):
         return decode(Poll, value)
 
 
-class ReportBody(Told[Report]):
+class ReportBody(AgentMessage[Report]):
     """Body of report: agentwire.Report."""
 
     @classmethod
@@ -139,7 +139,7 @@ class ReportBody(Told[Report]):
         return decode(Report, value)
 
 
-class PrivilegesBody(Told[PrivilegeStatus]):
+class PrivilegesBody(AgentMessage[PrivilegeStatus]):
     """Body of privilegeStatus: agentwire.PrivilegeStatus."""
 
     @classmethod
@@ -147,7 +147,7 @@ class PrivilegesBody(Told[PrivilegeStatus]):
         return decode(PrivilegeStatus, value)
 
 
-class RotationBody(Told[Rotation]):
+class RotationBody(AgentMessage[Rotation]):
     """Body of rotation: agentwire.Rotation."""
 
     @classmethod

@@ -1,6 +1,6 @@
 """The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
 
-from sallyport.endpoints.bodies import Coded, Told
+from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer
 from sallyport.endpoints.groups.model import (
     AddAuthFlow,
     AddGroup,
@@ -52,30 +52,30 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         return GroupAdded(instanceId=group_id, Message="group added")
 
     @groups.delete("/api/v1/instanceGroup/deleteEndpointGroup", roles=OPERATORS)
-    async def delete_groups(body: DeleteGroups, caller: Caller) -> Told:
+    async def delete_groups(body: DeleteGroups, caller: Caller) -> StatusAnswer:
         """Remove one group or several, all or none, with their assignments."""
         deleted = await service.delete(body.domainId, body.id)
-        return Told(message=f"{deleted} group(s) deleted")
+        return StatusAnswer(message=f"{deleted} group(s) deleted")
 
     @groups.put(
         "/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup", roles=OPERATORS
     )
-    async def edit_group(body: EditGroup, caller: Caller) -> Told:
+    async def edit_group(body: EditGroup, caller: Caller) -> StatusAnswer:
         """Change a group. What is absent stays; `instanceIds` takes the place of those before."""
         said = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
         given = {field: value for field, value in said.items() if value is not None}
         await service.edit(body.domainId, body.groupId, given, body.instanceIds)
-        return Told(message="group updated")
+        return StatusAnswer(message="group updated")
 
     @groups.post(
         "/api/v1/instanceGroup/assignUsersToEndpointGroup",
         "/api/v1/instances/assignUsersToEndpointGroup",
         roles=OPERATORS,
     )
-    async def assign_users(body: AssignUsersToGroup, caller: Caller) -> Told:
+    async def assign_users(body: AssignUsersToGroup, caller: Caller) -> StatusAnswer:
         """Put users into a group, or take them out, all or none."""
         await service.assign_users(body.domainId, body.groupId, body.userIds, body.action)
-        return Told(message="users assigned" if body.action == "add" else "users removed")
+        return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
     async def group_detail(body: OneGroup, caller: Caller) -> GroupDetail:
@@ -94,13 +94,13 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")
 
     @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
-    async def update_status(body: UpdateStatus, caller: Caller) -> Told:
+    async def update_status(body: UpdateStatus, caller: Caller) -> StatusAnswer:
         """Set a group's status. `Active` and `Enabled`, in any case, grant; any other grants nothing."""
         await service.edit(body.domainId, body.groupId, {"status": body.status})
-        return Told(message="group status updated")
+        return StatusAnswer(message="group status updated")
 
     @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
-    async def set_policy(body: SetCredentialPolicy, caller: Caller) -> Coded:
+    async def set_policy(body: SetCredentialPolicy, caller: Caller) -> CodeAnswer:
         """Set a group's credential policy. What is absent stays, what is empty is cleared."""
         said: dict[str, str | int | None] = {
             "ttl_user": body.ttlUser,
@@ -111,14 +111,14 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         if body.policyId is not None:
             said["policy_id"] = int(body.policyId) if body.policyId else None
         kept = await service.set_credential_policy(body.domainId, body.groupId, said)
-        return Coded(message=f"credential policy {kept} is set")
+        return CodeAnswer(message=f"credential policy {kept} is set")
 
     @groups.delete("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", roles=OPERATORS)
-    async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> Coded:
+    async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> CodeAnswer:
         """Take a group's credential policy away: the one with that id, or whichever it is."""
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
-        return Coded(message="credential policy deleted")
+        return CodeAnswer(message="credential policy deleted")
 
 
 def _member(instance: Instance) -> Member:

@@ -1,6 +1,6 @@
 """The HTTP operations of instances: /api/v1/instances/*."""
 
-from sallyport.endpoints.bodies import Coded
+from sallyport.endpoints.bodies import CodeAnswer
 from sallyport.endpoints.instances.model import (
     AddInstance,
     AssignGroups,
@@ -51,16 +51,16 @@ def operations(service: Instances, gate: Gate) -> Operations:
         return "Auth Type Updated"
 
     @instances.post("/api/v1/instances/assignUsersToMachines", roles=OPERATORS)
-    async def assign_users(body: AssignUsers, caller: Caller) -> Coded:
+    async def assign_users(body: AssignUsers, caller: Caller) -> CodeAnswer:
         """Assign users to instances, or take them away, each with each, all or none."""
         await service.assign_users(body.domainId, body.instanceIds, body.userIds, body.action)
-        return Coded(message="users assigned" if body.action == "add" else "users removed")
+        return CodeAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @instances.put("/api/v1/instances/assignGroupToMachines", roles=OPERATORS)
-    async def assign_groups(body: AssignGroups, caller: Caller) -> Coded:
+    async def assign_groups(body: AssignGroups, caller: Caller) -> CodeAnswer:
         """Assign groups to instances, or take them away, each with each, all or none."""
         await service.assign_groups(body.domainId, body.instanceId, body.groupId, body.action)
-        return Coded(message="groups assigned" if body.action == "add" else "groups removed")
+        return CodeAnswer(message="groups assigned" if body.action == "add" else "groups removed")
 
     return instances
 

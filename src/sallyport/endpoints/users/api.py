@@ -1,7 +1,7 @@
 """The HTTP operations of endpoint users: /api/v1/endpointUsers/*, but for their enrolment."""
 
 from sallyport.base.errors import FieldError, Invalid
-from sallyport.endpoints.bodies import Told
+from sallyport.endpoints.bodies import StatusAnswer
 from sallyport.endpoints.users.model import (
     COLUMNS,
     AddUser,
@@ -83,23 +83,23 @@ def _declare_changing(users: Operations, service: Users) -> None:
         return UserSaved(message="user updated", userId=str(body.userId))
 
     @users.put("/api/v1/endpointUsers/updateUserWallet", roles=OPERATORS)
-    async def update_wallet(body: UpdateWallet, caller: Caller) -> Told:
+    async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
         """Assign users to groups, instances, wallet users and credentials, all or none.
 
         With assignMultiple, wallet users and credentials come beside those that the users have; without, one takes
         their place.
         """
         await service.update_wallet(body.domainId, _wallet(body))
-        return Told(message="wallet updated")
+        return StatusAnswer(message="wallet updated")
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
-    async def delete_users(body: DeleteUsers, caller: Caller) -> Told:
+    async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
         """Delete users, or take them off the instance that is named with them, all or none. With the key `delete` all
         of them are deleted."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
-        return Told(message=f"{deleted} user(s) deleted" if deleted else "users removed from their instances")
+        return StatusAnswer(message=f"{deleted} user(s) deleted" if deleted else "users removed from their instances")
 
 
 def _query(body: ListUsers) -> UserQuery:

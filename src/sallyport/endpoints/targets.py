@@ -1,4 +1,4 @@
-"""Where somebody wants to get in, for who knows a name alone: an instance or a group, with what it demands."""
+"""Access targets: an instance or a group that a user asks access to by its name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _GROUP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccessTarget:
     """An instance or a group. methods: how one authenticates there, as stored, empty for any. is_active: whether it
     grants anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
 
@@ -35,10 +35,10 @@ class Place:
     session_s: int | None
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Whether one of the people of these names may authenticate so there, or, without names, anybody.
+        """Return whether a user with one of these names may authenticate by a method here. Without names: any user.
 
-        Who comes to an instance in several ways may do what any of them allows and the instance takes. Somebody of whom
-        it knows no way is held up by the instance alone: accounts there may be made by others.
+        A user with several assignments to an instance may use each method that one of them and the instance allow. For
+        a user without an assignment the instance alone decides, since others can make accounts there.
         """
         if not allows(self.methods, method):
             return False
@@ -51,10 +51,10 @@ class Place:
         return not own or any(way.lets_in_by(method) for way in own)
 
 
-class Places:
+class AccessTargets:
     """The instances and groups of all tenants."""
 
-    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> Place | None:
+    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
         """The tenant's instance or group of that name, without case, or of that id; one of the domain comes first, and
         an instance before a group. group: a group alone."""
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
@@ -63,7 +63,7 @@ class Places:
             table = select.partition(" as methods")[0][7]
             for column, value in (("name_key", fold(name)), ("id", number)):
                 found = tx.one(
-                    _place,
+                    _target,
                     f"{select} {table}.{column} = :value order by {table}.domain_id <> :d, {table}.id limit 1",
                     t=tenant_id,
                     d=domain_id,
@@ -84,8 +84,8 @@ class Places:
         )
 
 
-def _place(*, id: int, domain_id: int, name: str, methods: str, is_group: int, status: str, ttl: str) -> Place:
-    return Place(
+def _target(*, id: int, domain_id: int, name: str, methods: str, is_group: int, status: str, ttl: str) -> AccessTarget:
+    return AccessTarget(
         id,
         domain_id,
         name,

@@ -11,20 +11,20 @@ _PORTS: Final = {"ldaps": 636, "https": 443, "http": 80}
 _LDAP_PORT: Final = 389
 
 
-def places_of(app_url: str) -> list[tuple[str, int]]:
+def hosts_of(app_url: str) -> list[tuple[str, int]]:
     """The hosts, in lower case, and their ports; what is no URL is left out."""
-    return list(_places(app_url))
+    return list(_hosts(app_url))
 
 
 def kind_of(app_url: str) -> DirectoryKind:
     """What is at a URL, as far as it tells."""
-    host = next((host for host, _ in _places(app_url)), "")
+    host = next((host for host, _ in _hosts(app_url)), "")
     if host.endswith(_OKTA):
         return DirectoryKind.OKTA
     return DirectoryKind.GRAPH if host == "graph.microsoft.com" else DirectoryKind.LDAP
 
 
-def _places(app_url: str) -> Iterator[tuple[str, int]]:
+def _hosts(app_url: str) -> Iterator[tuple[str, int]]:
     for each in app_url.replace(",", " ").split():
         try:
             parts = urlsplit(each if "//" in each else f"//{each}")

@@ -1,5 +1,5 @@
-"""What the agent does to a host: one change at a time, remembered before or after, so that a crash between any two of
-them leaves something that the next run understands."""
+"""Change a host, one change at a time. Each is recorded before or after it is made, so that after a crash the next run
+knows the state of the host."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,8 +44,8 @@ class Options:
     protected: frozenset[str] = field(default_factory=frozenset)
 
 
-class Hands:
-    """The changes. Each raises HostError or ConfigError when it was not done."""
+class Executor:
+    """Makes one change at a time. Each method raises HostError or ConfigError if the change was not made."""
 
     def __init__(
         self,
