@@ -1,12 +1,22 @@
 """A password against rules. What libpwquality says is asked of the library itself in tests/peers."""
 
+import sys
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.passwords.engine import GUIDANCE, Failure, First, Quality, Rules, failures, strictest
+from sallyport.passwords.engine import (
+    GUIDANCE,
+    Failure,
+    First,
+    Quality,
+    Rules,
+    all_failures,
+    failures,
+    strictest,
+)
 
 NUMBERS = st.integers(0, 6)
 CREDITS = st.integers(-4, 4)
@@ -173,3 +183,32 @@ def test_the_strictest_can_be_met() -> None:
         Rules(quality=Quality(credits=(-2, 1, 0, 0))),
     ]
     assert not any(failures(rules, "ab12CD34efgh", "ann") for rules in strictest(many))
+
+
+@given(st.lists(RULES, max_size=8), PASSWORDS, st.text("ab", max_size=6))
+def test_all_failures_are_those_of_each(many: list[Rules], password: str, user_name: str) -> None:
+    """In the order of the rules, each once; without rules there are none."""
+    each = dict.fromkeys(failure for rules in many for failure in failures(rules, password, user_name))
+    assert all_failures(many, password, user_name) == list(each)
+
+
+def test_many_policies_read_a_password_once() -> None:
+    """Each character takes a few steps for all of 200 rules, and not for each of them."""
+
+    def steps(number: int, password: str) -> int:
+        many = [Rules(quality=Quality(minlen=each, maxrepeat=3, maxclassrepeat=3)) for each in range(number)]
+        calls = 0
+
+        def count(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count)
+        try:
+            all_failures(many, password)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    short, long = "abcd", "abcd" * 256
+    assert steps(200, long) - steps(200, short) < 10 * len(long)

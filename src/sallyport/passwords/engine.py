@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Final
 
@@ -138,24 +139,93 @@ def _least(bounds: Iterable[int]) -> int:
     return min((each for each in bounds if each), default=0)
 
 
+class _Features:
+    """What rules look at in a password. Each feature is computed once, for any number of rules."""
+
+    def __init__(self, password: str, user_name: str) -> None:
+        self.password = password
+        self.octets = _octets(password)
+        self._user_name = _octets(user_name)
+
+    @cached_property
+    def has_both_cases(self) -> bool:
+        """Whether there are uppercase and lowercase letters."""
+        return any(map(str.isupper, self.password)) and any(map(str.islower, self.password))
+
+    @cached_property
+    def has_special(self) -> bool:
+        """Whether there are special characters."""
+        return any(map(_is_special, self.password))
+
+    @cached_property
+    def has_digits(self) -> bool:
+        """Whether there are digits of any script."""
+        return any(map(str.isdecimal, self.password))
+
+    @cached_property
+    def classes(self) -> list[int]:
+        """libpwquality's class of each octet."""
+        return [_CLASS[octet] for octet in self.octets]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The octets of each class."""
+        return [self.classes.count(kind) for kind in range(CLASSES)]
+
+    @cached_property
+    def class_run(self) -> int:
+        """The longest run of one class."""
+        return _longest_run(self.classes)
+
+    @cached_property
+    def run(self) -> int:
+        """The longest run of one octet."""
+        return _longest_run(self.octets)
+
+    @cached_property
+    def sequence(self) -> int:
+        """The longest sequence."""
+        return _longest_sequence(self.octets)
+
+    @cached_property
+    def is_palindrome(self) -> bool:
+        """Whether it is the same read backwards, in any case."""
+        lowered = self.octets.lower()
+        return lowered == lowered[::-1]
+
+    @cached_property
+    def has_user_name(self) -> bool:
+        """Whether the user name is in it in some form."""
+        return _names(self._user_name.lower(), self.octets.lower())
+
+
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
     """Every rule that the password does not meet, libpwquality's in the order in which it looks.
 
     user_name: whose password it is to be; an empty one is nobody's, and usercheck demands nothing.
     """
-    if not password:
-        return [Failure("empty", "the password is empty")]
-    found = list(_of_characters(rules, password))
-    if rules.quality is not None:
-        found += _of_octets(rules.quality, _octets(password), _octets(user_name))
-    return found
+    return all_failures([rules], password, user_name)
+
+
+def all_failures(many: Iterable[Rules], password: str, user_name: str = "") -> list[Failure]:
+    """`failures` of several, each once."""
+    features = _Features(password, user_name)
+    found = dict[Failure, None]()
+    for rules in many:
+        if not password:
+            return [Failure("empty", "the password is empty")]
+        found |= dict.fromkeys(_of_characters(rules, features))
+        if rules.quality is not None:
+            found |= dict.fromkeys(_of_octets(rules.quality, features))
+    return list(found)
 
 
 def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _of_characters(rules: Rules, password: str) -> Iterator[Failure]:
+def _of_characters(rules: Rules, features: _Features) -> Iterator[Failure]:
+    password = features.password
     if rules.min_length is not None and len(password) < rules.min_length:
         yield Failure("minLen", f"the password has fewer than {rules.min_length} characters")
     if rules.max_length is not None and len(password) > rules.max_length:
@@ -164,11 +234,11 @@ def _of_characters(rules: Rules, password: str) -> Iterator[Failure]:
         wanted, begins = _FIRSTS[rules.first]
         if not begins(password[0]):
             yield Failure("firstChar", f"the password does not begin with {wanted}")
-    if not rules.both_cases and any(map(str.isupper, password)) and any(map(str.islower, password)):
+    if not rules.both_cases and features.has_both_cases:
         yield Failure("allowUpperLower", "the password has uppercase and lowercase letters")
-    if not rules.special and any(map(_is_special, password)):
+    if not rules.special and features.has_special:
         yield Failure("allowSpecial", "the password has special characters")
-    if not rules.digits and any(map(str.isdecimal, password)):
+    if not rules.digits and features.has_digits:
         yield Failure("allowNumeric", "the password has digits")
 
 
@@ -176,31 +246,28 @@ def _is_special(character: str) -> bool:
     return not character.isalnum() and not unicodedata.category(character).startswith("M")
 
 
-def _of_octets(quality: Quality, octets: bytes, user_name: bytes) -> Iterator[Failure]:
-    classes = [_CLASS[octet] for octet in octets]
-    lowered = octets.lower()
-    if 1 < quality.maxclassrepeat < _longest_run(classes):
+def _of_octets(quality: Quality, features: _Features) -> Iterator[Failure]:
+    if 1 < quality.maxclassrepeat < features.class_run:
         yield Failure(
             "maxclassrepeat", f"the password has more than {quality.maxclassrepeat} characters of one class in a row"
         )
-    yield from _of_credits(quality, classes)
+    yield from _of_credits(quality, features.counts)
     demanded = min(quality.minclass, CLASSES)
-    if len(set(classes)) < demanded:
+    if sum(map(bool, features.counts)) < demanded:
         yield Failure(
             "minclass", f"the password has fewer than {demanded} of digits, uppercase, lowercase and other characters"
         )
-    if lowered == lowered[::-1]:
+    if features.is_palindrome:
         yield Failure("palindrome", "the password is the same read backwards")
-    if 0 < quality.maxrepeat < _longest_run(octets):
+    if 0 < quality.maxrepeat < features.run:
         yield Failure("maxrepeat", f"the password has more than {quality.maxrepeat} same characters in a row")
-    if 0 < quality.maxsequence < _longest_sequence(octets):
+    if 0 < quality.maxsequence < features.sequence:
         yield Failure("maxsequence", f"the password has a sequence of more than {quality.maxsequence} characters")
-    if quality.usercheck and _names(user_name.lower(), lowered):
+    if quality.usercheck and features.has_user_name:
         yield Failure("usercheck", "the password contains the user name in some form")
 
 
-def _of_credits(quality: Quality, classes: Sequence[int]) -> Iterator[Failure]:
-    counts = [classes.count(kind) for kind in range(CLASSES)]
+def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:
     for (rule, named), credit, count in zip(_CREDITS, quality.credits, counts, strict=True):
         if count < -credit:
             yield Failure(rule, f"the password has fewer than {-credit} {named}")
@@ -208,7 +275,7 @@ def _of_credits(quality: Quality, classes: Sequence[int]) -> Iterator[Failure]:
         return
     shortest = max(quality.minlen, SHORTEST)
     credited = sum(min(count, max(credit, 0)) for credit, count in zip(quality.credits, counts, strict=True))
-    if len(classes) < shortest - credited:
+    if sum(counts) < shortest - credited:
         mixed = ", of which some kinds count twice" if any(credit > 0 for credit in quality.credits) else ""
         yield Failure("minlen", f"the password has fewer than {shortest} characters{mixed}")
 

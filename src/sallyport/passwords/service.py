@@ -1,6 +1,6 @@
 """The rules of password policies: who may change which, and what holds for a machine."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from sallyport.base.agentwire import state as agentwire
@@ -65,7 +65,7 @@ class PasswordPolicies:
             shown = assigned[page.offset : page.offset + page.size]
             return [repo.get(tx, tenant_id, each) for each in shown], len(assigned)
 
-        return await self._store.read(work)
+        return await self._store.search(work)
 
     async def machines(self, policy_ids: Sequence[int]) -> list[list[int]]:
         """For each of these policies the machines that it is assigned to."""
@@ -133,11 +133,9 @@ class PasswordPolicies:
         def work(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, [instance_id])
             policies = repo.fields_of(tx, repo.ids_of(tx, [instance_id]))
-            if not policies:
-                return engine.failures(engine.GUIDANCE, password, user_name)
-            return _all_failures(policies, user_name, password)
+            return engine.all_failures(_rules(policies) or [engine.GUIDANCE], password, user_name)
 
-        return await self._store.read(work)
+        return await self._store.search(work)
 
     def check(
         self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str
@@ -149,12 +147,12 @@ class PasswordPolicies:
         machines, and is in groups that have the policies.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
-        return _all_failures(repo.fields_of(tx, ids), user_name, password)
+        return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
         """What the policies of a machine, and these beside them, demand of a password that its agent makes."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
-        rules = list(dict.fromkeys(fields.rules() for fields in repo.fields_of(tx, ids)))
+        rules = _rules(repo.fields_of(tx, ids))
         return tuple(map(_for_agents, rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules)))
 
     def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
@@ -178,6 +176,11 @@ class PasswordPolicies:
             target=f"policy {policy.id} {policy.fields.policyName}",
             changes=audit.changed(before, after),
         )
+
+
+def _rules(policies: Iterable[PasswordPolicy]) -> list[Rules]:
+    """The rules of policies, each once."""
+    return list(dict.fromkeys(policy.rules() for policy in policies))
 
 
 def _for_agents(rules: Rules) -> agentwire.Policy:
@@ -207,12 +210,6 @@ def _quality_for_agents(quality: Quality) -> agentwire.Quality:
         maxsequence=quality.maxsequence,
         usercheck=quality.usercheck,
     )
-
-
-def _all_failures(policies: Sequence[PasswordPolicy], user_name: str, password: str) -> list[Failure]:
-    """What several policies find wrong in the same words is told once."""
-    found = [each for policy in policies for each in engine.failures(policy.rules(), password, user_name)]
-    return list(dict.fromkeys(found))
 
 
 def _checked(fields: PasswordPolicy) -> PasswordPolicy:
