@@ -24,19 +24,19 @@ async def groups_of(areas: Areas, name: str) -> frozenset[str]:
 
 
 async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
-    """Each change of a group or its users holds for the next login, also for who is in memory."""
+    """Each change of a group or its users holds for the next login, also for a user in memory; names are folded."""
     ann = await areas.users.add(areas.domain, "ann", b"x")
     staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
     assert await groups_of(areas, "ann") == frozenset()
     await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
-    assert await groups_of(areas, "ann") == {"Staff"}
+    assert await groups_of(areas, "ann") == {"staff"}
     await areas.groups.assign_users(areas.domain, guests, [ann], Action.ADD)
     await areas.groups.edit(areas.domain, staff, {"name": "People"})
-    assert await groups_of(areas, "ann") == {"People", "guests"}
+    assert await groups_of(areas, "ann") == {"people", "guests"}
     await areas.groups.edit(areas.domain, guests, {"status": "Disabled"})
-    assert await groups_of(areas, "ann") == {"People"}
+    assert await groups_of(areas, "ann") == {"people"}
     await areas.groups.edit(areas.domain, guests, {"status": "enabled"})
-    assert await groups_of(areas, "ann") == {"People", "guests"}
+    assert await groups_of(areas, "ann") == {"people", "guests"}
     await areas.groups.assign_users(areas.domain, guests, [ann], Action.REMOVE)
     await areas.groups.delete(areas.domain, [staff])
     assert await groups_of(areas, "ann") == frozenset()

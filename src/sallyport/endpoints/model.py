@@ -22,9 +22,9 @@ class User:
     """A user as the login path sees it.
 
     passwords: the octets that are right: as given, and in Latin-1 for devices that send that; empty where the user
-    has no password. has_totp: whether the user has a confirmed one-time-password seed. groups: the names of the
-    groups that the user is in and that are active. session_s: how long a session may last, where these say so.
-    stamp: another after each change of the password.
+    has no password. has_totp: whether the user has a confirmed one-time-password seed. groups: the names, without
+    case, of the groups that the user is in and that are active. session_s: how long a session may last, where these
+    say so. stamp: another after each change of the password.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")

@@ -6,6 +6,7 @@ sealed under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confi
 from dataclasses import dataclass
 from hashlib import sha256
 
+from sallyport.base.text import folded
 from sallyport.endpoints.groups.model import ttl_seconds
 from sallyport.endpoints.model import Person, User, UserKey, name_key
 from sallyport.store.model import Tx
@@ -89,7 +90,7 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
         row.name,
         password,
         has_totp=row.motp is not None,
-        groups=frozenset(name for name, _ in groups),
+        groups=folded(name for name, _ in groups),
         stamp=sha256(row.password or b"").hexdigest()[:16],  # sealed, so that it differs each time
         session_s=min((seconds for _, ttl in groups if (seconds := ttl_seconds(ttl)) is not None), default=None),
     )
@@ -223,8 +224,8 @@ def void_codes(tx: Tx, step: int) -> None:
 
 
 def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
-    """The names of the active groups of a user; none where the domain has no user of that name."""
+    """The names of the active groups of a user, without case; none where the domain has no user of that name."""
     user_id = tx.value(
         int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key
     )
-    return frozenset() if user_id is None else frozenset(name for name, _ in _groups(tx, user_id))
+    return frozenset() if user_id is None else folded(name for name, _ in _groups(tx, user_id))

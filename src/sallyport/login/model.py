@@ -143,7 +143,7 @@ class Found:
     """What the first factor found beside its verdict.
 
     accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of
-    the user, for the login rules. session_s: how long a session may last, where that is known. challenge:
+    the user, without case, for the login rules. session_s: how long a session may last, where that is known. challenge:
     attributes of an Access-Challenge with which the first factor goes on: a round of its conversation, no decision.
     """
 

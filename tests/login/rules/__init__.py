@@ -10,8 +10,8 @@ NOON = from_iso("2026-01-07T12:00:00Z")  # a Wednesday
 KNOWN: Mapping[str, object] = {
     "user": "ann",
     "kind": "user",
-    "groups": frozenset({"Staff"}),
-    "ous": frozenset({"OU=Sales,DC=corp"}),
+    "groups": frozenset({"staff"}),
+    "ous": frozenset({"ou=sales,dc=corp"}),
     "client": "vpn",
     "source": "192.0.2.1",
     "nas": "192.0.2.1",

@@ -133,8 +133,8 @@ KEPT = st.fixed_dictionaries(
 FACTS = st.builds(
     Facts,
     user=st.sampled_from(["ann", "BOB", "carl", ""]),
-    groups=st.one_of(st.none(), st.frozensets(st.sampled_from(["staff", "Guests", "other"]))),
-    ous=st.one_of(st.none(), st.frozensets(st.sampled_from(["Sales", "it"]))),
+    groups=st.one_of(st.none(), st.frozensets(st.sampled_from(["staff", "guests", "other"]))),
+    ous=st.one_of(st.none(), st.frozensets(st.sampled_from(["sales", "it"]))),
     client=st.sampled_from(["VPN", "wifi", ""]),
     source=st.sampled_from(["10.0.0.1", "10.7.7.7", "192.0.2.1", "203.0.113.9", ""]),
     nas=st.sampled_from(["10.0.0.1", "10.7.7.7", "192.0.2.1", "203.0.113.9"]),

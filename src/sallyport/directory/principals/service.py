@@ -7,7 +7,7 @@ logged in lately. An import that changes anything in a domain drops what is held
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.base.text import fold
+from sallyport.base.text import fold, folded
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
 from sallyport.directory.entries.people import names_of
@@ -18,9 +18,9 @@ MAX_CACHED: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What directories say of a principal. groups, ous: by their names, nested groups too; None: it cannot be said,
-    since several people have the name, or there are too many groups. name: the one of its names that it is called by;
-    empty: it cannot be said. names: all by which a login finds it, without case and realm."""
+    """What directories say of a principal. groups, ous: their names without case, nested groups too; None: it
+    cannot be said, since several people have the name, or there are too many groups. name: the one of its names that it
+    is called by; empty: it cannot be said. names: all by which a login finds it, without case and realm."""
 
     groups: frozenset[str] | None
     ous: frozenset[str] | None
@@ -96,11 +96,12 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
         return NOBODY
     if len(found) > 1:
         return UNCLEAR
-    ous = frozenset(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    groups = repo.all_groups(tx, found[0])
+    ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
     # One that somebody else logs in by is that one's alone, whoever else has it as a principal's.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
-    return Membership(repo.all_groups(tx, found[0]), ous, found[0].name, names)
+    return Membership(None if groups is None else folded(groups), ous, found[0].name, names)
 
 
 def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from sallyport.base.addresses import Network, parse_address, parse_network
 from sallyport.base.clock import SECOND
-from sallyport.base.text import fold, fold_name
+from sallyport.base.text import fold, fold_name, folded
 from sallyport.login.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
@@ -38,7 +38,7 @@ class Facts:
     """What rules look at in a login that passed its first factor.
 
     user: without its realm; kind: whose name it is; names: all names of somebody whom a directory knows by several,
-    without case. groups, ous: of the user; None where they could not be read.
+    without case. groups, ous: of the user, without case; None where they could not be read.
     client: the RADIUS client's name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the
     source. product, nas_product: of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise.
     station: Calling-Station-Id, empty where it is absent. service_type: None where it is absent. at: microseconds since
@@ -110,7 +110,7 @@ class _Prepared:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.bare = replace(rule, attributes=b"")
-        self.users = _folded(rule.definition.users)
+        self.users = folded(rule.definition.users)
         self.conditions = tuple(_conditions(rule.definition, self.users))
 
     def matches(self, facts: Facts) -> bool | None:
@@ -151,19 +151,19 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
     if kept.serviceTypes:
         yield _service_type(frozenset(kept.serviceTypes))
     if kept.media:
-        yield _medium(_folded(kept.media))
+        yield _medium(folded(kept.media))
     if kept.products:
-        yield _product(_folded(kept.products))
+        yield _product(folded(kept.products))
     if kept.stations:
         yield _station(frozenset(map(station_key, kept.stations)))
     if kept.clients:
         yield _client(kept.clients, kept.action is Action.ALLOW)
     if kept.groups:
-        groups = _folded(kept.groups)
-        yield lambda facts: None if facts.groups is None else not groups.isdisjoint(_of_user(facts.groups))
+        groups = folded(kept.groups)
+        yield lambda facts: None if facts.groups is None else not groups.isdisjoint(facts.groups)
     if kept.ous:
-        ous = _folded(kept.ous)
-        yield lambda facts: None if facts.ous is None else not ous.isdisjoint(_of_user(facts.ous))
+        ous = folded(kept.ous)
+        yield lambda facts: None if facts.ous is None else not ous.isdisjoint(facts.ous)
     if kept.time is not None:
         yield _time(kept.time)
 
@@ -176,16 +176,6 @@ def _user(wanted: Names) -> Condition:
         return user in wanted or not wanted.isdisjoint(facts.names)
 
     return holds
-
-
-@lru_cache(4)
-def _of_user(names: Names) -> Names:
-    """Return a user's groups or units in the form that is compared: once for all rules that a login is held against."""
-    return _folded(names)
-
-
-def _folded(names: Names | tuple[str, ...]) -> Names:
-    return frozenset(map(fold, names))
 
 
 def _service_type(wanted: frozenset[int]) -> Condition:
@@ -232,7 +222,7 @@ def _client(entries: Sequence[str], exempts: bool) -> Condition:
     A rule that allows takes a range for the sender alone: a gateway outside that gives its inside address as
     NAS-IP-Address would be exempt together with the machines inside.
     """
-    names = _folded(tuple(entry for entry in entries if network_of(entry) is None))
+    names = folded(tuple(entry for entry in entries if network_of(entry) is None))
     networks = [network for network in map(network_of, entries) if network is not None]
     single = [network for network in networks if network.prefixlen == network.max_prefixlen]
     of_sender, of_nas = _Ranges(networks), _Ranges(single if exempts else networks)

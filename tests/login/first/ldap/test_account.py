@@ -105,5 +105,5 @@ def test_groups_and_units() -> None:
         },
     )
     told = found(member)
-    assert told.groups == {"VPN users", "a,b+c\\d", "quoted, name", "two"}
-    assert told.ous == {"R&D, West", "Zürich"}
+    assert told.groups == {"vpn users", "a,b+c\\d", "quoted, name", "two"}
+    assert told.ous == {"r&d, west", "zürich"}

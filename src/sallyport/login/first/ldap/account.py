@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sallyport.base.errors import Invalid
+from sallyport.base.text import folded
 from sallyport.directory.dn import parsed
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
@@ -96,7 +97,8 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
 
 
 def found(entry: Entry) -> Found:
-    """Return the names of the groups of which the entry is a member itself, and of the units that it lies in.
+    """Return the names, without case, of the groups of which the entry is a member itself, and of the units that it
+    lies in.
 
     TooLarge: a name cannot be read, or exceeds a limit. The group of a block rule could be missing from a shorter
     list, so the login is refused.
@@ -107,7 +109,7 @@ def found(entry: Entry) -> Found:
     units = {value for name, value in _pairs(entry.dn) if name == "ou"}
     if any(len(name) > LONGEST_NAME for name in groups | units):
         raise TooLarge(f"the name of a group or a unit has more than {LONGEST_NAME} characters")
-    return Found(groups=frozenset(groups - {""}), ous=frozenset(units))
+    return Found(groups=folded(groups - {""}), ous=folded(units))
 
 
 def _pairs(dn: str) -> list[tuple[str, str]]:
