@@ -83,8 +83,8 @@ class Revocations:
         domain = self._domains.table.by_id[domain_id]
         if not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
-        rules = (rule.definition for rule in self._rules.all_of(domain_id))
-        return any(rule.enabled and fold(group) in map(fold, rule.groups) for rule in rules)
+        rules = self._rules.of(domain_id)
+        return rules is not None and fold(group) in rules.groups
 
     # --- after it -----------------------------------------------------------------------------------------------
 

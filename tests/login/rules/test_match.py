@@ -210,3 +210,10 @@ def test_people_and_computers(user: str, kind: str) -> None:
     assert kind_of(user) == kind
     assert matched(facts(user=user, kind=kind_of(user)), machines) == (1 if kind == "machine" else 0)
     assert matched(facts(kind="station"), rule(2, kinds=["user", "machine"]), rule(3, kinds=["station"])) == 3
+
+
+def test_the_groups_of_a_domain() -> None:
+    """The rules of a domain know all groups that they name, without case."""
+    rules = DomainRules([rule(1, groups=["Staff", "STRASSE"]), rule(2, users=["ann"]), rule(3, groups=["straße"])])
+    assert rules.groups == {"staff", "strasse"}
+    assert DomainRules([rule(1)]).groups == frozenset()

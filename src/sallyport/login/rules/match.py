@@ -62,10 +62,11 @@ class Facts:
 
 
 class DomainRules:
-    """The enabled rules of a domain, in their order."""
+    """The enabled rules of a domain, in their order. groups: all that they name, without case."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         ordered = [_Prepared(rule) for rule in sorted(rules, key=lambda rule: rule.place)]
+        self.groups = frozenset[str]().union(*(each.groups for each in ordered))
         self._others = tuple(each for each in ordered if not each.users)
         # A user's own rules stand first, so that they are looked up instead of walked through.
         self._of_user: dict[str, list[_Prepared]] = {}
@@ -105,13 +106,14 @@ def station_key(station: str) -> str:
 class _Prepared:
     """A rule and its conditions, the cheap ones first. bare: the rule where it only may match."""
 
-    __slots__ = ("bare", "conditions", "rule", "users")
+    __slots__ = ("bare", "conditions", "groups", "rule", "users")
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.bare = replace(rule, attributes=b"")
         self.users = folded(rule.definition.users)
-        self.conditions = tuple(_conditions(rule.definition, self.users))
+        self.groups = folded(rule.definition.groups)
+        self.conditions = tuple(_conditions(rule.definition, self.users, self.groups))
 
     def matches(self, facts: Facts) -> bool | None:
         """None: it may match."""
@@ -142,7 +144,7 @@ def _first(rules: Sequence[_Prepared], facts: Facts) -> Rule | None:
     return least
 
 
-def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
+def _conditions(kept: Definition, users: Names, groups: Names) -> Iterable[Condition]:
     if users:
         yield _user(users)
     if kept.kinds:
@@ -158,8 +160,7 @@ def _conditions(kept: Definition, users: Names) -> Iterable[Condition]:
         yield _station(frozenset(map(station_key, kept.stations)))
     if kept.clients:
         yield _client(kept.clients, kept.action is Action.ALLOW)
-    if kept.groups:
-        groups = folded(kept.groups)
+    if groups:
         yield lambda facts: None if facts.groups is None else not groups.isdisjoint(facts.groups)
     if kept.ous:
         ous = folded(kept.ous)

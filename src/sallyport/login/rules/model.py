@@ -16,7 +16,8 @@ from sallyport.web.scope import Flag, Id, InDomain, Many, Name, PlainText, Text,
 
 MAX_RULES: Final = 1000
 MAX_ENTRIES: Final = 1000
-MAX_CHARACTERS: Final = 8 << 20
+MAX_CHARACTERS: Final = 2 << 20
+"""Of all rules of a domain. They are prepared in a reader's thread: 2 MiB of accented letters take some seconds."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
