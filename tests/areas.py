@@ -207,7 +207,7 @@ class Areas:
             self.vault,
             store.path.parent,
             self.revocations,
-            readers(self.http.apart(), clock),
+            readers(self.http.of, clock),
             clock,
             DirectoryMetrics(self.registry),
         )

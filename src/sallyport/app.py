@@ -153,7 +153,7 @@ class App:
             vault,
             settings.data_dir,
             self.revocations,
-            readers(self._http.apart(), now_us),
+            readers(self._http_of, now_us),
             now_us,
             directory_metrics,
         )
@@ -317,6 +317,9 @@ class App:
 
     def _has_provider(self, domain_id: int) -> bool:
         return self.logins.providers.has(domain_id)
+
+    def _http_of(self, domain_id: int) -> HttpFactory:
+        return self._http.of(self.domains.tenant_of(domain_id) or 0)
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
         """Who asks the winbind of this host, which has joined one company's Active Directory, for a domain; None where

@@ -12,6 +12,7 @@ from sallyport.radius.password import chap_response
 from tests.mfa.benches import RadiusBench, radius_bench
 from tests.mfa.host import make_host, question
 from tests.mfa.radius_server import CODE, NEXT_CODE, STATE_OCTETS
+from tests.outgoing.counted import CountedTurns
 
 
 @pytest.fixture
@@ -39,6 +40,13 @@ async def test_challenge(bench: RadiusBench) -> None:
     assert answer == Answer(Outcome.CODE, handle=STATE_OCTETS.hex(), text="And the next one")
     assert (await verify(bench, CODE, answer.handle)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, NEXT_CODE, answer.handle)).outcome is Outcome.APPROVED
+
+
+async def test_answers_are_read_in_turns(bench: RadiusBench) -> None:
+    """What comes for a thousand logins in the same instant is read a little at a time."""
+    bench.host.http.egress.turns = turns = CountedTurns(1)
+    await verify(bench)
+    assert turns.taken == 1
 
 
 async def test_chap(bench: RadiusBench) -> None:

@@ -12,7 +12,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from sallyport.base.config import ANYWHERE, EGRESS_DEFAULT
-from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, Egress
+from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 
@@ -50,6 +50,13 @@ async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None
             assert dns.asked == AT_ONCE + 1
         nursery.cancel_scope.cancel()
     dns.answers.set()
+
+
+async def test_few_addresses_of_a_host_are_looked_at() -> None:
+    """The owner of a name may give it thousands of addresses."""
+    many = [f"198.51.{number >> 8}.{number & 255}" for number in range(4000)]
+    found = await Egress(ANYWHERE, lambda *_: many).resolve("many.example", 443)
+    assert found == many[:MOST_ADDRESSES]
 
 
 # --- the default ----------------------------------------------------------------------------------------------------

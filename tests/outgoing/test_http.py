@@ -179,6 +179,13 @@ def test_rubbish_is_no_json_object(body: bytes) -> None:
         json_object(httpx.Response(200, content=body))
 
 
+@pytest.mark.parametrize("part", [b"{}", b"[]"])
+def test_json_of_many_parts_is_refused(part: bytes) -> None:
+    """It would be decoded in one piece on the event loop."""
+    with pytest.raises(ProviderError, match="20,000 objects and arrays"):
+        json_array(httpx.Response(200, content=b"[" + (part + b",") * 20_000 + b"1]"))
+
+
 def test_json_is_looked_into_without_trust() -> None:
     """What is missing or of another type is nothing; lone surrogates, which no codec takes, are replaced."""
     document = json_object(httpx.Response(200, content=b'{"a": {"b": "x", "c": 7, "d": "\\ud800"}}'))

@@ -17,7 +17,6 @@ from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.pool import KEPT_S, MAX_BODY, Pool, TooLong
-from sallyport.outgoing.turns import Turns
 from tests.mfa.certificates import self_signed
 from tests.mfa.web import Call, Reply, serving
 
@@ -62,7 +61,7 @@ async def answering(octets: bytes) -> AsyncIterator[Peer]:
 @asynccontextmanager
 async def pooled(trust: ssl.SSLContext | None = None, *, most: int = 100) -> AsyncIterator[Pool]:
     """A pool that is closed at the end."""
-    async with Pool(Egress(ANYWHERE), trust or ssl.create_default_context(), Turns(4), most=most) as pool:
+    async with Pool(Egress(ANYWHERE), trust or ssl.create_default_context(), most=most) as pool:
         yield pool
 
 

@@ -18,6 +18,11 @@ def test_no_finite_field_diffie_hellman() -> None:
     assert not [name for name in names if name.startswith(("DHE", "ADH"))]
 
 
+def test_no_renegotiation() -> None:
+    """A server cannot have another handshake while its answers are read: that would be on the event loop."""
+    assert client_context().options & ssl.OP_NO_RENEGOTIATION
+
+
 async def test_a_handshake_leaves_the_event_loop(tmp_path: Path) -> None:
     """The arithmetic of a handshake waits for one of the tenant's threads, while the event loop goes on."""
     server, chain = self_signed(tmp_path, "localhost")

@@ -1,6 +1,6 @@
 """How the service reads each kind of directory: from its settings to a reader, and what an admin got wrong in them."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
@@ -38,18 +38,17 @@ _LOGINS: Final = {
 }
 
 
-def readers(http: HttpFactory, clock: Clock) -> Mapping[str, Read]:
-    """The reader of each kind that the service reads."""
-    ldap, graph, okta = LdapReader(http.egress, clock), GraphReader(http), OktaReader(http, clock)
+def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Read]:
+    """The reader of each kind that the service reads. http: that of a domain's tenant."""
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
-        return ldap.read(ldap_source(source), cursor, full=full)
+        return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
 
     def read_graph(source: Source, cursor: str, full: bool) -> Batches:
-        return graph.read(graph_source(source), cursor, full=full)
+        return GraphReader(http(source.domain_id)).read(graph_source(source), cursor, full=full)
 
     def read_okta(source: Source, cursor: str, full: bool) -> Batches:
-        return okta.read(okta_source(source), cursor, full=full)
+        return OktaReader(http(source.domain_id), clock).read(okta_source(source), cursor, full=full)
 
     return {DirectoryKind.LDAP: read_ldap, DirectoryKind.GRAPH: read_graph, DirectoryKind.OKTA: read_okta}
 

@@ -1,6 +1,5 @@
 """All that decides logins, wired: what the composition root, and the tests, hold of this area."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -86,7 +85,6 @@ class LoginArea:
         patience: Callable[[Login, Attached], float] = device_patience,
     ) -> None:
         self._lent = lent
-        self._http = defaultdict[int, HttpFactory](lent.http.apart)  # by tenant
         store, vault, configuration, clock = lent.store, lent.vault, lent.configuration, lent.clock
         mfa_metrics = MfaMetrics(lent.registry)
         self._upstream_metrics = UpstreamMetrics(lent.registry)
@@ -131,7 +129,7 @@ class LoginArea:
         return FirstHost(
             domain_id=domain_id,
             domain=domain.name,
-            egress=self._http[domain.tenant_id].egress,
+            egress=self._lent.http.of(domain.tenant_id).egress,
             clock=self._lent.clock,
             upstream=self._upstream_metrics,
             hidden=self._hidden,
@@ -144,7 +142,7 @@ class LoginArea:
         return Host(
             domain_id=domain_id,
             domain=domain.name,
-            http=self._http[domain.tenant_id],
+            http=self._lent.http.of(domain.tenant_id),
             seeds=self._lent.seeds,
             wallets=self._lent.wallets,
             clock=self._lent.clock,

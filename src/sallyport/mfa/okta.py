@@ -147,7 +147,7 @@ class Okta:
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")
-            if link and self._is_own(link):
+            if 0 < len(link) <= _LONGEST_LINK and self._is_own(link):
                 links[name] = link
         if "poll" not in links:
             raise ProviderError("Okta answered without a usable link to poll")
@@ -159,7 +159,7 @@ class Okta:
         except (httpx.InvalidURL, ValueError):
             return False
         own = (url.scheme, url.host, url.port) == (base.scheme, base.host, base.port)
-        return own and not url.userinfo and len(link) <= _LONGEST_LINK
+        return own and not url.userinfo
 
     async def _ask(self, method: str, url: str, body: Mapping[str, object] | None = None) -> httpx.Response:
         response = await self._send(method, url, body)

@@ -121,7 +121,8 @@ class Radius:
 
     async def _exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
         """The server's proven answer. ProviderError: none in time, or none that can be trusted."""
-        address = (await self._host.http.egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
+        egress = self._host.http.egress
+        address = (await egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
         family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
         unproven = ""
         try:
@@ -132,6 +133,7 @@ class Radius:
                     with trio.move_on_after(wait_s):
                         while True:
                             datagram = await udp.recv(MAX_LENGTH)
+                            await egress.turns.take()
                             try:
                                 return _signed(decode_reply(datagram, request, self._secret))
                             except PacketError as error:  # perhaps somebody else's: the real one may still come

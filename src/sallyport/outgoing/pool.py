@@ -119,13 +119,12 @@ class Connection:
 class Pool(httpx.AsyncBaseTransport):
     """Connections, kept for the next request to the same origin; more requests than `most` wait for one.
 
-    trust: whose certificates count. turns: in which what has come is taken.
+    trust: whose certificates count.
     """
 
-    def __init__(self, egress: Egress, trust: ssl.SSLContext, turns: Turns, *, most: int = MOST_CONNECTIONS) -> None:
-        self._egress = egress
+    def __init__(self, egress: Egress, trust: ssl.SSLContext, *, most: int = MOST_CONNECTIONS) -> None:
+        self.egress = egress
         self._trust = trust
-        self._turns = turns
         self._room = trio.Semaphore(most)
         self._kept: defaultdict[Origin, deque[Connection]] = defaultdict(deque)
         self._closed = False
@@ -181,7 +180,7 @@ class Pool(httpx.AsyncBaseTransport):
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
         """Resolve, check, connect to each checked address until one answers; each gets its share of the time."""
-        addresses = await self._egress.resolve(host, port)
+        addresses = await self.egress.resolve(host, port)
         for left in range(len(addresses), 0, -1):
             share_s = (trio.current_effective_deadline() - trio.current_time()) / left
             try:
@@ -195,13 +194,13 @@ class Pool(httpx.AsyncBaseTransport):
                 if left == 1:
                     raise
         if scheme == "http":
-            return Connection(stream, stream.socket, self._turns)
+            return Connection(stream, stream.socket, self.egress.turns)
         try:
-            secure = await secured(stream, self._trust, host, self._egress.handshakes)
+            secure = await secured(stream, self._trust, host, self.egress.handshakes)
         except BaseException:
             stream.socket.close()
             raise
-        return Connection(secure, stream.socket, self._turns)
+        return Connection(secure, stream.socket, self.egress.turns)
 
     async def aclose(self) -> None:
         """Close what is kept, and what is used when it has its answer."""

@@ -26,6 +26,7 @@ def client_context(authorities: str | None = None) -> ssl.SSLContext:
     trusted = None if authorities is None else certificates_pem(authorities)
     context = ssl.create_default_context(cadata=trusted)
     context.set_ciphers(_CIPHERS)
+    context.options |= ssl.OP_NO_RENEGOTIATION  # it would run on the event loop
     return context
 
 

@@ -28,11 +28,13 @@ GROUP_DN = "CN=big,DC=example"
 ANYBODY = Person("inetUser", attributes={"objectClass": ["person"]})
 BINDS = """
 import sys, trio
+from sallyport.directory.reading.answers import READING
 from sallyport.directory.reading.connection import bind
+from sallyport.outgoing.turns import Turns
 
 async def main():
     async with trio.open_nursery() as nursery:
-        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None)
+        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None, READING, Turns(1))
 
 trio.run(main)
 """

@@ -24,6 +24,7 @@ import trio
 
 from sallyport.directory.reading.answers import Answers, Limits, TooLarge
 from sallyport.directory.reading.server import Unreachable
+from sallyport.outgoing.turns import Turns
 
 if TYPE_CHECKING:
     import bonsai
@@ -214,17 +215,19 @@ async def bind(
     nursery: trio.Nursery,
     account: Account | None,
     limits: Limits,
+    turns: Turns,
     *,
     asks_policy: bool = False,
 ) -> Connection:
     """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
     nursery: carries the connection until it is closed. account: None to stay anonymous. limits: of the server's
-    answers. asks_policy: with the password policy control. Refusal, Unreachable, TooLarge.
+    answers. turns: in which these are read. asks_policy: with the password policy control. Refusal, Unreachable,
+    TooLarge.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
-        client, ldap, control = await _bind(stream, nursery, account, relay, answers, asks_policy=asks_policy)
+        client, ldap, control = await _bind(stream, nursery, account, relay, answers, turns, asks_policy=asks_policy)
     except BaseException as error:
         relay.cancel()
         await trio.aclose_forcefully(stream)
@@ -240,6 +243,7 @@ async def _bind(
     account: Account | None,
     relay: trio.CancelScope,
     answers: Answers,
+    turns: Turns,
     *,
     asks_policy: bool,
 ) -> tuple[bonsai.LDAPClient, TrioLDAPConnection, object]:
@@ -263,7 +267,7 @@ async def _bind(
         listener.bind(path)
         until_connected.callback(os.unlink, path)
         listener.listen(1)
-        nursery.start_soon(_carry, listener, stream, relay, answers, until_connected.close)
+        nursery.start_soon(_carry, listener, stream, relay, answers, turns, until_connected.close)
         # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once: to
         # give up before would close that socket under it.
         attempt.shield = True
@@ -304,6 +308,7 @@ async def _carry(
     stream: trio.abc.Stream,
     relay: trio.CancelScope,
     answers: Answers,
+    turns: Turns,
     connected: Callable[[], None],
 ) -> None:
     """Take libldap's connection, and hand on what comes from either side until one of them ends.
@@ -318,7 +323,7 @@ async def _carry(
             async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
                 connected()
                 nursery.start_soon(_ask, inner, stream, relay, answers)
-                nursery.start_soon(_hear, stream, inner, relay, answers)
+                nursery.start_soon(_hear, stream, inner, relay, answers, turns)
     finally:
         relay.cancel()
         connected()
@@ -334,10 +339,13 @@ async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.Canc
     relay.cancel()
 
 
-async def _hear(server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers) -> None:
+async def _hear(
+    server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: Turns
+) -> None:
     """Hand on the server's messages. Hang up if one exceeds a limit: libldap keeps answers of any size in memory."""
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
+            await turns.take()
             if ready := answers.feed(part):
                 await local.send_all(ready)
     relay.cancel()

@@ -144,7 +144,7 @@ class LdapReader:
             try:
                 with trio.fail_after(CONNECT_S):
                     stream = await server.connect(trust, self._egress, failures.append)
-                    return await bind(stream, nursery, source.account, READING)
+                    return await bind(stream, nursery, source.account, READING, self._egress.turns)
             except Unreachable as error:
                 failures.append(f"{server}: {error}")
             except trio.TooSlowError:

@@ -19,6 +19,7 @@ from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.model import Found, Reason
 from sallyport.metrics import UpstreamMetrics
 from sallyport.outgoing.egress import Egress, LookUp, look_up
+from sallyport.outgoing.turns import Turns
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 
@@ -44,12 +45,14 @@ def host(
     egress: Sequence[Network] = ANYWHERE,
     ntlm_auth: Helpers | None = None,
     look_up: LookUp = look_up,
+    turns: Turns | None = None,
 ) -> Host:
-    """Return the host of a checker. egress: the networks that may be connected to. look_up: the DNS."""
+    """Return the host of a checker. egress: the networks that may be connected to. look_up: the DNS. turns: in which
+    answers are read."""
     return Host(
         domain_id=1,
         domain="corp",
-        egress=Egress(egress, look_up),
+        egress=Egress(egress, look_up, turns),
         clock=clock,
         upstream=UpstreamMetrics(CollectorRegistry()),
         hidden={},

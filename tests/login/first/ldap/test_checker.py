@@ -18,6 +18,7 @@ from tests.areas import SetClock
 from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.conftest import Desk
 from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
+from tests.outgoing.counted import CountedTurns
 from tests.packets import chap, pap
 
 pytestmark = needs_bonsai
@@ -66,6 +67,14 @@ async def test_answers_in_pieces() -> None:
         server.manner = Manner.DRIBBLES
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
         assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
+
+
+async def test_answers_are_read_in_turns() -> None:
+    """What a thousand directories answer in the same instant is read a little at a time."""
+    turns = CountedTurns(1)
+    async with directory(Person("ann")) as server, asking(host(turns=turns), servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+    assert turns.taken >= 3  # two binds and a search
 
 
 async def test_exactly_one_entry_is_needed() -> None:

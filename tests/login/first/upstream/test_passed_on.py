@@ -28,6 +28,7 @@ from sallyport.radius.salted import Hiding
 from tests import areas as shared
 from tests.login.first.upstream.conftest import Upstream
 from tests.login.first.upstream.home_server import PASSWORD, SECRET, SORRY, STAFF, HomeServer, typed
+from tests.outgoing.counted import CountedTurns
 from tests.packets import access_request, attributes, chap, opened, pap
 
 PASSED = Reason.NO_PROVIDER  # the first door; the domain monitors, and has nobody who guards the second
@@ -54,6 +55,14 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
     assert upstream.first.names == [b"ann"]
     assert upstream.counted("requests_total", outcome="accept") == 1
     assert upstream.wire.auth.handed_over == 0
+
+
+async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
+    """What home servers answer in the same instant is read a little at a time."""
+    upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
+    await upstream.configure()
+    await upstream.ask(pap("ann", PASSWORD))
+    assert turns.taken
 
 
 async def test_a_reject_is_a_wrong_first_factor(upstream: Upstream) -> None:

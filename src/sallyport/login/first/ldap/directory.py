@@ -141,7 +141,7 @@ class Directory:
             raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
-            connection = await bind(stream, self._nursery, self._service, LOGIN)
+            connection = await bind(stream, self._nursery, self._service, LOGIN, self._egress.turns)
         except Refusal as error:
             if error.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
                 raise Unreachable(f"{server}: {error}") from None
@@ -167,7 +167,9 @@ class Directory:
                     continue
                 # The bindings give a reference too many away where no control is answered, so it is asked for once.
                 asks_policy = each not in self._without_policy
-                connection = await bind(stream, self._nursery, account, LOGIN, asks_policy=asks_policy)
+                connection = await bind(
+                    stream, self._nursery, account, LOGIN, self._egress.turns, asks_policy=asks_policy
+                )
             if not connection.has_policy:
                 self._without_policy.add(each)
             return connection

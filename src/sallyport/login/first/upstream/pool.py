@@ -247,6 +247,7 @@ class Pool:
                 await trio.lowlevel.wait_readable(lane.sock)
             except trio.ClosedResourceError:
                 return None
+            await self._egress.turns.take()
             if lane.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
                 return None
             now = trio.current_time()
