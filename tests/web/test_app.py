@@ -1,9 +1,12 @@
 """Health, metrics and the description of the API."""
 
+import threading
+
 import pytest
 import trio
 from starlette.requests import Request
 from starlette.responses import Response
+from trio.testing import wait_all_tasks_blocked
 
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.observe import TemplateRoute
@@ -30,6 +33,33 @@ async def test_metrics_are_text_without_a_redirect() -> None:
         answer = await client.get("/metrics")
     assert (answer.status_code, answer.content) == (200, b"sample 1\n")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def test_scrapes_that_come_together_share_a_rendering() -> None:
+    """Those that come while the metrics are rendered wait for one more rendering, not for one each."""
+    renderings, begun, go_on = 0, trio.Event(), threading.Event()
+
+    def render() -> bytes:
+        nonlocal renderings
+        renderings += 1
+        trio.from_thread.run_sync(begun.set)
+        assert go_on.wait(10)
+        return b"x %d\n" % renderings
+
+    app = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=render)
+    told = []
+    async with client_of(app) as client, trio.open_nursery() as nursery:
+
+        async def scrape() -> None:
+            told.append((await client.get("/metrics")).text)
+
+        nursery.start_soon(scrape)
+        await begun.wait()
+        for _ in range(5):
+            nursery.start_soon(scrape)
+        await wait_all_tasks_blocked()
+        go_on.set()
+    assert told == ["x 1\n", *["x 2\n"] * 5]
 
 
 async def test_metrics_on_an_address_of_their_own() -> None:

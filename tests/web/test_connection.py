@@ -11,12 +11,15 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sallyport.web.connection import Limits
-from tests.web.sample import KEYED, LIST, SCOPE, make_sample
+from tests.web.sample import BIG, KEYED, LIST, SCOPE, make_sample
 from tests.web.serving import GOOD, read_all, serving
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
 JSON = b"Host: x\r\nContent-Type: application/json\r\n"
 KEYED_HEAD = b"POST " + KEYED.encode() + b" HTTP/1.1\r\n" + JSON + b"Content-Length: 16000\r\n\r\n{"
+BIG_REQUEST = (
+    b"POST " + BIG.encode() + b" HTTP/1.1\r\nX-Authorization: sp_admin\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}"
+)
 LIST_HEAD = b"POST " + LIST.encode() + b" HTTP/1.1\r\n" + JSON
 
 
@@ -45,6 +48,20 @@ async def test_an_address_holds_few_connections_without_an_authenticated_request
         assert len(client._transport._pool.connections) == 1  # type: ignore[attr-defined]
         for stream in strangers:
             await stream.aclose()
+
+
+async def test_answers_that_are_not_read_stop_nobody() -> None:
+    """More connections than there are places ask for large answers and read nothing: another is still answered."""
+    limits = Limits(connections=4, strangers=100, send_s=30)
+    async with serving(make_sample().app, limits=limits) as running:
+        idle = [await running.connect() for _ in range(8)]
+        for stream in idle:
+            await stream.send_all(BIG_REQUEST)
+            await stream.receive_some(1)
+        with trio.fail_after(3):
+            assert await running.answers()
+        for stream in idle:
+            await trio.aclose_forcefully(stream)
 
 
 async def test_a_body_without_a_token_has_less_time() -> None:

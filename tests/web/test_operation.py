@@ -307,7 +307,7 @@ def test_a_declaration_that_could_leave_a_hole_is_refused() -> None:
 async def test_an_array_body_has_a_limited_number_of_entries() -> None:
     """A longer array is refused as a whole: none of its entries is told about."""
     async with client_of(make_sample().app) as client:
-        answer = await client.request("DELETE", REMOVE, json=[{}] * (MOST_ENTRIES + 1))
+        answer = await client.request("DELETE", REMOVE, json=[{"policyId": 1}] * (MOST_ENTRIES + 1))
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["body"])
 
 

@@ -1,11 +1,15 @@
 """Roles, claims and the types of body fields."""
 
+from contextlib import ExitStack
+from dataclasses import replace
+
 import pytest
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
-from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.web.scope import (
     ADMINS,
+    MOST_RUNNING,
     OPERATORS,
     READERS,
     Body,
@@ -130,3 +134,17 @@ def test_one_stands_for_many() -> None:
     assert TypeAdapter(Many[Id]).validate_python([5, "6"]) == [5, 6]
     with pytest.raises(ValidationError):
         TypeAdapter(Many[Id]).validate_python(None)
+
+
+def test_a_tenant_runs_a_limited_number_of_requests() -> None:
+    """One more is refused until one ends; another tenant's requests and agents are not counted."""
+    one = gate()
+    with ExitStack() as running:
+        for _ in range(MOST_RUNNING):
+            running.enter_context(one.running(caller(Role.AUDITOR)))
+        with pytest.raises(TooMany), one.running(caller()):
+            pass
+        with one.running(replace(caller(), tenant_id=8)), one.running(caller(Role.AGENT)):
+            pass
+    with one.running(caller()):
+        pass

@@ -61,13 +61,14 @@ class Limits:
 
 
 class Phase(enum.Enum):
-    """The state of a connection. In all but WORKING it waits for its peer."""
+    """The state of a connection. In all but WORKING it waits for its peer. SENDING: for its peer to take an answer."""
 
     HANDSHAKE = enum.auto()
     IDLE = enum.auto()
     HEAD = enum.auto()
     BODY = enum.auto()
     WORKING = enum.auto()
+    SENDING = enum.auto()
     CLOSING = enum.auto()
 
 
@@ -202,6 +203,8 @@ class Connection:
 
     async def write(self, octets: bytes) -> None:
         """See `asgi.Wire`."""
+        former, self.phase = self.phase, Phase.SENDING
+        self._door.changed(self)
         try:
             for at in range(0, len(octets), PIECE):
                 with trio.fail_after(self._limits.send_s):
@@ -209,6 +212,8 @@ class Connection:
         except _GONE:
             self._scope.cancel()
             await trio.lowlevel.checkpoint()
+        self.phase = former
+        self._door.changed(self)
 
     def body_received(self) -> None:
         """See `asgi.Wire`."""

@@ -203,7 +203,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         try:
             caller, body, claims = await self._read(request)
             self._gate.admit(caller, claims, self._roles)
-            with acting_as(caller.actor):
+            with self._gate.running(caller), acting_as(caller.actor):
                 answer = await self._work(body, caller)
             return self._answer.response(answer)
         except Exception as error:
@@ -263,7 +263,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
             upload = await self._reader.read(request, keeps=caller.role in self._roles)
             try:
                 self._gate.admit(caller, [upload.form], self._roles)
-                with acting_as(caller.actor):
+                with self._gate.running(caller), acting_as(caller.actor):
                     answer = await self._work(upload, caller)
             except BaseException:
                 await self._reader.discard(upload.kept)

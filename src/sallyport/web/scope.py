@@ -5,7 +5,9 @@ A token belongs to one organization and one tenant. Bodies that carry orgId, ten
 """
 
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
@@ -14,7 +16,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, 
 
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
-from sallyport.base.errors import Forbidden, Unauthenticated
+from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair_places import FairPlaces
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
@@ -47,6 +49,8 @@ ENROLMENTS = frozenset({Role.ENROLMENT})
 """Whoever has an enrolment key, which gives an agent a key of its own and nothing else."""
 WALLETS = frozenset({Role.WALLET})
 """The holder of one wallet."""
+MOST_RUNNING = 128
+"""Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 places."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 
 
@@ -254,6 +258,7 @@ class Gate:
         self._domains = domains
         self.large_bodies: FairPlaces[int] = FairPlaces(1)
         self.small_bodies: FairPlaces[int] = FairPlaces(1)
+        self._running = Counter[int]()
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid
@@ -273,6 +278,21 @@ class Gate:
             raise Forbidden("domain not in tenant")
         if caller.role not in roles:
             raise Forbidden("role not allowed")
+
+    @contextmanager
+    def running(self, caller: Caller) -> Iterator[None]:
+        """Count a request within the block. Agents and wallets are not counted: many of them ask at the same time, for
+        nothing that takes long. TooMany."""
+        if caller.role not in READERS:
+            yield
+            return
+        if self._running[caller.tenant_id] >= MOST_RUNNING:
+            raise TooMany(f"{MOST_RUNNING} requests of this tenant are running: try again later")
+        self._running[caller.tenant_id] += 1
+        try:
+            yield
+        finally:
+            self._running[caller.tenant_id] -= 1
 
     def _owns(self, caller: Caller, domain: int) -> bool:
         if caller.domain_id is not None and domain != caller.domain_id:

@@ -159,7 +159,7 @@ class _Door:
         self.socket.close()
         self.closing = True
         for connection in self._places.waiting():
-            if connection.phase is not Phase.CLOSING:
+            if connection.phase not in (Phase.SENDING, Phase.CLOSING):
                 connection.hang_up()
 
     def changed(self, connection: Connection) -> None:
