@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import StoreError
-from sallyport.login.journal import FIRST, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
+from sallyport.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
 from sallyport.login.model import AccountingRecord, Answered, Login
 from sallyport.login.repo import EventQuery, EventRow
 from sallyport.login.service import Events
@@ -193,7 +193,7 @@ async def test_tenants_take_turns(desk: Desk) -> None:
 
 async def test_first_sightings_make_a_transaction_short(desk: Desk) -> None:
     """A device that is new takes as long as many logins: few of them share a transaction."""
-    names = [b"switch-%d" % number for number in range(2 * MOST // FIRST)]
+    names = [b"switch-%d" % number for number in range(2 * MOST // LONG)]
     logins = [await desk.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
     await written(desk, *logins)
     assert desk.answers.sent == logins

@@ -28,7 +28,7 @@ OTHER_ROWS = {
         "accounting_records", "answers", "challenges", "device_posture", "devices", "events", "lockouts", "sessions",
         "stations",
     },
-    "deleted as soon as it is done": {"revocations"},
+    "deleted as soon as it is done": {"device_restarts", "revocations"},
     "kept totals": {"audit_totals", "counters", "search_changes", "tenant_rows"},
     "of the installation": {
         "config_version", "issued_certificates", "limits", "organizations", "outlet_places", "tenants",

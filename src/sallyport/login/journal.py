@@ -23,6 +23,7 @@ from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
 from sallyport.inventory.devices.model import Device, Station
 from sallyport.inventory.devices.service import Registered, write_first_sighting
+from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
 from sallyport.login.model import AccountingRecord, Answered, Login, Method
@@ -36,8 +37,9 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Entries of a transaction; each device or station that the store does not know yet counts as `FIRST` of them."""
-FIRST: Final = 16
+"""Entries of a transaction; each device or station that the store does not know yet, and each record that ends all
+sessions of its device, counts as `LONG` of them."""
+LONG: Final = 16
 PURGE_S = 5.0
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
@@ -94,12 +96,14 @@ class Journal:
     def _take(self) -> list[Answered]:
         """The entries of the next transaction."""
         entries: list[Answered] = []
-        new: set[Device | Station] = set()
-        while self._entries and len(entries) + FIRST * len(new) < MOST:
+        long: set[Device | Station | Answered] = set()
+        while self._entries and len(entries) + LONG * len(long) < MOST:
             entry = self._entries.take()
             entries.append(entry)
             if _is_first(entry):
-                new.add(entry.device if entry.behind is None else entry.behind)
+                long.add(entry.device if entry.behind is None else entry.behind)
+            elif isinstance(entry, AccountingRecord) and entry.report.status in OF_DEVICE:
+                long.add(entry)
         return entries
 
     def flush_soon(self) -> None:

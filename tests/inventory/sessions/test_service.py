@@ -102,6 +102,22 @@ async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: St
     assert await states(areas, live=True, device_id=1) == ["live"]
 
 
+async def test_a_device_with_many_sessions_starts_anew(areas: Areas) -> None:
+    """The record ends the first of them; the others end right after, in short transactions, but not those that began
+    or were told of since. A second such record meanwhile ends those too."""
+    await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(701)))
+    await write(areas, report(7, 10, session=b""), report(3, 20, session=b"700"), report(1, 20, session=b"new"))
+    assert Counter(await states(areas)) == {"lost": repo.AT_ONCE, "live": 702 - repo.AT_ONCE}
+    await areas.sessions.end_restarted()
+    assert Counter(await states(areas)) == {"lost": 700, "live": 2}
+    await write(areas, *(report(1, 30, session=b"more%d" % number) for number in range(repo.AT_ONCE)))
+    await write(areas, report(7, 40, session=b""))
+    await write(areas, report(7, 50, session=b""))
+    await areas.sessions.end_restarted()
+    assert Counter(await states(areas)) == {"lost": 702 + repo.AT_ONCE}
+    assert await areas.store.read(repo.live) == {areas.domain: 0}
+
+
 async def test_totals_are_exact(areas: Areas) -> None:
     """By state and domain, however sessions come to their end."""
     other = await areas.domains.add(areas.tenant, "branch")

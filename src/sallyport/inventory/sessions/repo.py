@@ -27,6 +27,7 @@ Key = tuple[int, bytes]
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # sessions in a statement
+AT_ONCE = 32  # sessions that end in the transaction of a record that ends all of its device
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
 _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
@@ -137,17 +138,65 @@ def supersede(tx: Tx, session: Session) -> None:
     )
 
 
-def end_all(tx: Tx, domain_id: int, device_id: int, at: int) -> None:
-    """A device has started anew, or is about to go down: what it last told of before that time is over."""
-    count = tx.execute(
-        "update sessions set state = 'lost', stopped = :at, terminate_cause = :cause "
-        "where domain_id = :d and device_id = :device and state = 'live' and updated < :at",
-        d=domain_id,
-        device=device_id,
-        at=at,
-        cause=NAS_REBOOT,
-    )
-    _lost(tx, domain_id, count)
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A device that has started anew, or is about to go down: what it last told of before that time is over. after: its
+    sessions of higher ids are still to be looked at."""
+
+    device_id: int
+    domain_id: int
+    at: int
+    after: int = 0
+
+
+def restart(tx: Tx, begun: Restart) -> None:
+    """End the sessions of a device that has started anew, the first of them at once; `restarts` has the rest."""
+    after = end_some(tx, begun, AT_ONCE)
+    if after:
+        tx.execute(
+            "insert into device_restarts (device_id, domain_id, at, after) values (:device, :d, :at, :after) "
+            "on conflict (device_id) do update set after = 0, "
+            "at = case when excluded.at > device_restarts.at then excluded.at else device_restarts.at end",
+            device=begun.device_id,
+            d=begun.domain_id,
+            at=begun.at,
+            after=after,
+        )
+
+
+def restarts(tx: Tx) -> list[Restart]:
+    """The devices that have started anew and of which sessions are still to end."""
+    return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
+
+
+def end_more(tx: Tx, begun: Restart, limit: int) -> None:
+    """Go on with a restart, unless a later one has taken its place."""
+    after = end_some(tx, begun, limit)
+    same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
+    where = "where device_id = :device and at = :at and after = :before"
+    if after:
+        tx.execute(f"update device_restarts set after = :after {where}", after=after, **same)
+    else:
+        tx.execute(f"delete from device_restarts {where}", **same)
+
+
+def end_some(tx: Tx, begun: Restart, limit: int) -> int:
+    """End those of the next `limit` live sessions of a device that it told of before it started anew. Return the id of
+    the last; 0: there are no more."""
+    found: dict[str, Value] = {"d": begun.domain_id, "device": begun.device_id, "after": begun.after}
+    where = "domain_id = :d and device_id = :device and state = 'live' and id > :after"
+    ids = tx.all(_id, f"select id from sessions where {where} order by id limit :limit", limit=limit, **found)
+    if ids:
+        count = tx.execute(
+            "update sessions set state = 'lost', stopped = :at, terminate_cause = :cause "
+            f"where {where} and id <= :last and updated < :at",
+            at=begun.at,
+            cause=NAS_REBOOT,
+            last=ids[-1],
+            **found,
+        )
+        _lost(tx, begun.domain_id, count)
+    return ids[-1] if len(ids) == limit else 0
 
 
 _SILENT = (

@@ -11,7 +11,7 @@ import trio
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.periodic import every
 from sallyport.inventory.sessions import repo
-from sallyport.inventory.sessions.repo import Key, SessionQuery, SessionRow
+from sallyport.inventory.sessions.repo import Key, Restart, SessionQuery, SessionRow
 from sallyport.inventory.sessions.report import OF_DEVICE, Report, Status
 from sallyport.inventory.sessions.session import Session
 from sallyport.metrics import SessionMetrics
@@ -59,7 +59,7 @@ def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
         part = list(group)
         if ends_all:
             for record in part:
-                repo.end_all(tx, record.domain_id, record.device_id, record.report.at)
+                repo.restart(tx, Restart(record.device_id, record.domain_id, record.report.at))
             fresh += [True] * len(part)
         else:
             fresh += _take_in(tx, part)
@@ -126,10 +126,17 @@ class Sessions:
                 ended += await self._store.write(partial(repo.end_silent, domain_id=domain_id, ids=ids, now=now))
         return ended
 
+    async def end_restarted(self) -> None:
+        """End the sessions of devices that have started anew, as far as the record itself has not. StoreError."""
+        while found := await self._store.read(repo.restarts):
+            for each in found:
+                await self._store.write(partial(repo.end_more, begun=each, limit=CHUNK))
+
     async def run(self) -> None:
         """Count live sessions for the metrics, and end silent ones, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, COUNT_S, self._count, failure="session_count_failed"))
+            nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))
 
     async def _count(self) -> None:

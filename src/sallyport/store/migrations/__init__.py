@@ -43,6 +43,7 @@ from sallyport.store.migrations import (
     m0045_accounting_totals,
     m0046_limits,
     m0047_privilege_status,
+    m0048_device_restarts,
 )
 
 ALL = Migrations("sallyport")
@@ -86,3 +87,4 @@ ALL(name="m0044_issued_certificates")(m0044_issued_certificates.apply)
 ALL(name="m0045_accounting_totals")(m0045_accounting_totals.apply)
 ALL(name="m0046_limits")(m0046_limits.apply)
 ALL(name="m0047_privilege_status")(m0047_privilege_status.apply)
+ALL(name="m0048_device_restarts")(m0048_device_restarts.apply)
