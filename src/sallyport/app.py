@@ -1,21 +1,21 @@
 """The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 
-import structlog
 from prometheus_client import CollectorRegistry
 
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
-from sallyport.base import disk
 from sallyport.base import log as logs
-from sallyport.base.clock import SECOND, now_us
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError
+from sallyport.certs.model import Credentials
 from sallyport.certs.service import Certificates
 from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
@@ -46,13 +46,17 @@ from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
 from sallyport.login.area import Lent, LoginArea
+from sallyport.login.first.kinds import KINDS
+from sallyport.login.first.model import Checker
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
+from sallyport.login.model import Login
 from sallyport.login.outlets.model import targets_of
 from sallyport.login.outlets.service import Outlets
 from sallyport.login.retention import Retention
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second import session as sessions
+from sallyport.login.second.service import device_patience
 from sallyport.login.service import Events
 from sallyport.metrics import (
     AgentMetrics,
@@ -69,10 +73,13 @@ from sallyport.metrics import (
     RadiusMetrics,
     SessionMetrics,
 )
+from sallyport.mfa.model import Provider
+from sallyport.mfa.service import Attached
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import SqliteCopies
 from sallyport.store.model import Tx
@@ -90,10 +97,23 @@ from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls
 
 WRONG_WALLET_KEYS = 10  # and wrong presentations, of one token at once
-FIRST_DOMAIN = "default"
-TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
 
-log = structlog.get_logger()
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Parts of the service that a test replaces. None: the part that the settings ask for.
+
+    patience: see `SecondFactor`. ntlm_auth: the winbind helpers of every domain. credentials: the server certificate.
+    """
+
+    clock: Clock = now_us
+    http: HttpFactory | None = None
+    timers: Timers = RFC_5080
+    providers: Mapping[str, type[Provider]] | None = None
+    first_factors: Mapping[FirstFactor, type[Checker]] | None = None
+    patience: Callable[[Login, Attached], float] = device_patience
+    ntlm_auth: Callable[[int], Helpers | None] | None = None
+    credentials: Callable[[], Credentials | None] | None = None
 
 
 class App:
@@ -106,13 +126,16 @@ class App:
         vault: Vault,
         dictionary: Dictionary,
         registry: CollectorRegistry,
+        overrides: Overrides = Overrides(),
     ) -> None:
+        self._overrides = overrides
+        self.clock = clock = overrides.clock
         self.settings = settings
+        self.vault = vault
         self.http_address: Address | None = None  # where HTTP listens, once it does
         self.tls: Tls | None = None
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
-        self._pseudonyms = vault.pseudonyms
         self.store = store
         self.registry = registry
         self.dictionary = dictionary
@@ -123,18 +146,23 @@ class App:
         self.login_metrics = LoginMetrics(registry)
 
         self.configuration = Configuration(store)
-        self.tenancy = Tenancy(store, now_us)
-        self.domains = Domains(self.configuration, DomainMetrics(registry), has_provider=self._has_provider)
-        self.clients = Clients(self.configuration, vault, self.domains.tenant_of)
+        self.tenancy = Tenancy(store, clock)
+        self.domains = Domains(
+            self.configuration,
+            DomainMetrics(registry),
+            clock,
+            has_provider=self._has_provider,
+        )
+        self.clients = Clients(self.configuration, vault, self.domains.tenant_of, clock)
         self.issued = IssuedCertificates(self.configuration, lambda: self.clients.table.issued)
         self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(self.clients.table.by_id.values())])
         inventory_metrics, directory_metrics = InventoryMetrics(registry), DirectoryMetrics(registry)
         for metrics in (self.login_metrics, inventory_metrics, directory_metrics):
             metrics.watch_domains(self.domains.shown)
-        self.devices = Devices(store, Sightings(), inventory_metrics)
-        self.sessions = Sessions(store, SessionMetrics(registry))
-        self.rules = LoginRules(self.configuration, dictionary)
-        self._http = HttpFactory(egress=settings.egress)
+        self.devices = Devices(store, Sightings(), inventory_metrics, clock)
+        self.sessions = Sessions(store, SessionMetrics(registry), clock)
+        self.rules = LoginRules(self.configuration, dictionary, clock)
+        self.http = overrides.http or HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)
         self.issuing = Issuing(
@@ -145,7 +173,8 @@ class App:
             self.revocations,
             self.holding.presentations,
             lambda: settings.did_base(self.http_address),
-            http=self._http,
+            clock,
+            http=self.http,
             hosts=settings.did_web_hosts,
         )
         self.directory = DirectoryArea(
@@ -153,18 +182,22 @@ class App:
             vault,
             settings.data_dir,
             self.revocations,
-            readers(self._http_of, now_us),
-            now_us,
+            readers(self._http_of, clock),
+            clock,
             directory_metrics,
         )
         self.events = Events(store)
         self.retention = Retention(
-            store, self.login_metrics, days=settings.event_days, limit=settings.event_limit_mib << 20
+            store,
+            self.login_metrics,
+            days=settings.event_days,
+            limit=settings.event_limit_mib << 20,
+            clock=clock,
         )
         self.outlets = Outlets(
             store,
             targets_of(settings),
-            self._http.egress,
+            self.http.egress,
             OutletMetrics(registry),
             in_log=settings.log_logins,
             changes=settings.audit_outlets,
@@ -173,24 +206,22 @@ class App:
         )
         self.audit = Audit(store)
         self.certificates = Certificates.of(settings)
-        self.audit_retention = AuditRetention(store, days=settings.audit_days)
+        self.audit_retention = AuditRetention(store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
         self._wire_logins(vault)
-        self.rotation = Rotation(store, vault)
+        self.rotation = Rotation(store, vault, clock)
         self.copies = SqliteCopies(
             store,
             check=self._check_key,
             void=self._void,
             replaced=self._restored,
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
+            clock=clock,
         )
-        self.configuration.on_foreign_change(self.tenancy.forget)
-        self.configuration.on_foreign_change(self.keys.forget)
-        self.configuration.on_foreign_change(self.users.forget)
-        self.configuration.on_foreign_change(self.directory.principals.forget)
-        self.configuration.on_replaced(self.devices.sightings.forget_all)
-        self.configuration.on_replaced(self.logins.second.forget)
-        self.configuration.on_replaced(self.revocations.forget)
+        for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
+            self.configuration.on_foreign_change(cached.forget)
+        for forget in (self.devices.sightings.forget_all, self.logins.second.forget, self.revocations.forget):
+            self.configuration.on_replaced(forget)
 
     def _wire_endpoints(self, vault: Vault) -> None:
         self.holding = Holding(
@@ -200,30 +231,39 @@ class App:
             AccessTargets(),
             Guesses(burst=WRONG_WALLET_KEYS),
             PresentationMetrics(self.registry),
+            self.clock,
         )
         self.users = EndpointUsers(
             self.store,
             vault,
+            self.clock,
             changed=self._user_changed,
             deleted=self.holding.users.user_deleted,
             vacated=vacate_accounts,
             revocations=self.revocations,
         )
-        self.instances = Instances(self.store, deleted=self._instance_deleted)
-        self.keys = Keys(self.store, now_us, has_instance=self.instances.in_domain)
-        self.policies = PasswordPolicies(self.store, self.instances, deleted=forget_policy)
-        self.groups = Groups(self.store, self.users, self.policies)
-        self.accounts = Users(self.store, vault, self.users, self.policies, self.holding.users)
+        self.instances = Instances(self.store, self.clock, deleted=self._instance_deleted)
+        self.keys = Keys(self.store, self.clock, has_instance=self.instances.in_domain)
+        self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policy)
+        self.groups = Groups(self.store, self.users, self.policies, self.clock)
+        self.accounts = Users(self.store, vault, self.users, self.policies, self.holding.users, self.clock)
         self.agents = Agents(
-            self.store, vault, self.users, self.instances, self.policies, self.keys, AgentMetrics(self.registry)
+            self.store,
+            vault,
+            self.users,
+            self.instances,
+            self.policies,
+            self.keys,
+            AgentMetrics(self.registry),
+            self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name
+            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, self.clock
         )
 
     def _wire_logins(self, vault: Vault) -> None:
-        store, settings = self.store, self.settings
-        self.reverts = Reverts(self.domains)
+        store, settings, overrides = self.store, self.settings, self._overrides
+        self.reverts = Reverts(self.domains, self.clock)
         self.ntlm_auth = Helpers(settings.ntlm_auth)
         self._organizations = self.configuration.hold(tokens_repo.organizations, dict[int, int]())
         lent = Lent(
@@ -232,8 +272,8 @@ class App:
             configuration=self.configuration,
             registry=self.registry,
             dictionary=self.dictionary,
-            http=self._http,
-            clock=now_us,
+            http=self.http,
+            clock=self.clock,
             domains=self.domains,
             users=self.users,
             seeds=self.seeds,
@@ -243,37 +283,44 @@ class App:
             rules=self.rules,
             revocations=self.revocations,
             find_client=self._find_client,
-            credentials=self.certificates.server,
+            credentials=overrides.credentials or self.certificates.server,
             certificate_tenant=self.clients.certificate_tenant,
-            ntlm_auth=self._winbind_of,
+            ntlm_auth=overrides.ntlm_auth or self._winbind_of,
         )
         self.logins = LoginArea(
-            lent, lockout_failures=settings.lockout_failures, lockout_minutes=settings.lockout_minutes
+            lent,
+            lockout_failures=settings.lockout_failures,
+            lockout_minutes=settings.lockout_minutes,
+            kinds=overrides.providers,
+            first_kinds=KINDS if overrides.first_factors is None else overrides.first_factors,
+            patience=overrides.patience,
         )
         self.journal = Journal(
             store,
             self.devices.count_registered,
             self.sessions.count_records,
             keep_answers_s=2.0 * settings.duplicate_window_s,
+            clock=self.clock,
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
         """Write into the audit trail what concerns the whole installation and is not in the store."""
         await self.store.write(
-            lambda tx: record(tx, action, at=now_us(), tenant_id=INSTALLATION, target=target, changes=changes)
+            lambda tx: record(tx, action, at=self.clock(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
 
     def _dynamic_authorization(self) -> tuple[DynamicAuthorization, Revocations]:
         dynamic = DynamicAuthorization(
             self.store,
-            Sender(self._http.egress),
+            Sender(self.http.egress, timers=self._overrides.timers, clock=self.clock),
             self.rules.words,
             DynamicMetrics(self.registry),
+            self.clock,
             domains=lambda: self.domains.table,
             find_client=self._find_client,
             error_name=lambda cause: self.value_name("Error-Cause", cause),
         )
-        return dynamic, Revocations(self.store, dynamic, self.domains, self.rules)
+        return dynamic, Revocations(self.store, dynamic, self.domains, self.rules, self.clock)
 
     def _instance_deleted(self, tx: Tx, instance_id: int) -> None:
         forget_instance(tx, instance_id)
@@ -282,6 +329,12 @@ class App:
 
     def _user_changed(self, domain_id: int, name: str | None) -> None:
         self.logins.second.enrolments.forget(domain_id, name)
+
+    def _find_client(self, host: str) -> Client | None:
+        return self.clients.table.find(host)
+
+    def _has_provider(self, domain_id: int) -> bool:
+        return self.logins.providers.has(domain_id)
 
     def _domain_name(self, domain_id: int) -> str:
         domain = self.domains.table.by_id.get(domain_id)
@@ -293,7 +346,7 @@ class App:
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
         """End in a backup what must not come back with it."""
-        now = now_us()
+        now = self.clock()
         sessions.void(tx)
         self.holding.presentations.void(tx)
         endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
@@ -312,14 +365,8 @@ class App:
         """A tenant's domains."""
         return {domain.id for domain in self.domains.of_tenant(tenant_id)}
 
-    def _find_client(self, host: str) -> Client | None:
-        return self.clients.table.find(host)
-
-    def _has_provider(self, domain_id: int) -> bool:
-        return self.logins.providers.has(domain_id)
-
     def _http_of(self, domain_id: int) -> HttpFactory:
-        return self._http.of(self.domains.tenant_of(domain_id) or 0)
+        return self.http.of(self.domains.tenant_of(domain_id) or 0)
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
         """Who asks the winbind of this host, which has joined one company's Active Directory, for a domain; None where
@@ -359,24 +406,19 @@ class App:
     def apply(self, settings: Settings) -> None:
         """Take over what can change while the service runs: the log's level, and whether it names people."""
         logs.set_level(settings.log_level)
-        logs.hide_identities(self._pseudonyms if settings.log_identities == "hashed" else None)
+        logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
     def reloaded(self) -> None:
         """Settings and configuration have just been read."""
         self.process_metrics.reloaded.set(time.time())
 
     async def prepare(self) -> None:
-        """Make what a first start makes, and read what is held in memory. ConfigError, StoreError."""
+        """Read what is held in memory. ConfigError, StoreError."""
         try:
             await self.configuration.reload()
         except SecretError as error:
             raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
         self.reloaded()
-        path = self.settings.data_dir / TOKEN_FILE
-        if await self.tenancy.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
-            log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
-        if not self.domains.table.by_id:
-            await self.domains.add(await self.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
         self.copies.clear()
         await self.copies.remember()
         await self.reverts.take_back()

@@ -20,6 +20,7 @@ from sallyport.app import App
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
+from sallyport.build import build
 from sallyport.collector import collect_garbage
 from sallyport.commands import commands
 from sallyport.listen import radsec, udp
@@ -27,7 +28,6 @@ from sallyport.listen.control import serve_control
 from sallyport.listen.exchange import Exchange, Kind, Services
 from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
-from sallyport.opening import opened
 from sallyport.operations import operations, pages
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.scope import Gate
@@ -66,7 +66,7 @@ async def serve(
     hung_up: something comes in for each SIGHUP; read: the settings as they are by then.
     """
     notifier = Notifier(environ)
-    async with opened(settings, environ) as app:
+    async with build(settings, environ) as app:
         app.apply(settings)
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)

@@ -1,7 +1,7 @@
 """The child process that prepares a file: isolation and limits."""
 
 import os
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
 
 import pytest
@@ -41,12 +41,11 @@ async def test_the_environment_is_empty(tmp_path: Path) -> None:
         nursery.start_soon(prepare, "ldif", source, tmp_path / "target", (), LIMITS)
         # The child waits until the FIFO is opened for writing, so that its environment can be read.
         file = await trio.to_thread.run_sync(source.open, "w")
-        environments += [
-            (process / "environ").read_bytes()
-            for process in Path("/proc").iterdir()
-            if process.name.isdecimal() and str(source).encode() in (process / "cmdline").read_bytes()
-        ]
-        file.close()
+        with file:
+            for process in Path("/proc").glob("[0-9]*"):
+                with suppress(FileNotFoundError, ProcessLookupError):  # no process, or it has ended
+                    if str(source).encode() in (process / "cmdline").read_bytes():
+                        environments.append((process / "environ").read_bytes())
     assert [each for each in environments if each.replace(b"LC_CTYPE=C.UTF-8\0", b"")] == []
     assert len(environments) == 1
 

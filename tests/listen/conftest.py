@@ -12,7 +12,6 @@ from sallyport.inventory.clients.model import Client
 from sallyport.listen.exchange import Exchange, Kind, Services, Source
 from sallyport.listen.senders import Senders
 from sallyport.listen.waiting import Waiting
-from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import decode_reply
 from tests.areas import SECRET, Areas, areas, clock
@@ -29,7 +28,7 @@ class Wire:
     def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 200, reject_delay_s: float = 0) -> None:
         self.areas = areas
         self.nursery = nursery
-        self.radius_metrics = RadiusMetrics(areas.registry)
+        self.radius_metrics = areas.radius_metrics
         self.senders = Senders(max_senders=100)
         self.waiting = Waiting(limit)
         self.learned: list[tuple[str, str]] = []
@@ -46,7 +45,7 @@ class Wire:
             senders=self.senders,
             waiting=self.waiting,
             radius_metrics=self.radius_metrics,
-            login_metrics=LoginMetrics(areas.registry),
+            login_metrics=areas.login_metrics,
             learn=self._learn,
             ready=lambda: self.ready,
             clock=areas.clock,

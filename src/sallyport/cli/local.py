@@ -16,9 +16,9 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.command import JSON, Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
+from sallyport.build import build
 from sallyport.commands import commands
 from sallyport.listen.control import told, user_name
-from sallyport.opening import opened
 
 
 class Local:
@@ -68,7 +68,7 @@ class Local:
                 self._opened.set_exception(error)
 
     async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        async with opened(settings, environ) as app:
+        async with build(settings, environ) as app:
             stop = trio.Event()
             self._opened.set_result((commands(app), stop, trio.lowlevel.current_trio_token()))
             await stop.wait()

@@ -1,4 +1,7 @@
-"""What the service stands on, open: the data directory's lock, the dictionaries, the master key, the store."""
+"""Build the service: its data directory locked, its dictionaries and master key read, its store open, its areas wired.
+
+`serve` and the command line without a service use it. Tests wire `App` over a store of their own (tests/areas.py).
+"""
 
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -9,6 +12,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.app import App
+from sallyport.base import disk
 from sallyport.base.config import Settings
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
@@ -16,12 +20,16 @@ from sallyport.store.directory import Reserve, open_data_directory, take_lock
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
 
+FIRST_DOMAIN = "default"
+TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
+
 log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
-    """The wired service over its store, which is open, and takes writes, until the block is left.
+async def build(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
+    """Yield the wired service. Its store is open and takes writes until the block is left. A new installation gets its
+    first tenant, access token and domain.
 
     Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
     """
@@ -42,5 +50,14 @@ async def opened(settings: Settings, environ: Mapping[str, str]) -> AsyncIterato
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)
                 await app.prepare()
+                await _first_start(app)
                 yield app
                 nursery.cancel_scope.cancel()
+
+
+async def _first_start(app: App) -> None:
+    path = app.settings.data_dir / TOKEN_FILE
+    if await app.tenancy.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
+        log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
+    if not app.domains.table.by_id:
+        await app.domains.add(await app.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
