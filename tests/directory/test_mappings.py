@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from sallyport.base.errors import Conflict
+from sallyport.directory.mappings.model import MOST_MAPPED
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, over, person
@@ -65,3 +69,20 @@ async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -
     assert groups[0].id != former.id
     users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
     assert json.loads(users[0].fields)["department"] == "Berlin"
+
+
+async def test_mapped_attributes_are_bounded(areas: Areas) -> None:
+    """A directory and its groups map at most MOST_MAPPED attributes together; one that is mapped counts once."""
+    await imported(areas, "".join(group(f"g{number}") for number in range(3)))
+    directories = areas.directory.directories
+    directory = await directories.named(areas.domain, "LDIF")
+    first, second, third = [(await directories.groups_named(directory, f"g{number}"))[0] for number in range(3)]
+    fields, each = ("department", "location", "region", "roles", "fax"), MOST_MAPPED // 10
+    for at, of in enumerate((directory, first)):
+        taken = {field: ",".join(f"a{at}-{field}-{number}" for number in range(each)) for field in fields}
+        await directories.map_fields(of, taken, apply=False)
+    await directories.map_fields(second, {"email": "a0-fax-1"}, apply=False)
+    with pytest.raises(Conflict, match="at most 200 attributes"):
+        await directories.map_fields(third, {"email": "mail"}, apply=False)
+    await directories.map_fields(first, {"fax": ""}, apply=False)
+    await directories.map_fields(third, {"email": "mail"}, apply=False)

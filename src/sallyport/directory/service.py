@@ -287,8 +287,8 @@ class Directories:
         return directory
 
     async def map_fields(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set which attributes become which fields, for a directory or for a group's own people. Conflict: it is to
-        be applied, and too many imports wait."""
+        """Set which attributes become which fields, for a directory or for a group's own people. Conflict: too many
+        attributes are mapped; or it is to be applied, and too many imports wait."""
 
         def work(tx: Tx) -> None:
             current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
@@ -304,12 +304,13 @@ class Directories:
             if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
                 # Who has not changed since has not been asked for it.
                 repo.update(tx, directory.id, {"cursor": ""}, self._clock())
-            differences = changed(before, after)
-            if differences:
+            if differences := changed(before, after):
                 self._note(tx, "directory.mapping", directory, differences, of)
             if apply:
                 self.queue(tx, directory, NewJob(directory.id, Kind.MAPPING))
 
+        directory_id = of.directory_id if isinstance(of, Group) else of.id
+        await self._store.search(lambda tx: entries.must_fit(tx, directory_id, fields))
         await self._asked(work)
 
     async def mappings(self, stretch: Stretch) -> tuple[list[Mapped], int]:

@@ -1,12 +1,13 @@
 """The SQL of lists of people and groups, of who is in a group, and of what a login asks."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.errors import Conflict
 from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
-from sallyport.directory.mappings.model import attributes_in
+from sallyport.directory.mappings.model import MOST_MAPPED, attributes_in
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
@@ -264,6 +265,15 @@ def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]
     """Return the attributes that a directory's mapping, and those of its groups, take."""
     mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
     return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
+
+
+def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
+    """Conflict: these attributes, and those that the mappings of a directory and its groups take, are too many."""
+    mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
+    wanted = attributes_wanted(tx, directory_id, mapping)
+    added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted
+    if added and len(wanted) + len(added) > MOST_MAPPED:
+        raise Conflict(f"a directory and its groups map at most {MOST_MAPPED} attributes")
 
 
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:

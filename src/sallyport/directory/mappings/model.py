@@ -30,6 +30,9 @@ ATTRIBUTE: Final = re.compile(
 """An attribute's name or OID, with options (RFC 4512 section 2.5)."""
 MOST_TAKEN: Final = 10
 """Attributes that one field is taken from."""
+MOST_MAPPED: Final = 200
+"""Attributes that the mappings of a directory and its groups name together: with the service's own, an entry stays
+within the 256 that one may have (`reading/answers.py`)."""
 LONGEST: Final = 255
 """Characters of a username, an address and a name that is shown; a field has up to ten times as many."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
