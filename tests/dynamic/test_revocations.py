@@ -213,6 +213,20 @@ async def test_a_group_that_no_rule_names(areas: Areas) -> None:
         assert await left(areas) == 0
 
 
+async def test_a_certificate_of_another_tenant(areas: Areas) -> None:
+    """A certificate lets nobody in outside of its tenant: its revocation ends no sessions there."""
+    async with nas_of(areas) as (_, corp):
+        await session(areas, corp, "1", USER_NAME="ann")
+        other = await areas.tenancy.ensure_tenant(2, 1)
+        await areas.revocations.revoke_certified([("ann", other)])
+        await areas.domains.add(other, "corp")
+        await areas.revocations.revoke_certified([("ann@corp", other)])
+        revoked = await areas.store.read(
+            lambda tx: tx.rows("select domain_id from revocations where domain_id = :d", d=areas.domain)
+        )
+        assert revoked == []
+
+
 async def test_a_certificate_that_is_taken_back(areas: Areas) -> None:
     """Its user loses the sessions, where the certificate let the user in: where there are several domains, by the
     realm in its name alone; a computer those of `host/NAME` too."""
@@ -221,14 +235,14 @@ async def test_a_certificate_that_is_taken_back(areas: Areas) -> None:
         await session(areas, corp, "2", USER_NAME="host/pc1.example")
         await session(areas, corp, "3", USER_NAME="bob")
         async with at_work(areas):
-            await areas.revocations.revoke_certified(["Ann", "pc1.example"])
+            await areas.revocations.revoke_certified([("Ann", areas.tenant), ("pc1.example", None)])
             await done(areas)
             assert ended(nas) == [b"1", b"2"]
             await areas.domains.add(areas.tenant, "branch")
-            await areas.revocations.revoke_certified(["bob", "bob@branch", "bob@nowhere"])
+            await areas.revocations.revoke_certified([(name, None) for name in ("bob", "bob@branch", "bob@nowhere")])
             await done(areas)
             assert ended(nas) == [b"1", b"2"]
-            await areas.revocations.revoke_certified(["bob@corp"])
+            await areas.revocations.revoke_certified([("bob@corp", areas.tenant)])
             await done(areas)
     assert ended(nas) == [b"1", b"2", b"3"]
     assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the client certificate was revoked"]

@@ -19,8 +19,8 @@ from sallyport.certs.directory import Directory, present, read_certificates
 
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """Writes action, target and changes into the audit trail."""
-Gone: TypeAlias = Callable[[Sequence[str]], Awaitable[None]]
-"""Ends the sessions of those whose certificates had these names."""
+Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
+"""Ends the sessions of certificates, by name and the tenant that each was issued for; None: in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
 """Organization and tenant as bodies call them, by the tenant's internal id."""
 
@@ -153,9 +153,10 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
 
     async def revoke(wanted: Revoked) -> JSON:
         found = await trio.to_thread.run_sync(partial(directory.revoke, wanted.wanted, present()))
+        names = [(common_name(each), owners.by_fingerprint.get(fingerprint(each))) for each in found]
         await owners.forget([fingerprint(each) for each in found])
         told = await noted("revoke", found)
-        await gone([common_name(each) for each in found])
+        await gone(names)
         return told
 
     return {

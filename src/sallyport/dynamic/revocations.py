@@ -66,10 +66,11 @@ class Revocations:
             for name in names:
                 repo.revoke(tx, domain_id, name, reason, self._clock())
 
-    async def revoke_certified(self, names: Sequence[str]) -> None:
-        """Client certificates of these names were taken back. StoreError."""
+    async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
+        """End the sessions of client certificates that were revoked. names: each with the tenant that it was issued
+        for, None for all tenants. StoreError."""
         table = self._domains.table
-        bearing = {(domain_id, user) for name in names for domain_id, user in bearers(name, table)}
+        bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
         def work(tx: Tx) -> None:
             for domain_id, user in sorted(bearing):  # a computer's device may keep to what it calls itself outside

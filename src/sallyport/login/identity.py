@@ -83,12 +83,14 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
     return user if found is not None and found.id == domain.id else ""
 
 
-def bearers(name: str, domains: DomainTable) -> list[tuple[int, str]]:
-    """Whom a certificate of this name lets in, by domain and name without realm, as `principal` has it."""
+def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
+    """Return whom a certificate of this name lets in, by domain and name without realm, as `principal` has it.
+    tenant_id: the tenant that it was issued for; None if it is not recorded, so that it is accepted in all."""
+    tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
-        return [(domain_id, name) for domain_id in domains.by_id]
-    found = (domains.by_realm(tenant_id, realm) for tenant_id in domains.by_tenant)
+        return [(domain.id, name) for each in tenants for domain in domains.by_tenant[each]]
+    found = (domains.by_realm(each, realm) for each in tenants)
     return [(domain.id, user) for domain in found if domain is not None]
 
 
