@@ -1,16 +1,23 @@
 """DIDs: made, found, rotated, deleted; and who can use their keys."""
 
+import json
+import threading
+from collections.abc import Awaitable, Callable
+
 import pytest
+import trio
+import trio.testing
 
 from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
-from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, parse, resolve
+from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, MAX_METHODS, parse, resolve
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.dids import repo
 from sallyport.did.dids.model import Kind, spoken
 from sallyport.did.dids.service import Dids
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
+from sallyport.store.sqlite import SEARCHERS
 from sallyport.store.vault import Vault
 from tests.areas import Areas
 from tests.did.crypto.signers import HOLDER, ISSUERS
@@ -194,6 +201,41 @@ async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
         await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
     with pytest.raises(NotFound):
         await areas.issuing.dids.rotate(areas.domain + 1, some.issuer.did)
+
+
+async def test_a_document_has_room_for_64_keys(areas: Areas) -> None:
+    """All keys stay in the document, which everybody may ask for: a rotation beyond that is refused."""
+    some = await identity(areas, "web")
+    for _ in range(MAX_METHODS - 1):
+        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    with pytest.raises(Conflict, match="64 keys"):
+        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    assert len((await areas.issuing.resolver.resolve(some.issuer.did)).methods) == MAX_METHODS
+
+
+async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
+    """What is published is read in the places for searches: while those are taken it waits, and logins read."""
+    some = await identity(areas, "web")
+    await some.issue()
+    status_list = str((await areas.store.read(lambda tx: tx.value(str, "select uuid from status_lists"))) or "")
+    schema, go_on, done = json.loads(some.schema.content)["id"], threading.Event(), list[object]()
+
+    async def ask(work: Callable[[str], Awaitable[object]], name: str) -> None:
+        done.append(await work(name))
+
+    issuing = areas.issuing
+    async with trio.open_nursery() as nursery:
+        for _ in range(SEARCHERS):
+            nursery.start_soon(areas.store.search, lambda _tx: go_on.wait(30))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        nursery.start_soon(ask, issuing.dids.published, some.issuer.did.rpartition(":")[2])
+        nursery.start_soon(ask, issuing.schemas.published, schema)
+        nursery.start_soon(ask, issuing.lists.published, status_list)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert await areas.store.read(lambda tx: tx.value(int, "select 1")) == 1
+        assert done == []
+        go_on.set()
+    assert len(done) == 3
 
 
 async def test_what_is_published_is_the_document(areas: Areas) -> None:

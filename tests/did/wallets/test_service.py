@@ -2,11 +2,13 @@
 
 import pytest
 
+from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.did.wallets.key import new_wallet_key
 from sallyport.did.wallets.model import NewWallet
-from sallyport.did.wallets.service import paired
+from sallyport.did.wallets.service import LONGEST_PAGE, paired
 from sallyport.store.search import Stretch
+from sallyport.web.paging import Page
 from sallyport.web.scope import Role
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
@@ -15,7 +17,7 @@ from tests.did.holders import World
 async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]:
     """What ann's wallet gets, with its status."""
     ann = world.ann
-    _, found = await world.holding.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
+    _, found, _ = await world.holding.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
     return [(each.credential.id, each.credential.status) for each in found]
 
 
@@ -100,7 +102,7 @@ async def test_a_wallet_acts_for_itself_alone(world: World) -> None:
         await wallets.acknowledge(bob.caller, ann.wallet_id, ann.credential, accept=False)
     with pytest.raises(NotFound):
         await wallets.acknowledge(ann.caller, ann.wallet_id, bob.credential, accept=True)
-    wallet, found = await wallets.deliver(world.admin, ann.email.upper(), ann.wallet_key)
+    wallet, found, _ = await wallets.deliver(world.admin, ann.email.upper(), ann.wallet_key)
     assert (wallet.id, len(found)) == (ann.wallet_id, 1)
 
 
@@ -134,7 +136,7 @@ async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
     """The same token still acts for another wallet, and another token for the locked wallet."""
     bob = await world.person("bob@corp.example", signer(3))
     await lock(world, world.ann.email)
-    found, _ = await world.holding.wallets.deliver(world.admin, bob.email, bob.wallet_key)
+    found, *_ = await world.holding.wallets.deliver(world.admin, bob.email, bob.wallet_key)
     assert found.id == bob.wallet_id
     assert await delivered(world) == [(world.ann.credential, "Accepted")]
 
@@ -169,3 +171,17 @@ def test_arrays_pair_up(
     else:
         with pytest.raises(paired_up):
             paired(wallets, users, credentials)
+
+
+async def test_a_poll_has_a_bounded_length(world: World) -> None:
+    """A page ends before it has more than 2 MiB of tokens; the total counts all, and further pages have the others."""
+    ann, wallets = world.ann, world.holding.wallets
+    claims: dict[str, JSON] = {"epmUsername": "ann", **{f"claim{number}": "x" * 255 for number in range(115)}}
+    large = [(await world.identity.issue(holder_did=ann.did, claims=claims)).id for _ in range(60)]
+    await wallets.assign(world.areas.tenant, [(ann.wallet_id, each) for each in large])
+    _, first, total = await wallets.deliver(ann.caller, ann.email, ann.wallet_key)
+    assert total == 61
+    assert 1 < len(first) < 61
+    assert sum(len(each.credential.jwt) for each in first) <= LONGEST_PAGE
+    _, page, _ = await wallets.deliver(ann.caller, ann.email, ann.wallet_key, Page(40, 40))
+    assert [each.credential.id for each in page] == large[39:]

@@ -147,6 +147,11 @@ def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int
     return key_id
 
 
+def count_keys(tx: Tx, did_id: int) -> int:
+    """How many keys a DID has had."""
+    return tx.value(int, "select count(*) from did_keys where did_id = :id", id=did_id) or 0
+
+
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
     """The private half of a key, sealed for `identity(key_id)`."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)

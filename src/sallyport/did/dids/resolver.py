@@ -50,7 +50,7 @@ class Resolver:
         method, _ = split(did)
         if method != "web":
             return resolve(did)
-        own = await self._store.read(lambda tx: repo.document(tx, did))
+        own = await self._store.search(lambda tx: repo.document(tx, did))
         return own or await self._foreign(did)
 
     async def _foreign(self, did: str) -> Document:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import FieldError, Invalid, NotFound, in_field
-from sallyport.did.crypto.documents import jwk_did, key_did, resolve, web_did
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, in_field
+from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
 from sallyport.did.dids.model import Kind, NewDid, Record
@@ -129,7 +129,8 @@ class Dids:
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before is
-        kept in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key."""
+        kept in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key. Conflict:
+        the document has no room for another key."""
 
         def work(tx: Tx) -> str:
             record = repo.get(tx, domain_id, did, Kind.ISSUER)
@@ -138,6 +139,8 @@ class Dids:
                 raise NotFound(NO_ISSUER)
             if record.method != "web":
                 raise Invalid.about("only a did:web can have another key: others are their key", "did")
+            if repo.count_keys(tx, record.id) >= MAX_METHODS:
+                raise Conflict(f"the DID has {MAX_METHODS} keys, which all stay in its document: create another issuer")
             at = self._clock()
             key = PrivateKey.new(repo.signer(self._vault, old).key.curve)
             method_id = f"{did}#{key.public.multikey}"
@@ -151,7 +154,7 @@ class Dids:
     async def published(self, name: str) -> dict[str, JSON]:
         """The document of a did:web of this service, by its last part. NotFound."""
         did = web_did(self._base(), FOLDER, name)
-        found = await self._store.read(lambda tx: repo.document(tx, did))
+        found = await self._store.search(lambda tx: repo.document(tx, did))  # strangers take no place of a login
         if found is None:
             raise NotFound(NO_DID)
         return found.content

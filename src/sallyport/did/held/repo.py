@@ -7,8 +7,6 @@ from sallyport.did.credentials.model import Status
 from sallyport.did.held.model import HeldCredential, Holder
 from sallyport.store.model import Tx
 
-MOST = 1000
-"""Credentials that one poll delivers."""
 _SELECT = (
     "select c.id, c.domain_id, c.issuer_id, c.schema_id, c.name, c.issuer_did, "
     "i.name as issuer_name, c.holder_did, c.epm_username, c.wallet_id, c.status, t.jwt, c.issued_at, c.expires_at "
@@ -33,11 +31,11 @@ def by_name(tx: Tx, domain_id: int, name: str) -> HeldCredential | None:
     return tx.one(HeldCredential, f"{_SELECT} where c.uuid = :name and c.domain_id = :d", name=name, d=domain_id)
 
 
-def of_wallet(tx: Tx, wallet_id: int, at: int) -> list[HeldCredential]:
-    """What is assigned to a wallet or accepted by it, in date, and of a holder whose DID is not deleted; ordered by
-    id."""
-    sql = f"{_SELECT} where c.wallet_id = :wallet and {_VALID} and {_LIVE} order by c.id limit :most"
-    return tx.all(HeldCredential, sql, wallet=wallet_id, at=at, most=MOST)
+def of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
+    """The ids, in order, of what is assigned to a wallet or accepted by it, in date, and of a holder whose DID is not
+    deleted."""
+    sql = f"select c.id from credentials c where c.wallet_id = :wallet and {_VALID} and {_LIVE} order by c.id"
+    return tx.all(_id, sql, wallet=wallet_id, at=at)
 
 
 def counts(tx: Tx, wallet_ids: list[int]) -> dict[int, int]:
@@ -199,6 +197,10 @@ def unlink(tx: Tx, user_id: int) -> None:
     """An endpoint user is deleted."""
     tx.execute("delete from endpoint_user_wallets where user_id = :user", user=user_id)
     tx.execute("delete from endpoint_user_credentials where user_id = :user", user=user_id)
+
+
+def _id(*, id: int) -> int:
+    return id
 
 
 def _named(*, user_id: int, name: str) -> tuple[int, str]:

@@ -26,6 +26,8 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
 
+MOST_TRIED: Final = 1000
+"""Credentials that createPresentation compares with a request."""
 OVER: Final = "the presentation request is over"
 NO_REQUEST: Final = "presentation request not found"
 
@@ -83,8 +85,11 @@ class Presentations:
             if not request.is_open(at):
                 raise Conflict(OVER)
             asked = definition.read(request.definition)
-            for credential in held.of_wallet(tx, wallet.id, at):
-                if credential.holder_did == holder_did and exchange.is_met_by(asked, jws.parse(credential.jwt)):
+            for each in held.of_wallet(tx, wallet.id, at)[:MOST_TRIED]:
+                credential = held.get(tx, wallet.domain_id, each)
+                if credential is None or credential.holder_did != holder_did:
+                    continue
+                if exchange.is_met_by(asked, jws.parse(credential.jwt)):
                     return vc.present(
                         [credential.jwt],
                         signer,
@@ -95,7 +100,7 @@ class Presentations:
                     )
             raise NotFound("the wallet has no credential that is asked for")
 
-        return await self._store.read(work)
+        return await self._store.search(work)
 
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None

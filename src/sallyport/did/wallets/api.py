@@ -78,13 +78,18 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 def _declare_holding(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/pollCredentials", roles=HOLDERS)
     async def poll(body: PollCredentials, caller: Caller) -> Polled:
-        """The credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT)."""
+        """The credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT), ordered by id.
+
+        A page ends early where its tokens have 2 MiB: `totalCount` tells how many there are, pageNumber and pageSize
+        get the others.
+        """
         wallet_key = body.walletKey.get_secret_value()
-        wallet, delivered = await service.deliver(caller, body.email, wallet_key)
+        wallet, delivered, total = await service.deliver(caller, body.email, wallet_key, body.page())
         return Polled(
             message=f"{len(delivered)} credential(s)",
             email=wallet.email,
             walletKey=wallet_key,
+            totalCount=total,
             credentials=[_polled(each) for each in delivered],
         )
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.wallets.key import LONGEST
-from sallyport.web.paging import PagedByNumber
+from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 
 REGISTERED = "Registered"
@@ -105,9 +105,10 @@ class AssignWallet(ScopedIfGiven):
     credentialId: Many[Id] = Field(min_length=1, max_length=MAX_ASSIGNED)
 
 
-class PollCredentials(ScopedIfGiven):
+class PollCredentials(ScopedIfGiven, PagedByNumber):
     """Body of pollCredentials."""
 
+    pageSize: LongSize = LONG
     email: Annotated[PlainText, Field(min_length=1, max_length=255)]
     walletKey: WalletKey
 
@@ -134,6 +135,7 @@ class Polled(Model):
     message: str
     email: str
     walletKey: str
+    totalCount: int
     credentials: list[PolledCredential]
 
 

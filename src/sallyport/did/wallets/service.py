@@ -20,8 +20,12 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.vault import Vault
+from sallyport.web.paging import Page
 from sallyport.web.scope import Caller
 
+FIRST_PAGE = Page(0, 1000)
+LONGEST_PAGE = 2 << 20
+"""Octets of the credentials that one poll delivers."""
 NO_WALLET = "wallet not found"
 ANOTHERS = "the credential is assigned to another wallet"
 REVOKED = "the credential is revoked"
@@ -116,8 +120,11 @@ class Wallets:
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
-    async def deliver(self, caller: Caller, email: str, wallet_key: str) -> tuple[Wallet, list[Delivered]]:
-        """Return the wallet of that e-mail address and key with its credentials, ordered by id.
+    async def deliver(
+        self, caller: Caller, email: str, wallet_key: str, page: Page = FIRST_PAGE
+    ) -> tuple[Wallet, list[Delivered], int]:
+        """Return the wallet of that e-mail address and key with a page of its credentials, ordered by id, and their
+        number. A page ends before a credential that would make it longer than LONGEST_PAGE.
 
         Unauthenticated: no such wallet. Forbidden, TooMany.
         """
@@ -125,10 +132,18 @@ class Wallets:
         wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
         at = self._clock()
 
-        def work(tx: Tx) -> list[Delivered]:
-            return [Delivered(each, self._password(tx, each)) for each in held.of_wallet(tx, wallet.id, at)]
+        def work(tx: Tx) -> tuple[list[Delivered], int]:
+            ids, delivered, room = held.of_wallet(tx, wallet.id, at), list[Delivered](), LONGEST_PAGE
+            for each in ids[page.offset : page.offset + page.size]:
+                credential = held.get(tx, wallet.domain_id, each)
+                assert credential is not None  # noqa: S101  it is the same transaction
+                room -= len(credential.jwt)
+                if delivered and room < 0:
+                    break
+                delivered.append(Delivered(credential, self._password(tx, credential)))
+            return delivered, len(ids)
 
-        return wallet, await self._store.read(work)
+        return wallet, *await self._store.search(work)
 
     def _password(self, tx: Tx, credential: HeldCredential) -> str:
         """A password that cannot be opened is nobody's loss but its own."""
