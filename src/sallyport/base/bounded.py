@@ -1,0 +1,198 @@
+"""Tables in memory with a limit on their entries, and a share of it for each owner.
+
+    users = BoundedMap[str, User](1000)
+    users.put("alice", user, tenant_id)
+
+A full table drops one entry for each that it takes: the oldest entry of the owner with the most entries. An owner that
+fills the table therefore drops entries of its own. Owners can be nested: `put(state, talk, tenant_id, client_id)` drops
+the oldest entry of the client with the most entries, within the tenant with the most entries.
+
+Reading is as fast as reading a dictionary. Every change takes constant time for each level of owners. (The oldest key
+of a plain dictionary does not: after many removals at its front, `next(iter(...))` steps over every gap.)
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class BoundedMap(Generic[K, V]):
+    """At most `limit` entries, in the order of their last `put`. Give each entry of a map as many owners, or none.
+
+    get: return the value of a key, or None.
+    """
+
+    __slots__ = ("_limit", "_owners", "_shares", "_values", "get")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._owners: dict[K, tuple[Hashable, ...]] = {}
+        self._shares = _Share[K]()
+        self.get: Callable[[K], V | None] = self._values.get
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the keys, the oldest first."""
+        return iter(self._values)
+
+    def items(self) -> list[tuple[K, V]]:
+        """Return the keys with their values, the oldest first."""
+        return list(self._values.items())
+
+    def values(self) -> list[V]:
+        """Return the values, the oldest first."""
+        return list(self._values.values())
+
+    def put(self, key: K, value: V, *owners: Hashable) -> V | None:
+        """Set a value as the newest. Return the value that was dropped to make room, or None.
+
+        owners: the owners of the entry, the widest first.
+        """
+        values = self._values
+        if key in values:
+            if self._owners.get(key, ()) == owners:
+                values[key] = value
+                values.move_to_end(key)
+                if owners:
+                    self._shares.renew(key, owners)
+                return None
+            self.pop(key)
+        values[key] = value
+        if owners:
+            self._owners[key] = owners
+            self._shares.add(key, owners)
+        if len(values) <= self._limit:
+            return None
+        return self.pop(self._shares.oldest() if owners else next(iter(values)))
+
+    def pop(self, key: K) -> V | None:
+        """Remove an entry. Return its value, or None if there was none."""
+        owners = self._owners.pop(key, None)
+        if owners is not None:
+            self._shares.remove(key, owners)
+        return self._values.pop(key, None)
+
+    def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
+        """Remove the oldest entries up to the first that is not over. Return their values, the oldest first."""
+        removed: list[V] = []
+        while self._values:
+            key = next(iter(self._values))
+            if not is_over(self._values[key]):
+                break
+            removed.append(self._values[key])
+            self.pop(key)
+        return removed
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._values.clear()
+        self._owners.clear()
+        self._shares = _Share()
+
+
+class ExpiringMap(Generic[K, V]):
+    """A bounded map whose entries expire `lifetime` after their last `put`. now: in the unit of `lifetime`."""
+
+    __slots__ = ("_lifetime", "_map")
+
+    def __init__(self, limit: int, lifetime: float) -> None:
+        self._lifetime = lifetime
+        self._map = BoundedMap[K, tuple[float, V]](limit)
+
+    def __len__(self) -> int:
+        return len(self._map)
+
+    def get(self, key: K, *, now: float) -> V | None:
+        """Return the value of a key, or None if there is none or it has expired."""
+        entry = self._map.get(key)
+        return entry[1] if entry is not None and now < entry[0] else None
+
+    def put(self, key: K, value: V, *owners: Hashable, now: float) -> None:
+        """Set a value as the newest. owners: as in `BoundedMap.put`."""
+        self._map.put(key, (now + self._lifetime, value), *owners)
+
+    def pop(self, key: K) -> None:
+        """Remove an entry, if there is one."""
+        self._map.pop(key)
+
+    def expire(self, *, now: float) -> list[V]:
+        """Remove what has expired. Return the values, the oldest first."""
+        return [value for _, value in self._map.pop_oldest_while(lambda entry: entry[0] <= now)]
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._map.clear()
+
+
+class _Share(Generic[K]):
+    """The keys of an owner, the oldest first, or the shares of its parts.
+
+    The parts are grouped by size, so the largest is found without a search: a size changes by one at a time.
+    """
+
+    __slots__ = ("_by_size", "_keys", "_largest", "_parts", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._keys: OrderedDict[K, None] = OrderedDict()
+        self._parts: dict[Hashable, _Share[K]] = {}
+        self._by_size: dict[int, OrderedDict[Hashable, None]] = {}
+        self._largest = 0
+
+    def add(self, key: K, owners: tuple[Hashable, ...]) -> None:
+        self.size += 1
+        if not owners:
+            self._keys[key] = None
+            return
+        name = owners[0]
+        part = self._parts.get(name)
+        if part is None:
+            part = self._parts[name] = _Share()
+        part.add(key, owners[1:])
+        self._moved(name, part.size - 1, part.size)
+        self._largest = max(self._largest, part.size)
+
+    def remove(self, key: K, owners: tuple[Hashable, ...]) -> None:
+        self.size -= 1
+        if not owners:
+            del self._keys[key]
+            return
+        name = owners[0]
+        part = self._parts[name]
+        part.remove(key, owners[1:])
+        self._moved(name, part.size + 1, part.size)
+        if self._largest not in self._by_size:
+            self._largest -= 1
+        if not part.size:
+            del self._parts[name]
+
+    def renew(self, key: K, owners: tuple[Hashable, ...]) -> None:
+        """Make a key the newest of its owner."""
+        share = self
+        for name in owners:
+            share = share._parts[name]
+        share._keys.move_to_end(key)
+
+    def oldest(self) -> K:
+        """Return the oldest key of the largest part; of equal parts, of the one that has had its size the longest."""
+        if not self._parts:
+            return next(iter(self._keys))
+        return self._parts[next(iter(self._by_size[self._largest]))].oldest()
+
+    def _moved(self, name: Hashable, before: int, after: int) -> None:
+        if before:
+            names = self._by_size[before]
+            del names[name]
+            if not names:
+                del self._by_size[before]
+        if after:
+            self._by_size.setdefault(after, OrderedDict())[name] = None

@@ -1,0 +1,126 @@
+"""Bounded maps, against a list of entries that is searched."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.bounded import BoundedMap, ExpiringMap
+
+KEYS = st.integers(0, 12)
+OWNERS = st.tuples(st.integers(0, 3), st.integers(0, 2))
+STEPS = st.lists(st.tuples(st.booleans(), KEYS, OWNERS), max_size=80)
+
+
+class Model:
+    """Entries as (key, value, owners), the oldest first."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int, tuple[int, ...]]] = []
+
+    def remove(self, key: int) -> None:
+        self.entries = [entry for entry in self.entries if entry[0] != key]
+
+    def candidates(self, depth: int) -> set[int]:
+        """Return the keys that may be dropped: the oldest of each largest part of the largest owners."""
+        entries = self.entries
+        groups = [entries]
+        for level in range(1, depth + 1):
+            found = []
+            for group in groups:
+                sizes = Counter(owners[:level] for _, _, owners in group)
+                largest = max(sizes.values())
+                found += [
+                    [entry for entry in group if entry[2][:level] == name]
+                    for name, size in sizes.items()
+                    if size == largest
+                ]
+            groups = found
+        return {group[0][0] for group in groups}
+
+
+@given(STEPS, st.integers(1, 8), st.integers(0, 2))
+def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
+    steps: list[tuple[bool, int, tuple[int, int]]], limit: int, depth: int
+) -> None:
+    """Whatever is put and removed: the map has the model's entries in their order, and never more than its limit."""
+    bounded, model = BoundedMap[int, int](limit), Model()
+    for number, (is_put, key, owners) in enumerate(steps):
+        model.remove(key)
+        if not is_put:
+            bounded.pop(key)
+            assert key not in bounded
+            continue
+        dropped = bounded.put(key, number, *owners[:depth])
+        model.entries.append((key, number, owners[:depth]))
+        if len(model.entries) > limit:
+            [gone] = [entry for entry in model.entries if entry[1] == dropped]
+            assert gone[0] in model.candidates(depth)
+            model.remove(gone[0])
+        else:
+            assert dropped is None
+        assert len(bounded) == len(model.entries) <= limit
+    assert list(bounded) == [key for key, _, _ in model.entries]
+    assert bounded.values() == [value for _, value, _ in model.entries]
+    assert all(bounded.get(key) == value for key, value, _ in model.entries)
+
+
+def test_an_owner_that_fills_the_map_drops_its_own_entries() -> None:
+    """The entries of an owner with few stay, although they are the oldest."""
+    bounded = BoundedMap[str, int](100)
+    for number in range(10):
+        bounded.put(f"few {number}", number, "few")
+    for number in range(1000):
+        bounded.put(f"many {number}", number, "many")
+    assert all(f"few {number}" in bounded for number in range(10))
+    assert [key for key in bounded if key.startswith("many")] == [f"many {number}" for number in range(910, 1000)]
+
+
+def test_a_part_that_fills_its_owners_share_drops_its_own_entries() -> None:
+    """Within the largest owner, the largest part loses its oldest entry."""
+    bounded = BoundedMap[str, int](100)
+    bounded.put("quiet tenant", 0, 1, 1)
+    bounded.put("quiet client", 0, 2, 1)
+    for number in range(1000):
+        bounded.put(f"{number}", number, 2, 2)
+    assert "quiet tenant" in bounded
+    assert "quiet client" in bounded
+
+
+def test_many_owners_with_an_entry_each_are_dropped_oldest_first() -> None:
+    """A map with fewer places than owners keeps the newest."""
+    bounded = BoundedMap[int, int](3)
+    for number in range(10):
+        bounded.put(number, number, number)
+    assert list(bounded) == [7, 8, 9]
+
+
+def test_the_oldest_entries_that_are_over_are_removed() -> None:
+    """The first entry that is not over ends the removal; the shares are true after it."""
+    bounded = BoundedMap[str, int](4)
+    for key, value in (("a", 1), ("b", 2), ("c", 9), ("d", 3)):
+        bounded.put(key, value, "owner")
+    assert bounded.pop_oldest_while(lambda value: value < 5) == [1, 2]
+    assert list(bounded) == ["c", "d"]
+    bounded.clear()
+    assert not bounded
+    assert bounded.put("e", 5, "owner") is None
+
+
+@given(st.lists(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.integers(1, 6))
+def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit: int) -> None:
+    """An entry is found until `lifetime` has passed since it was put, and `expire` removes exactly the others."""
+    expiring, model, now = ExpiringMap[int, int](limit, 7), dict[int, int](), 0
+    for key, passes in steps:
+        now += passes
+        model.pop(key, None)
+        model[key] = now
+        expiring.put(key, now, now=now)
+        if len(model) > limit:
+            del model[next(iter(model))]
+        for each in range(13):
+            at = model.get(each)
+            assert expiring.get(each, now=now) == (at if at is not None and now < at + 7 else None)
+    over = [at for at in model.values() if at + 7 <= now]
+    assert expiring.expire(now=now) == over
+    assert len(expiring) == len(model) - len(over)
