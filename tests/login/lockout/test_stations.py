@@ -2,6 +2,7 @@
 
 import pytest
 
+from sallyport.login.lockout.stations import SharedStations
 from sallyport.login.model import Reason
 from tests.login.conftest import Desk
 from tests.login.lockout.guesses import LOCKED, PHONE, TABLET, guess, log_in, stored
@@ -77,3 +78,13 @@ async def test_a_station_that_users_share(desk: Desk) -> None:
     for number in range(10):
         await log_in(desk, f"user{number}", guess(), PHONE)
     assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+
+
+def test_another_tenant_does_not_make_a_station_unshared() -> None:
+    """A station that users share is known as such, however many stations of another tenant are used."""
+    shared = SharedStations(max_stations=10)
+    for user in ("ann", "bob", "eve"):
+        shared.note((1, b"phone"), 1, user, 0)
+    for number in range(100):
+        shared.note((2, b"phone %d" % number), 2, "mallory", number)
+    assert shared.is_shared((1, b"phone"), 1)

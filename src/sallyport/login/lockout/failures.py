@@ -1,9 +1,10 @@
 """Failures by name within a window, and the names that are locked out. Times in microseconds; time is passed in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Final, NamedTuple
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 
 WINDOW_US: Final = 300 * SECOND
@@ -33,15 +34,15 @@ class _Failure(NamedTuple):
 class Failures:
     """The names of one sort. limit: so many failures within the window lock a name, for `lock_us`.
 
-    Both tables are bounded; the one that failed, or was locked, longest ago makes room.
+    Both tables are bounded, with a share for each tenant: the name of the tenant with the most that failed, or was
+    locked, longest ago makes room.
     """
 
     def __init__(self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES) -> None:
         self.limit = limit
         self._lock_us = lock_us
-        self._max_names = max_names
-        self._failed: dict[Key, list[_Failure]] = {}
-        self.locks: dict[Key, Lock] = {}
+        self._failed = BoundedMap[Key, list[_Failure]](max_names)
+        self.locks = BoundedMap[Key, Lock](max_names)
 
     def __len__(self) -> int:
         """How many names are remembered."""
@@ -50,7 +51,7 @@ class Failures:
     @property
     def locked(self) -> int:
         """How many are locked out."""
-        return sum(lock.holds for lock in tuple(self.locks.values()))
+        return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
         """Whether a name is locked out now."""
@@ -62,67 +63,58 @@ class Failures:
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
-    def fail(self, key: Key, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
+    def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
         """Count a failure: how many there are within the window, this one among them; 0 where it is none.
 
         proof: tells this guess from others. One that was counted already within the window is the same again. of_code:
         it was the second factor's.
         """
-        before = self._failed.get(key, ())
+        before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
             return 0
-        self._failed.pop(key, None)
         failures = [each for each in before if each.at > at - WINDOW_US]
-        if len(self._failed) >= self._max_names:
-            del self._failed[next(iter(self._failed))]
         failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
-        self._failed[key] = failures  # a dictionary keeps its order
+        self._failed.put(key, failures, tenant_id)
         return len(failures)
 
-    def lock(self, key: Key, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
+    def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
         """Lock a name out. at: of the failure that did it."""
         lock = Lock(at, now + self._lock_us, failures, holds)
-        self.restore(key, lock)
+        self.restore(key, tenant_id, lock)
         return lock
 
-    def restore(self, key: Key, lock: Lock) -> None:
+    def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
         """A lock that the store has."""
-        self.locks.pop(key, None)
-        if len(self.locks) >= self._max_names:
-            del self.locks[next(iter(self.locks))]
-        self.locks[key] = lock
+        self.locks.put(key, lock, tenant_id)
 
     def forgive(self, key: Key, *, codes: bool) -> None:
         """A success: what was counted is forgotten. codes: wrong codes too: the second factor was a success as well."""
-        self._keep(key, [] if codes else [each for each in self._failed.get(key, ()) if each.of_code])
+        self._keep(key, lambda failure: failure.of_code and not codes)
 
     def unlock(self, key: Key) -> None:
         """An admin says so: as if nothing had been."""
-        self._failed.pop(key, None)
-        self.locks.pop(key, None)
+        self._failed.pop(key)
+        self.locks.pop(key)
 
     def take_back(self, key: Key, at: int) -> None:
         """A failure that could not be recorded, so that nobody was answered, was none; nor was its lock."""
-        self._keep(key, [each for each in self._failed.get(key, ()) if each.at != at])
+        self._keep(key, lambda failure: failure.at != at)
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:
-            del self.locks[key]
+            self.locks.pop(key)
 
-    def _keep(self, key: Key, failures: list[_Failure]) -> None:
-        if failures:
-            self._failed[key] = failures
-        else:
-            self._failed.pop(key, None)
+    def _keep(self, key: Key, stays: Callable[[_Failure], bool]) -> None:
+        failures = self._failed.get(key)
+        if failures is None:
+            return
+        failures[:] = filter(stays, failures)
+        if not failures:
+            self._failed.pop(key)
 
     def sweep(self, now: int) -> int:
         """Forget what is over; how many locks have ended. The oldest are first."""
-        failed = list(takewhile(lambda key: self._failed[key][-1].at <= now - WINDOW_US, self._failed))
-        ended = list(takewhile(lambda key: self.locks[key].until <= now, self.locks))
-        for key in failed:
-            del self._failed[key]
-        for key in ended:
-            del self.locks[key]
-        return len(ended)
+        self._failed.pop_oldest_while(lambda failures: failures[-1].at <= now - WINDOW_US)
+        return len(self.locks.pop_oldest_while(lambda lock: lock.until <= now))
 
     def clear(self) -> None:
         """Forget everything."""

@@ -19,6 +19,13 @@ class LockoutRow:
     failures: int
 
 
+@dataclass(frozen=True, slots=True)
+class OwnedRow(LockoutRow):
+    """A lock-out with the tenant of its domain."""
+
+    tenant_id: int
+
+
 _COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
 
 
@@ -64,9 +71,14 @@ def purge(tx: Tx, now: int) -> int:
     return tx.execute("delete from lockouts where until <= :now", now=now)
 
 
-def load(tx: Tx, now: int) -> list[LockoutRow]:
+def load(tx: Tx, now: int) -> list[OwnedRow]:
     """All that hold, those that end first first."""
-    return tx.all(LockoutRow, f"select {_COLUMNS} from lockouts where until > :now order by until, id", now=now)
+    owners = "(select id as domain_id, tenant_id from domains) as owners using (domain_id)"
+    return tx.all(
+        OwnedRow,
+        f"select {_COLUMNS}, tenant_id from lockouts join {owners} where until > :now order by until, id",
+        now=now,
+    )
 
 
 def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:

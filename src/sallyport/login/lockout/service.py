@@ -103,7 +103,7 @@ class Lockouts:
             self._users.forgive(user, codes=login.approved)
             self._strangers.forgive(user, codes=login.approved)
             if station is not None:
-                self._shared.note(station, user[1], login.at)
+                self._shared.note(station, domain.tenant_id, user[1], login.at)
 
     def _fail(self, login: Login, domain: Domain, reason: Reason) -> None:
         self.some = True
@@ -112,9 +112,9 @@ class Lockouts:
         if not login.outside:
             names = self._strangers if reason is Reason.UNKNOWN_USER else self._users
             user = _user_key(domain.id, login.principal)
-            failures = names.fail(user, login.at, proof, of_code=of_code)
+            failures = names.fail(user, domain.tenant_id, login.at, proof, of_code=of_code)
             if failures >= self._limit:
-                lock = names.lock(user, login.at, now, failures)
+                lock = names.lock(user, domain.tenant_id, login.at, now, failures)
                 row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
                 _keep_too(login, partial(self._write, domain=domain, row=row))
         station = station_of(login, domain.id)
@@ -122,9 +122,9 @@ class Lockouts:
             return
         if is_nas(login) or self._shared.is_shared(station, now):
             return
-        failures = self._stations.fail(station, login.at, proof, of_code=of_code)
+        failures = self._stations.fail(station, domain.tenant_id, login.at, proof, of_code=of_code)
         if failures >= self._limit:
-            lock = self._stations.lock(station, login.at, now, failures, holds=False)
+            lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
             sent = as_text(login.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
             _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
@@ -218,7 +218,7 @@ class Lockouts:
             names.clear()
         for row in rows:
             names = self._users if row.kind == Kind.USER else self._stations
-            names.restore(_key(row), Lock(row.since, row.until, row.failures))
+            names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
         self.some = bool(rows)
 
     async def run(self) -> None:

@@ -3,6 +3,7 @@
 import ipaddress
 from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.login.lockout.failures import Key
 from sallyport.login.model import Login
@@ -46,27 +47,24 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """Who got in by which station within the last hour, as far as `Lockouts` watches. Bounded: the oldest makes
-    room."""
+    """Who got in by which station within the last hour, as far as `Lockouts` watches. Bounded, with a share
+    for each tenant."""
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
-        self._max_stations = max_stations
-        self._users: dict[Key, dict[str, int]] = {}  # who, and when
+        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # who, and when
 
-    def note(self, station: Key, user: str, at: int) -> None:
+    def note(self, station: Key, tenant_id: int, user: str, at: int) -> None:
         """A user has got in by a station."""
-        users = self._users.pop(station, None) or {}
+        users = self._users.get(station) or {}
         users.pop(user, None)
         if len(users) >= SHARED_BY:
             del users[next(iter(users))]
         users[user] = at
-        if len(self._users) >= self._max_stations:
-            del self._users[next(iter(self._users))]
-        self._users[station] = users
+        self._users.put(station, users, tenant_id)
 
     def is_shared(self, station: Key, now: int) -> bool:
         """Whether several users have got in by it lately."""
-        users = self._users.get(station, {})
+        users = self._users.get(station) or {}
         return sum(at > now - RECENT_US for at in users.values()) >= SHARED_BY
 
     def clear(self) -> None:
