@@ -35,7 +35,7 @@ async def noted(desk: Desk, name: str = "ann", make: Callable[[str, str], bytes]
 async def known(areas: Areas, script: Script, name: str = "ann") -> None:
     """Let the look-up that a login has begun come to its end."""
     await until(lambda: bool(script.looked_up))
-    await areas.second.enrolments.find_out(attached(areas), (areas.domain, name), name)
+    await areas.second.enrolments.find_out(attached(areas), areas.tenant, (areas.domain, name), name)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,9 @@ async def test_an_open_circuit_closes_without_a_restart(desk: Desk, areas: Areas
     script.fails = ProviderError("away")
     guarded = attached(areas).provider
     for number in range(FAILURES):
-        await areas.second.enrolments.find_out(attached(areas), (areas.domain, f"u{number}"), f"u{number}")
+        await areas.second.enrolments.find_out(
+            attached(areas), areas.tenant, (areas.domain, f"u{number}"), f"u{number}"
+        )
     assert guarded.is_open
     before = areas.sample(
         "sallyport_mfa_call_duration_seconds_count", provider="scripted", call="enrolled", result="refused"

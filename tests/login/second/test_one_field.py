@@ -75,7 +75,7 @@ async def test_users_who_are_known_to_have_none(desk: Desk, areas: Areas, enrolm
     await script.attach(areas)
     script.right = {"000001", "000002"}
     assert await ended(desk, "hello000001") == ("accept", "")
-    await areas.second.enrolments.find_out(attached(areas), (areas.domain, "ann"), "ann")
+    await areas.second.enrolments.find_out(attached(areas), areas.tenant, (areas.domain, "ann"), "ann")
     expected = ("reject", "wrong password") if enrolment is Enrolment.NOT_ENROLLED else ("accept", "")
     assert await ended(desk, "hello000002") == expected
 

@@ -56,7 +56,7 @@ class SecondFactors:
         async def work(attached: Attached) -> None:
             for key, name in left:
                 try:
-                    await self._enrolments.find_out(attached, (domain.id, key), name)
+                    await self._enrolments.find_out(attached, domain.tenant_id, (domain.id, key), name)
                 except StoreError:
                     return  # what is not found out is unknown
                 await trio.lowlevel.checkpoint()

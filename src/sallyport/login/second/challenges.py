@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock
 from sallyport.login.model import Reason
 from sallyport.login.second import session as sessions
@@ -20,17 +21,19 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
 MAX_TEXT: Final = 253
+MAX_REMEMBERED: Final = 32_768
 
 
 class Challenges:
-    """The challenges of all domains."""
+    """The challenges of all domains. max_remembered: the pending ones, and those that ended, that memory holds; each
+    tenant has a share. The store knows the others."""
 
-    def __init__(self, store: Store, vault: Vault, clock: Clock) -> None:
+    def __init__(self, store: Store, vault: Vault, clock: Clock, *, max_remembered: int = MAX_REMEMBERED) -> None:
         self._store = store
         self._vault = vault
         self._clock = clock
-        self._sessions: dict[str, Session] = {}  # the last step of each; the store has them too
-        self._over: dict[str, int] = {}  # those that ended, until their State has expired
+        self._sessions = BoundedMap[str, Session](max_remembered)  # the last step of each
+        self._over = BoundedMap[str, int](max_remembered)  # when the State of one that ended expires
 
     def __len__(self) -> int:
         """How many are remembered."""
@@ -44,9 +47,9 @@ class Challenges:
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
         return Told(Reason.ASKED, text, session, asked=session.asked)
 
-    def sent(self, session: Session) -> None:
+    def sent(self, session: Session, tenant_id: int) -> None:
         """Somebody is there to get a step: the next request goes on with it."""
-        self._sessions[session.id] = session
+        self._sessions.put(session.id, session, tenant_id)
 
     def attributes(self, told: Told) -> bytes:
         """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
@@ -73,13 +76,13 @@ class Challenges:
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
             known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
-            known = self._sessions.get(challenge_id, known)  # another request went on with it meanwhile
+            known = self._sessions.get(challenge_id) or known  # another request went on with it meanwhile
         return None if challenge_id in self._over else known
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: Session, tenant_id: int) -> None:
         """Its last step was answered."""
-        self._sessions.pop(session.id, None)
-        self._over[session.id] = session.expires_at
+        self._sessions.pop(session.id)
+        self._over.put(session.id, session.expires_at, tenant_id)
 
     # --- over time --------------------------------------------------------------------------------------------
 
@@ -89,7 +92,6 @@ class Challenges:
 
     async def purge(self, now: int) -> None:
         """Forget what has expired, in memory and in the store. StoreError."""
-        self._over = {each: until for each, until in self._over.items() if until > now}
-        for session in [each for each in self._sessions.values() if each.expires_at <= now]:
-            del self._sessions[session.id]
+        self._over.pop_oldest_while(lambda until: until <= now)
+        self._sessions.pop_oldest_while(lambda session: session.expires_at <= now)
         await self._store.write(partial(sessions.purge, now=now))

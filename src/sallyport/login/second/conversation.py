@@ -50,6 +50,7 @@ class Conversation:
         self.takes_codes = login.method in TYPED
         self.checks_code = login.code is not None
         self.attached = attached
+        self.tenant_id = login.client.tenant_id
         self.session = session
         self.key = key
         self.deadline = deadline

@@ -1,6 +1,8 @@
 """Who has a second factor, for monitoring and the impact preview: asked without disturbing anybody, off the login path,
 and remembered."""
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -8,6 +10,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.text import fold
 from sallyport.login.model import Reason
 from sallyport.login.second.prompts import UserKey
@@ -17,7 +20,9 @@ from sallyport.mfa.service import Attached
 ENROLLED_S: Final = 600.0
 OTHERWISE_S: Final = 60.0  # who was not enrolled may be so soon
 WAITING: Final = 1000
+"""Look-ups of one tenant that wait or run."""
 AT_ONCE: Final = 4
+"""Look-ups of one tenant that run: a slow provider delays no other tenant's."""
 LOOK_UP_S: Final = 15.0
 LEARN_S: Final = 3.0
 MAX_KNOWN: Final = 65_536
@@ -32,6 +37,16 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class _LookUp:
+    """What is to be found out."""
+
+    attached: Attached
+    tenant_id: int
+    user: UserKey
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Known:
     """What is known of a user with one configuration of a provider, until a moment."""
 
@@ -41,33 +56,35 @@ class _Known:
 
 
 class Enrolments:
-    """What is known of users' second factors. `run` must run for anything to be found out. clock: monotonic seconds."""
+    """What is known of users' second factors. `run` must run for anything to be found out. clock: monotonic seconds.
+    max_known: the users that are remembered; each tenant has a share."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, max_known: int = MAX_KNOWN) -> None:
         self._clock = clock
-        self._known: dict[UserKey, _Known] = {}
+        self._known = BoundedMap[UserKey, _Known](max_known)
         self._asked: dict[UserKey, trio.Event] = {}
         self._changes = 0
-        self._send, self._receive = trio.open_memory_channel[tuple[Attached, UserKey, str]](WAITING)
+        self._waiting = Counter[int]()  # by tenant
+        self._turns = defaultdict[int, trio.CapacityLimiter](lambda: trio.CapacityLimiter(AT_ONCE))  # by tenant
+        self._send, self._receive = trio.open_memory_channel[_LookUp](math.inf)
 
-    def look_up(self, attached: Attached, user: UserKey, name: str) -> Reason:
+    def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
         """What asking a user would come to: ASKED, NOT_ENROLLED, UNREACHABLE, or ENROLMENT_UNKNOWN. Never waits; what
         is not known, or not any more, is found out for the next time."""
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
             known = None
-        if (known is None or known.until <= self._clock()) and user not in self._asked:
-            try:
-                self._send.send_nowait((attached, user, name))
-                self._asked[user] = trio.Event()
-            except trio.WouldBlock:
-                pass  # too much at once: a later login asks
+        is_known = known is not None and known.until > self._clock()
+        if not is_known and user not in self._asked and self._waiting[tenant_id] < WAITING:  # else a later login asks
+            self._waiting[tenant_id] += 1
+            self._asked[user] = trio.Event()
+            self._send.send_nowait(_LookUp(attached, tenant_id, user, name))
         return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
 
-    async def learn(self, attached: Attached, user: UserKey, name: str) -> Reason:
+    async def learn(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
         """`look_up`, waiting a little for what is not known. It is found out a few users at a time and once for each,
         so that whoever sends names at random cannot ask the provider about all of them at once."""
-        reason = self.look_up(attached, user, name)
+        reason = self.look_up(attached, tenant_id, user, name)
         found_out = self._asked.get(user)
         if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:
             with trio.move_on_after(LEARN_S):
@@ -81,7 +98,7 @@ class Enrolments:
         fresh = known is not None and known.stamp == attached.stamp and known.until > self._clock()
         return known.reason if known is not None and fresh else None
 
-    async def find_out(self, attached: Attached, user: UserKey, name: str) -> Reason:
+    async def find_out(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
         """The same, asking the provider where it is not known."""
         known = self._known.get(user)
         if known is not None and known.stamp == attached.stamp and known.until > self._clock():
@@ -93,32 +110,31 @@ class Enrolments:
             log.warning("enrolment cannot be asked for", provider=attached.name, error=str(error))
             reason = Reason.UNREACHABLE
         if changes == self._changes:
-            if len(self._known) >= MAX_KNOWN:
-                del self._known[next(iter(self._known))]
             until = self._clock() + (ENROLLED_S if reason is Reason.ASKED else OTHERWISE_S)
-            self._known[user] = _Known(attached.stamp, reason, until)
+            self._known.put(user, _Known(attached.stamp, reason, until), tenant_id)
         return reason
 
     def forget(self, domain_id: int, name: str | None) -> None:
         """Forget the enrolment of a changed local user; without a name, of all users of the domain."""
         self._changes += 1
         if name is not None:
-            self._known.pop((domain_id, fold(name)), None)
+            self._known.pop((domain_id, fold(name)))
             return
         for user in [user for user in self._known if user[0] == domain_id]:
-            del self._known[user]
+            self._known.pop(user)
 
     async def run(self) -> None:
-        """Find out what was asked for, a few at a time, until cancelled."""
+        """Find out what was asked for, a few users of each tenant at a time, until cancelled."""
         async with trio.open_nursery() as nursery:
-            for _ in range(AT_ONCE):
-                nursery.start_soon(self._work)
+            async for wanted in self._receive:
+                nursery.start_soon(self._work, wanted)
 
-    async def _work(self) -> None:
-        async for attached, user, name in self._receive.clone():
-            try:
-                await self.find_out(attached, user, name)
-            except Exception:
-                log.exception("enrolment cannot be asked for", provider=attached.name)
-            finally:
-                self._asked.pop(user).set()
+    async def _work(self, wanted: _LookUp) -> None:
+        try:
+            async with self._turns[wanted.tenant_id]:
+                await self.find_out(wanted.attached, wanted.tenant_id, wanted.user, wanted.name)
+        except Exception:
+            log.exception("enrolment cannot be asked for", provider=wanted.attached.name)
+        finally:
+            self._waiting[wanted.tenant_id] -= 1
+            self._asked.pop(wanted.user).set()

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
+from sallyport.base.bounded import BoundedMap
+
 OPEN = 5
 A_MINUTE = 10
 MINUTE_S = 60.0
@@ -13,26 +15,29 @@ UserKey = tuple[int, str]
 
 
 class Prompts:
-    """The prompts of the last minute and those that are open, by user. clock: monotonic seconds."""
+    """The prompts of the last minute and those that are open, by user. clock: monotonic seconds. max_users: the users
+    with prompts of the last minute that are kept; each tenant has a share."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
-        self._begun: dict[UserKey, deque[float]] = {}
+        self._begun = BoundedMap[UserKey, deque[float]](max_users)
         self._open: dict[UserKey, int] = {}
 
-    def begin(self, user: UserKey) -> bool:
+    def __len__(self) -> int:
+        """How many users have had a prompt of late."""
+        return len(self._begun)
+
+    def begin(self, user: UserKey, tenant_id: int) -> bool:
         """Count a new prompt of a user; `end` must follow. False: the user has had enough."""
         now = self._clock()
-        begun = self._begun.get(user)
-        if begun is None:
-            if len(self._begun) >= MAX_USERS:
-                self._forget(now)
-            begun = self._begun[user] = deque()
+        self._begun.pop_oldest_while(lambda begun: begun[-1] <= now - MINUTE_S)
+        begun = self._begun.get(user) or deque()
         while begun and begun[0] <= now - MINUTE_S:
             begun.popleft()
         if len(begun) >= A_MINUTE or self._open.get(user, 0) >= OPEN:
             return False
         begun.append(now)
+        self._begun.put(user, begun, tenant_id)
         self._open[user] = self._open.get(user, 0) + 1
         return True
 
@@ -43,9 +48,3 @@ class Prompts:
             self._open[user] = left
         else:
             self._open.pop(user, None)
-
-    def _forget(self, now: float) -> None:
-        """Drop users whose minute is over; of the others the oldest, so that names alone cannot fill the memory."""
-        self._begun = {user: begun for user, begun in self._begun.items() if begun and begun[-1] > now - MINUTE_S}
-        while len(self._begun) >= MAX_USERS:
-            del self._begun[next(iter(self._begun))]

@@ -134,7 +134,9 @@ class SecondFactor:
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         # Also while the circuit is open: the look-up tries it again.
-        enrolment = self.enrolments.look_up(attached, (domain.id, fold(login.principal)), login.principal)
+        enrolment = self.enrolments.look_up(
+            attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
+        )
         posture = login.device.posture
         gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
@@ -144,7 +146,10 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
-        return self.enrolments.look_up(attached, (domain.id, fold(name)), name) is not Reason.NOT_ENROLLED
+        return (
+            self.enrolments.look_up(attached, domain.tenant_id, (domain.id, fold(name)), name)
+            is not Reason.NOT_ENROLLED
+        )
 
     def asks_for_codes(self, domain: Domain) -> bool:
         """Whether any user of a domain may have codes."""
@@ -157,7 +162,7 @@ class SecondFactor:
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
-        return await self.enrolments.learn(attached, (domain.id, fold(name)), name) is Reason.ASKED
+        return await self.enrolments.learn(attached, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
 
     # --- a login asks -----------------------------------------------------------------------------------------
 
@@ -174,7 +179,7 @@ class SecondFactor:
         if talk is not None and talk.attached is attached:
             return await self._join(login, talk)
         user = (domain.id, fold_name(login.principal))
-        if not self._prompts.begin(user):
+        if not self._prompts.begin(user, domain.tenant_id):
             return Told(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
         provider, question = attached.provider, session.question
@@ -221,7 +226,7 @@ class SecondFactor:
         """Somebody is there to get the challenge: the next request goes on with it."""
         assert told.session is not None  # noqa: S101  a challenge has one
         talk.session = told.session
-        self.challenges.sent(told.session)
+        self.challenges.sent(told.session, talk.tenant_id)
         return told
 
     def _forget(self, talk: Conversation) -> None:
@@ -230,7 +235,7 @@ class SecondFactor:
         if self._going_on.get(session.id) is talk:
             del self._going_on[session.id]
         if talk.told is not None and talk.told.session is None and session.step:
-            self.challenges.ended(session)
+            self.challenges.ended(session, talk.tenant_id)
 
     async def _join(self, login: Login, talk: Conversation) -> Told | None:
         self._metrics.joined(talk.attached.name)

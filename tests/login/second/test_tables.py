@@ -1,0 +1,107 @@
+"""The tables of the second factor: each tenant has a share of them, and a slow provider delays its own tenant alone."""
+
+from typing import cast
+
+import trio
+from trio.testing import MockClock
+
+from sallyport.base.clock import SECOND
+from sallyport.login.model import Reason
+from sallyport.login.second.challenges import Challenges
+from sallyport.login.second.enrolment import Enrolments
+from sallyport.login.second.prompts import A_MINUTE, Prompts
+from sallyport.login.second.session import LIFETIME_US, Kind, Session
+from sallyport.mfa.circuit import Guarded
+from sallyport.mfa.model import Enrolment, Host, Question
+from sallyport.mfa.service import Attached
+from tests.areas import Areas
+from tests.login.preview.conftest import Scripted, ScriptedFields
+
+ANN = (1, "ann")
+OURS, OTHERS = 1, 2
+
+
+def test_prompts_of_another_tenant_forget_nobodys_rate() -> None:
+    """A user who was asked ten times within the minute is not asked again, however many others are."""
+    prompts = Prompts(lambda: 0.0, max_users=20)
+
+    def ask(user: tuple[int, str], tenant_id: int) -> bool:
+        if not prompts.begin(user, tenant_id):
+            return False
+        prompts.end(user)
+        return True
+
+    assert all(ask(ANN, OURS) for _ in range(A_MINUTE))
+    assert all(ask((2, f"user{number}"), OTHERS) for number in range(100))
+    assert not ask(ANN, OURS)
+
+
+def test_prompts_are_forgotten_after_a_minute() -> None:
+    """The table holds the users of the last minute alone."""
+    now = 0.0
+    prompts = Prompts(lambda: now)
+    for number in range(1000):
+        now = number
+        assert prompts.begin((1, f"user{number}"), OURS)
+    assert len(prompts) == 60
+
+
+async def test_enrolments_of_another_tenant_are_kept() -> None:
+    """What is known of a user stays, however many users of another tenant are looked up."""
+    enrolments = Enrolments(trio.current_time, max_known=20)
+    attached = Attached("scripted", "scripted/1", _provider(Scripted), 60.0)
+    await enrolments.find_out(attached, OURS, ANN, "ann")
+    for number in range(100):
+        await enrolments.find_out(attached, OTHERS, (2, f"user{number}"), f"user{number}")
+    assert enrolments.known(attached, ANN) is Reason.ASKED
+
+
+async def test_a_slow_provider_delays_its_own_tenant_alone(autojump_clock: MockClock) -> None:
+    """The look-ups of a tenant wait for each other, and those of another tenant do not wait for them."""
+    enrolments = Enrolments(trio.current_time)
+    slow = Attached("slow", "slow/1", _provider(Slow), 60.0)
+    quick = Attached("scripted", "scripted/1", _provider(Scripted), 60.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(enrolments.run)
+        for number in range(2000):
+            enrolments.look_up(slow, OTHERS, (2, f"user{number}"), f"user{number}")
+        began = trio.current_time()
+        assert await enrolments.learn(quick, OURS, ANN, "ann") is Reason.ASKED
+        assert trio.current_time() - began < 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_challenges_of_another_tenant_are_remembered(areas: Areas) -> None:
+    """A challenge that waits is answered without reading the store, and one that ended stays over."""
+    challenges = Challenges(areas.store, areas.vault, areas.clock, max_remembered=20)
+    waits, over = _session("waits", areas), _session("over", areas)
+    challenges.sent(waits, OURS)
+    challenges.ended(over, OURS)
+    for number in range(100):
+        challenges.sent(_session(f"other{number}", areas), OTHERS)
+        challenges.ended(_session(f"ended{number}", areas), OTHERS)
+    assert len(challenges) == 40
+    assert await challenges.find("waits") is waits
+    assert await challenges.find("over") is None
+    assert await challenges.find("other0") is None
+    areas.clock.pass_by(LIFETIME_US / SECOND)
+    await challenges.purge(areas.clock())
+    assert len(challenges) == 0
+
+
+class Slow(Scripted):
+    """Takes ten seconds for a user."""
+
+    async def enrolled(self, user: str) -> Enrolment:
+        await trio.sleep(10)
+        return await super().enrolled(user)
+
+
+def _provider(kind: type[Scripted]) -> Guarded:
+    return Guarded(kind(ScriptedFields(enrolled="ann"), cast(Host, None)))
+
+
+def _session(name: str, areas: Areas) -> Session:
+    expires_at = areas.clock() + LIFETIME_US
+    question = Question(name, areas.domain, "corp", "ann", "", "", "", expires_at)
+    return Session(question, "", 1, 1, "", Kind.CODE, "", 1, 0, expires_at)
