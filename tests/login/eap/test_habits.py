@@ -42,9 +42,9 @@ async def test_who_tells_no_address_has_no_habit(nas: Nas) -> None:
 def test_weak_methods_are_never_offered_first() -> None:
     """An impostor's login by one does not make the station's own password go that way."""
     habits = Habits()
-    habits.note("1/local", b"station", TTLS)
+    habits.note("1/local", b"station", TTLS, 1)
     assert habits.order("1/local", b"station") == (TTLS, PEAP, *ORDER[2:])
-    habits.note("1/local", b"station", MD5)
+    habits.note("1/local", b"station", MD5, 1)
     assert habits.order("1/local", b"station") == ORDER
     assert len(habits) == 0
 
@@ -53,7 +53,16 @@ def test_habits_are_of_a_scope_and_bounded() -> None:
     """Of the stations that are kept, who logged in longest ago makes room."""
     habits = Habits(most=2)
     for station in (b"a", b"b", b"a", b"c"):
-        habits.note("1/local", station, TLS)
+        habits.note("1/local", station, TLS, 1)
     orders = [habits.order("1/local", station)[0] for station in (b"a", b"b", b"c")]
     assert orders == [TLS, PEAP, TLS]
     assert habits.order("2/local", b"a") == ORDER
+
+
+def test_each_tenant_has_a_share_of_the_habits() -> None:
+    """A station's habit stays, however many stations of another tenant log in."""
+    habits = Habits(most=10)
+    habits.note("1/local", b"ours", TLS, 1)
+    for number in range(100):
+        habits.note("2/local", b"%d" % number, TLS, 2)
+    assert habits.order("1/local", b"ours")[0] == TLS

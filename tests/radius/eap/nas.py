@@ -35,7 +35,7 @@ class EapServer:
         state = request.first.get(STATE)
         if state is None:
             conversation = Conversation(offers(self._terms), now=self.clock)
-            state = self._conversations.add(_CLIENT, conversation, now=self.clock)
+            state = self._conversations.add(1, _CLIENT, conversation, now=self.clock)
         else:
             found = self._conversations.find(_CLIENT, state, now=self.clock)
             assert found is not None
@@ -48,7 +48,7 @@ class EapServer:
             attributes = push_eap_message(outcome.octets) + push_attribute(STATE, state)
             return encode_reply(ACCESS_CHALLENGE, request, self._secret, attributes)
         assert isinstance(outcome, Done)
-        self._conversations.end(_CLIENT, state)
+        self._conversations.end(state)
         self.done.append(outcome)
         self.clock += self._between_s
         attributes = push_eap_message(outcome.octets)

@@ -242,10 +242,20 @@ def test_the_table_is_bounded() -> None:
     """The oldest sessions make room; what is too old or unknown is nobody's."""
     table = Resumptions(60, most=3)
     for number in range(5):
-        table.keep([bytes((number,))], table.holder(b"%d" % number, now=0))
+        table.keep([bytes((number,))], table.holder(b"%d" % number, now=0), 1)
     assert len(table) == 3
     assert table.find(b"\x01", now=0) is None
     assert table.find(b"\x04", now=59) == Holder(b"4", 60)
     assert table.find(b"\x04", now=60) is None
     table.forget([b"\x03"])
     assert table.find(b"\x03", now=0) is None
+
+
+def test_each_owner_has_a_share_of_the_table() -> None:
+    """A tenant's sessions stay, however many logins another tenant has."""
+    table = Resumptions(60, most=10)
+    table.keep([b"ours"], table.holder(b"ann", now=0), 1)
+    for number in range(100):
+        table.keep([b"%d" % number], table.holder(b"mallory", now=0), 2)
+    assert table.find(b"ours", now=0) == Holder(b"ann", 60)
+    assert len(table) == 10

@@ -8,6 +8,7 @@ and have the station asked for its own user's password by that next.
 from collections.abc import Mapping
 from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.radius.eap.methods import ORDER
 from sallyport.radius.eap.packet import TLS, TTLS
 
@@ -18,12 +19,11 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 
 
 class Habits:
-    """Of stations that do not log in by the first of `ORDER`. most: so many are kept; who logged in longest ago makes
-    room."""
+    """Of stations that do not log in by the first of `ORDER`. most: so many are kept, a share of them for each
+    tenant; who logged in longest ago makes room."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._kinds: dict[tuple[str, bytes], int] = {}
+        self._kinds = BoundedMap[tuple[str, bytes], int](most)
 
     def __len__(self) -> int:
         return len(self._kinds)
@@ -34,11 +34,10 @@ class Habits:
         kind = self._kinds.get((scope, station))
         return ORDER if kind is None else _ORDERS[kind]
 
-    def note(self, scope: str, station: bytes, kind: int) -> None:
+    def note(self, scope: str, station: bytes, kind: int, tenant_id: int) -> None:
         """A station has logged in. kind: the method's Type."""
         key = scope, station
-        self._kinds.pop(key, None)
         if station and kind in _ORDERS:
-            if len(self._kinds) >= self._most:
-                del self._kinds[next(iter(self._kinds))]
-            self._kinds[key] = kind
+            self._kinds.put(key, kind, tenant_id)
+        else:
+            self._kinds.pop(key)

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import ConfigError, PacketError
 from sallyport.base.text import fold
 from sallyport.certs.model import Credentials
@@ -92,7 +93,7 @@ class Eap:
         self._habits = Habits()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
-        self._offers: dict[Terms, Offers] = {}
+        self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
         """Whether a domain's EAP ends here."""
@@ -138,7 +139,7 @@ class Eap:
         try:
             yield
         except BaseException:
-            self._talks.end(login.client.id, state)
+            self._talks.end(state)
             raise
 
     def _talk(self, login: Login, domain: Domain, station: Station | None) -> tuple[Talk | Reason, bytes]:
@@ -151,17 +152,16 @@ class Eap:
             return examiner, b""
         size, scope = _fragment_size(login), _scope(domain)
         order = self._habits.order(scope, _station(login)) if station is None else (MD5,)
-        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=scope)
+        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
         talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner, login.client.name)
-        return talk, self._talks.add(login.client.id, talk, now=now)
+        return talk, self._talks.add(login.client.tenant_id, login.client.id, talk, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
         """The methods on the same terms are the same for each conversation."""
         found = self._offers.get(terms)
         if found is None:
-            if len(self._offers) >= MOST_OFFERS:
-                self._offers.clear()
-            found = self._offers[terms] = offers(terms)
+            found = offers(terms)
+            self._offers.put(terms, found, terms.owner)
         return found
 
     def _examiner(self, domain: Domain) -> Examiner | Reason:
@@ -285,18 +285,18 @@ class Eap:
             return talk.refused
         login.method = outcome.method
         if outcome.success:
-            self._habits.note(talk.scope, _station(login), talk.conversation.kind)
+            self._habits.note(talk.scope, _station(login), talk.conversation.kind, login.client.tenant_id)
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
             if talk.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
-                self._talks.end(login.client.id, state)
+                self._talks.end(state)
             by_address = isinstance(talk.examiner, Station)
             return Result(Reason.NONE, talk.second, by_address=by_address, stamp=talk.stamp)
         return self._refuse(login, talk, state, outcome)
 
     def _refuse(self, login: Login, talk: Talk, state: bytes, done: Done) -> Result | None:
-        self._talks.end(login.client.id, state)
+        self._talks.end(state)
         login.found = Found(refuse=push_eap_message(done.octets))
         if talk.told:
             return None

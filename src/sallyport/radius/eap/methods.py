@@ -35,13 +35,15 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 class Terms:
     """What methods there can be. server: None: there is no certificate. checkable: the kinds of questions that somebody
     answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an EAP packet; 0: as configured.
-    scope: whose users they are: sessions are not resumed in another one. Terms can be looked up by, as a key."""
+    scope: whose users they are: sessions are not resumed in another one. owner: the tenant whose share of the table of
+    sessions they take. Terms can be looked up by, as a key."""
 
     server: TlsServer | None
     checkable: frozenset[type[Question]]
     order: tuple[int, ...] = ORDER
     fragment_size: int = 0
     scope: str = ""
+    owner: int = 0
 
 
 def offers(terms: Terms) -> Offers:
@@ -81,7 +83,7 @@ def _tunnelled(kind: int, terms: Terms) -> Offer:
     def make(_identity: bytes, now: float) -> Method:
         tunnel = server.tunnel(kind, terms.scope)
         phase = _phase(kind, tunnel, server, terms, inside, now)
-        return Tunnelled(kind, tunnel, phase, server.resumptions[kind], size, now=now)
+        return Tunnelled(kind, tunnel, phase, server.resumptions[kind], size, now=now, owner=terms.owner)
 
     return Offer(kind, make)
 

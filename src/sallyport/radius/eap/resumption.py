@@ -6,11 +6,12 @@ its user logs in anew. Going on in a session does not make it younger.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from sallyport.base.bounded import BoundedMap
 
 MOST: Final = 20_000
 
@@ -31,13 +32,12 @@ def digest(secret: bytes, scope: str) -> bytes:
 
 
 class Resumptions:
-    """The users of sessions. lifetime_s: how long a login can be resumed. most: how many sessions are kept; the oldest
-    makes room."""
+    """The users of sessions. lifetime_s: how long a login can be resumed. most: how many sessions are kept; each
+    owner has a share."""
 
     def __init__(self, lifetime_s: float, most: int = MOST) -> None:
         self._lifetime_s = lifetime_s
-        self._most = most
-        self._holders: OrderedDict[bytes, Holder] = OrderedDict()
+        self._holders = BoundedMap[bytes, Holder](most)
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -46,15 +46,12 @@ class Resumptions:
         """Somebody who has just logged in, with what is good for so long at most."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
-    def keep(self, sessions: Iterable[bytes], holder: Holder) -> None:
-        """These sessions, by their digests, are somebody's."""
+    def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
+        """These sessions, by their digests, are somebody's. owner: counts against its share."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:
-            self._holders[each] = holder
-            self._holders.move_to_end(each)
-        while len(self._holders) > self._most:
-            self._holders.popitem(last=False)
+            self._holders.put(each, holder, owner)
 
     def find(self, session: bytes, *, now: float) -> Holder | None:
         """Who logged in with a session; None: it is unknown or too old."""
@@ -64,4 +61,4 @@ class Resumptions:
     def forget(self, sessions: Iterable[bytes]) -> None:
         """These must not be resumed."""
         for each in sessions:
-            self._holders.pop(each, None)
+            self._holders.pop(each)

@@ -41,15 +41,24 @@ class Phase(Protocol):
 
 class Tunnelled:
     """One method in TLS. kind: TLS, TTLS or PEAP. resumptions: of the method. now: seconds, when the conversation
-    began."""
+    began. owner: of the sessions that are kept."""
 
     def __init__(
-        self, kind: int, tunnel: Tunnel, phase: Phase, resumptions: Resumptions, fragment_size: int, *, now: float
+        self,
+        kind: int,
+        tunnel: Tunnel,
+        phase: Phase,
+        resumptions: Resumptions,
+        fragment_size: int,
+        *,
+        now: float,
+        owner: int = 0,
     ) -> None:
         self.kind = kind
         self._tunnel = tunnel
         self._phase = phase
         self._resumptions = resumptions
+        self._owner = owner
         self._now = now
         self._framing = Framing(0, fragment_size)
         self._session: bytes | None = None  # that is resumed
@@ -155,7 +164,7 @@ class Tunnelled:
         if holder is None:
             most_s = self._tunnel.certificate_left_s
             holder = self._resumptions.holder(step.user, self._stamp, most_s=most_s, now=self._now)
-        self._resumptions.keep(self._tunnel.sessions, holder)
+        self._resumptions.keep(self._tunnel.sessions, holder, self._owner)
         self._tunnel.keep()
         return Passed(step.user, self._msk())
 
