@@ -1,5 +1,6 @@
 """Devices and stations in memory, and how they come into the store."""
 
+import copy
 import ipaddress
 
 import pytest
@@ -272,3 +273,28 @@ async def test_a_store_that_fails_is_told_to_who_flushes(areas: Areas, seen: See
         await areas.devices.flush()
     await areas.store.write(lambda tx: tx.execute("alter table gone rename to devices"))
     assert device.requests == 1
+
+
+async def test_each_tenant_has_a_share_of_the_memory(areas: Areas, seen: Seen) -> None:
+    """A tenant's device and station stay in memory, however many another tenant has."""
+    areas.devices.sightings = Sightings(max_devices=10, max_stations=10)
+    device = seen.note(NAS_IDENTIFIER=b"ours")
+    station = seen.station(device, "s")
+    other = copy.copy(seen.client)
+    other.tenant_id += 1
+    for number in range(100):
+        seen.station(seen.note(client=other, NAS_IDENTIFIER=b"%d" % number), "s")
+    assert seen.note(NAS_IDENTIFIER=b"ours") is device
+    assert seen.station(device, "s") is station
+
+
+async def test_a_device_that_made_room_and_was_deleted_stays_deleted(areas: Areas, seen: Seen) -> None:
+    """What was counted of it is not written when it has left the memory."""
+    areas.devices = Devices(areas.store, Sightings(max_devices=1), InventoryMetrics(CollectorRegistry()), areas.clock)
+    device = await seen.device("a")
+    seen.note(NAS_IDENTIFIER=b"a")
+    await seen.device("b")
+    assert device.id is not None
+    await areas.devices.delete(areas.domain, device_ids=[device.id], addresses=None, actor="admin")
+    await areas.devices.flush()
+    assert [row.nas_identifier for row in await seen.rows()] == ["b"]

@@ -17,6 +17,7 @@ class Device:
     """A device in memory. id is None until its row is written; `requests` counts those not yet in the store.
 
     registered: its product is the one that its RADIUS client was registered with. gone: no longer in memory.
+    tenant_id: of its RADIUS client.
     """
 
     __slots__ = (
@@ -40,6 +41,7 @@ class Device:
         "posture",
         "registered",
         "requests",
+        "tenant_id",
     )
 
     def __init__(self, domain_id: int, ip_address: str, client_ip: str, nas_identifier: str, *, at: int) -> None:
@@ -58,6 +60,7 @@ class Device:
         self.first_seen = at
         self.last_seen = at
         self.requests = 0
+        self.tenant_id = 0
         self.look_again_at = 0
         self.client: object = None
         self.registered = False

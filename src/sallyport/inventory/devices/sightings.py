@@ -2,7 +2,7 @@
 
 Looking a known device up costs a dictionary access; its product and medium are worked out when it is new, when its
 RADIUS client changes, and once a minute. What has been counted goes to the store with the next flush. The memory is
-bounded: past its limit everything that is flushed is forgotten, and found again in the store.
+bounded, with a share for each tenant: what makes room for another is found again in the store.
 """
 
 import json
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from sallyport.base.addresses import canonical
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN, Device, Station
@@ -46,12 +47,10 @@ class Sightings:
     """The devices and stations in memory."""
 
     def __init__(self, *, max_devices: int = MAX_DEVICES, max_stations: int = MAX_STATIONS) -> None:
-        self._max_devices = max_devices
-        self._max_stations = max_stations
-        self._devices: dict[DeviceKey, Device] = {}
-        self._stations: dict[tuple[Device, str], Station] = {}
-        self._changed_devices: list[Device] = []
-        self._changed_stations: list[Station] = []
+        self._devices = BoundedMap[DeviceKey, Device](max_devices)
+        self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
+        self._changed_devices: dict[Device, None] = {}
+        self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
         """Note a request whose sender is proven. at: microseconds. A new device has no id yet."""
@@ -59,7 +58,10 @@ class Sightings:
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
         if device is None:
-            device = self._devices[key] = new_device(request, source, domain_id, at)
+            device = new_device(request, source, domain_id, at)
+            dropped = self._devices.put(key, device, client.tenant_id)
+            if dropped is not None and dropped.id is None:
+                self._changed_devices.pop(dropped, None)
         if at > device.look_again_at or device.client is not client:
             _look(device, request, client, at)
         port_type = first.get(NAS_PORT_TYPE)
@@ -67,7 +69,7 @@ class Sightings:
             device.port_type = port_type
             device.nas_port_type = medium(request)
         if not device.requests:
-            self._changed_devices.append(device)
+            self._changed_devices[device] = None
         device.requests += 1
         device.last_seen = at
         return device
@@ -76,9 +78,12 @@ class Sightings:
         """Note the station behind a device, with the user of its last login."""
         station = self._stations.get((device, name))
         if station is None:
-            station = self._stations[device, name] = Station(device, name, user, at)
+            station = Station(device, name, user, at)
+            dropped = self._stations.put((device, name), station, device.tenant_id)
+            if dropped is not None and dropped.device.id is None:
+                self._changed_stations.pop(dropped, None)
         if not station.requests:
-            self._changed_stations.append(station)
+            self._changed_stations[station] = None
         station.requests += 1
         station.last_seen = at
         station.user = user
@@ -86,62 +91,62 @@ class Sightings:
 
     def touch(self, device: Device) -> None:
         """Something was learned of a device beside a request of it: the next flush keeps it, unless it was deleted."""
-        if not device.gone and not device.requests and device not in self._changed_devices:
-            self._changed_devices.append(device)
+        if not device.gone:
+            self._changed_devices[device] = None
 
     def take_changes(self) -> Changes:
-        """What was counted since the last call, to be flushed; also makes room where there is too much.
+        """What was counted since the last call, to be flushed.
 
         What has no row yet is counted on until the transaction that gives it one is through.
         """
         changes = Changes([], [])
-        devices, self._changed_devices = self._changed_devices, []
-        stations, self._changed_stations = self._changed_stations, []
+        devices, self._changed_devices = self._changed_devices, {}
+        stations, self._changed_stations = self._changed_stations, {}
         for device in devices:
             if device.id is None:
-                self._changed_devices.append(device)
+                self._changed_devices[device] = None
             else:
                 changes.devices.append((device, device.requests, device.posture.take()))
                 device.requests = 0
         for station in stations:
             if station.device.id is None:
-                self._changed_stations.append(station)
+                self._changed_stations[station] = None
             else:
                 changes.stations.append((station, station.requests))
                 station.requests = 0
-        if len(self._devices) > self._max_devices:
-            self.forget_all()
-        if len(self._stations) > self._max_stations:
-            self._stations.clear()
-            self._changed_stations.clear()
         return changes
 
     def put_back(self, changes: Changes) -> None:
         """Count again what could not be written."""
         for device, requests, posture in changes.devices:
-            if not device.requests:
-                self._changed_devices.append(device)
+            self._changed_devices[device] = None
             device.requests += requests
             device.posture.put_back(posture)
         for station, requests in changes.stations:
-            if not station.requests:
-                self._changed_stations.append(station)
+            self._changed_stations[station] = None
             station.requests += requests
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop devices that were deleted, and what was counted for them: their next request registers them anew."""
-        gone = {key: device for key, device in self._devices.items() if key[0] == domain_id and device.id in device_ids}
-        for key in gone:
-            del self._devices[key]
-        devices = set(gone.values())
-        for device in devices:
+
+        def is_deleted(device: Device) -> bool:
+            return device.domain_id == domain_id and device.id in device_ids
+
+        for key, device in self._devices.items():
+            if is_deleted(device):
+                device.gone = True
+                self._devices.pop(key)
+        for device in [each for each in self._changed_devices if is_deleted(each)]:
             device.gone = True
-        self._changed_devices = [device for device in self._changed_devices if device not in devices]
-        self._changed_stations = [each for each in self._changed_stations if each.device not in devices]
-        self._stations = {key: each for key, each in self._stations.items() if key[0] not in devices}
+            del self._changed_devices[device]
+        for station in [each for each in self._changed_stations if is_deleted(each.device)]:
+            del self._changed_stations[station]
+        for place, _ in self._stations.items():
+            if is_deleted(place[0]):
+                self._stations.pop(place)
 
     def forget_all(self) -> None:
-        """Drop everything: the store was replaced, or there is too much."""
+        """Drop everything: the store was replaced."""
         for device in self._devices.values():
             device.gone = True
         self._devices.clear()
@@ -161,6 +166,7 @@ def _look(device: Device, request: Request, client: Client, at: int) -> None:
     """Work out the product: what the client was registered with, else the evidence, else what was known before."""
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
+    device.tenant_id = client.tenant_id
     identity = identify(request, source=device.ip_address)
     if client.product:
         device.device_type, device.certainty, device.registered = client.product, "certain", True
