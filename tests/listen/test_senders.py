@@ -49,6 +49,17 @@ def test_the_table_is_bounded() -> None:
     assert [sender.host for sender in found[1:]] == [str(number) for number in range(999, 990, -1)]
 
 
+def test_each_tenant_has_a_share_of_the_table() -> None:
+    """Neither strangers nor another tenant's clients push a tenant's address out."""
+    senders = Senders(max_senders=10)
+    senders.note("192.0.2.1", "bad_authenticator", 0, client="vpn", tenant_id=1)
+    for number in range(100):
+        senders.note(f"stranger {number}", "unknown_client", number)
+        senders.note(f"other {number}", "malformed", number, client="other", tenant_id=2)
+    assert "192.0.2.1" in [sender.host for sender in senders.all()]
+    assert len(senders.all()) == 10
+
+
 async def test_the_command_line_sees_the_table() -> None:
     """listen.senders gives the addresses with times in ISO 8601."""
     senders = Senders()

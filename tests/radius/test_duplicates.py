@@ -7,10 +7,17 @@ ONE, TWO = b"1" * 16, b"2" * 16
 
 
 def note(
-    duplicates: Duplicates, source: Source, identifier: int, authenticator: bytes, *, now: float, signed: bool = True
+    duplicates: Duplicates,
+    source: Source,
+    identifier: int,
+    authenticator: bytes,
+    *,
+    now: float,
+    signed: bool = True,
+    owner: int = 1,
 ) -> tuple[Entry, bool]:
     """Note a request that is signed unless told otherwise."""
-    return duplicates.note(source, identifier, authenticator, signed=signed, now=now)
+    return duplicates.note(source, identifier, authenticator, signed=signed, now=now, owner=owner)
 
 
 def test_a_request_is_new_once() -> None:
@@ -105,3 +112,28 @@ def test_a_flood_is_bounded() -> None:
     for port in range(10_000):
         note(duplicates, ("192.0.2.1", port), 1, ONE, now=1)
     assert len(duplicates) <= 200
+
+
+def test_a_flood_of_one_tenant_shortens_nobody_elses_window() -> None:
+    """An answer of another tenant is found for its whole window, and the memory stays bounded."""
+    duplicates = Duplicates(15, max_entries=100)
+    entry, _ = note(duplicates, NAS, 1, ONE, now=0, owner=1)
+    entry.answer = b"accept"
+    for port in range(10_000):
+        note(duplicates, ("198.51.100.1", port), 1, ONE, now=1, owner=2)
+    assert note(duplicates, NAS, 1, ONE, now=14.9, owner=1) == (entry, False)
+    assert len(duplicates) <= 300
+    note(duplicates, NAS, 2, ONE, now=100, owner=1)
+    assert len(duplicates) == 1
+
+
+def test_a_request_that_waited_is_found_after_a_silence() -> None:
+    """Its owner's window may have ended meanwhile."""
+    duplicates = Duplicates(15)
+    entry, _ = note(duplicates, NAS, 1, ONE, now=0)
+    duplicates.park(entry)
+    note(duplicates, NAS, 1, ONE, now=100, owner=2)
+    duplicates.unpark(entry, now=100)
+    assert note(duplicates, NAS, 1, ONE, now=101) == (entry, False)
+    duplicates.forget(entry)
+    assert note(duplicates, NAS, 1, ONE, now=102)[1]

@@ -20,7 +20,7 @@ from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.counts import Counts
 from sallyport.listen.delayed import Delayed
-from sallyport.listen.senders import GARBLED, UNKNOWN, Senders
+from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
 from sallyport.listen.udp import Datagram
 from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
@@ -125,8 +125,10 @@ class Exchange:
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
+                client = self._find_client(kept.source)
+                owner = 0 if client is None else client.tenant_id
                 entry, _ = self._duplicates.note(
-                    kept.source, kept.identifier, kept.authenticator, signed=kept.signed, now=now
+                    kept.source, kept.identifier, kept.authenticator, signed=kept.signed, now=now, owner=owner
                 )
                 entry.answer = kept.reply
 
@@ -176,9 +178,9 @@ class Exchange:
     def _discard(
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
-        name = "" if client is None else client.name
+        name, tenant_id = ("", STRANGERS) if client is None else (client.name, client.tenant_id)
         self._counts.discarded(reason, name)
-        self._services.senders.note(source[0], reason, at, client=name, datagram=datagram)
+        self._services.senders.note(source[0], reason, at, client=name, tenant_id=tenant_id, datagram=datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
         code = request.code
@@ -192,7 +194,9 @@ class Exchange:
             if client.proxy_state_limited and PROXY_STATE in request.first:
                 raise PacketError("Proxy-State without Message-Authenticator", "proxy_state")
         signed = request.signed or not self._is_auth  # an Accounting-Request is signed by its authenticator
-        known, is_new = self._duplicates.note(source, request.identifier, request.authenticator, signed=signed, now=now)
+        known, is_new = self._duplicates.note(
+            source, request.identifier, request.authenticator, signed=signed, now=now, owner=client.tenant_id
+        )
         if is_new:
             return self._start(request, client, source, at, known)
         self._counts.duplicates.count += 1
@@ -342,8 +346,9 @@ class Exchange:
             if not request.signed:
                 garbled = login.method == Method.PAP and is_garbled(given_password(login))  # under another secret
                 reason = GARBLED if garbled else "unverified"
+                source, client = login.source[0], login.client
                 self._services.senders.note(
-                    login.source[0], reason, login.at, client=login.client.name, datagram=request.data
+                    source, reason, login.at, client=client.name, tenant_id=client.tenant_id, datagram=request.data
                 )
 
     def _learn(self, request: Request, client: Client) -> None:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import NAS_IDENTIFIER
 from sallyport.radius.packet import CODE_NAMES, Request, peek
 from sallyport.vendors import identify
 
 MAX_SENDERS = 1024
+STRANGERS: Final = 0
+"""The owner of the addresses that no RADIUS client has."""
 GARBLED: Final = "garbled_password"
 """The reason of an unsigned login whose password was hidden under another secret, as it seems."""
 UNKNOWN: Final = "unknown_client"
@@ -83,30 +86,31 @@ def sent_by(sender: Sender) -> Sent:
 
 
 class Senders:
-    """The addresses; when the table is full the one that has been silent longest makes room."""
+    """The addresses. The RADIUS clients of each tenant have a share of the table, and so have all unknown addresses
+    together. In a full table, the address of the largest share that has been silent longest makes room."""
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
-        self._max_senders = max_senders
-        self._senders: dict[str, Sender] = {}
+        self._senders = BoundedMap[str, Sender](max_senders)
 
-    def note(self, host: str, reason: str, at: int, *, client: str = "", datagram: bytes = b"") -> bool:
-        """Count a datagram. True: the address is new, or its last one was of no use for another reason."""
-        sender = self._senders.pop(host, None)
+    def note(
+        self, host: str, reason: str, at: int, *, client: str = "", tenant_id: int = STRANGERS, datagram: bytes = b""
+    ) -> bool:
+        """Count a datagram. tenant_id: of the client. True: the address is new, or its last one was of no use for
+        another reason."""
+        sender = self._senders.get(host)
         is_new = sender is None or sender.reason != reason
         if sender is None:
-            if len(self._senders) >= self._max_senders:
-                del self._senders[next(iter(self._senders))]
             sender = Sender(host, 0, at, at, reason)
         sender.packets += 1
         sender.last_at = at
         sender.reason, sender.client, sender.datagram = reason, client, datagram
-        self._senders[host] = sender  # a dictionary keeps its order: the last to send is the last in it
+        self._senders.put(host, sender, tenant_id)
         return is_new
 
     def forget(self, host: str) -> None:
         """An address that has become a RADIUS client's is no longer among them."""
-        self._senders.pop(host, None)
+        self._senders.pop(host)
 
     def all(self) -> list[Sender]:
         """Those who sent last come first."""
-        return list(reversed(self._senders.values()))
+        return self._senders.values()[::-1]

@@ -6,8 +6,10 @@ the first one is pending. They get the same octets once it is answered.
 A signed request with a new authenticator replaces the signed request that had its source and identifier before. An
 unsigned request can be spoofed, so it replaces nothing: the table keeps it beside the others, by its authenticator.
 
-Entries live between one and two windows. Two dictionaries alternate, so that expired entries need no search and a flood
-cannot exceed the bound. A request that waits longer, for a second factor, is parked and stays known until its answer.
+Entries live between one and two windows. Two dictionaries of each owner alternate, so that expired entries need no
+search. If all owners together exceed the limit, the window of the owner with the most entries ends early: a flood does
+not shorten another owner's window. A request that waits longer, for a second factor, is parked and stays known until
+its answer.
 """
 
 from collections.abc import Callable
@@ -20,17 +22,20 @@ Key = tuple[Source, int] | tuple[Source, int, bytes]
 
 
 class Entry:
-    """One request. answer: None while it is pending. replaced: a newer request took its place, so that the NAS no
-    longer waits for its answer.
+    """One request. owner: the tenant of its client. answer: None while it is pending. replaced: a newer request took
+    its place, so that the NAS no longer waits for its answer.
 
     first, last: time of the first and of the last arrival, in seconds of the monotonic clock. gap: between the last two
     arrivals. on_again: called at each further arrival.
     """
 
-    __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "replaced", "signed")
+    __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "owner", "replaced", "signed")
 
-    def __init__(self, key: Key, authenticator: bytes, now: float = 0.0, *, signed: bool = True) -> None:
+    def __init__(
+        self, key: Key, authenticator: bytes, now: float = 0.0, *, signed: bool = True, owner: int = 0
+    ) -> None:
         self.key = key
+        self.owner = owner
         self.authenticator = authenticator
         self.signed = signed
         self.answer: bytes | None = None
@@ -52,60 +57,89 @@ class Entry:
         self.gap = self.last - before.last
 
 
+class _Window:
+    """The requests of one owner: of this window, and of the one before."""
+
+    __slots__ = ("fresh", "stale")
+
+    def __init__(self) -> None:
+        self.fresh: dict[Key, Entry] = {}
+        self.stale: dict[Key, Entry] = {}
+
+    def turn(self) -> None:
+        """Begin a new window."""
+        self.stale, self.fresh = self.fresh, {}
+
+
 class Duplicates:
-    """The requests of the last `window_s`..2 x `window_s` seconds at one socket, and those that are parked."""
+    """The requests of the last `window_s`..2 x `window_s` seconds at one socket, and those that are parked.
+
+    max_entries: the requests of one window, of all owners together. At most three times as many are kept.
+    """
 
     def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
         self._window_s = window_s
         self._max_entries = max_entries
         self._turn_at = 0.0
-        self._fresh: dict[Key, Entry] = {}
-        self._stale: dict[Key, Entry] = {}
+        self._windows: dict[int, _Window] = {}
+        self._noted = 0  # in this window, those included that were forgotten
         self._parked: dict[Key, Entry] = {}
 
     def note(
-        self, source: Source, identifier: int, authenticator: bytes, *, signed: bool, now: float
+        self, source: Source, identifier: int, authenticator: bytes, *, signed: bool, now: float, owner: int
     ) -> tuple[Entry, bool]:
-        """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock.
+        """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock. owner: the
+        tenant of its client.
 
         An unsigned copy of a signed request is a duplicate. It does not count as an arrival of the signed one.
         """
         if now >= self._turn_at:
             self._turn(now)
+        window = self._windows.get(owner) or self._windows.setdefault(owner, _Window())
         key: Key = (source, identifier)
-        entry = self._find(key)
+        entry = window.fresh.get(key) or window.stale.get(key) or self._parked.get(key)
         if not signed:
             if entry is not None and entry.authenticator == authenticator:
                 return entry, False
             key = (source, identifier, authenticator)
-            entry = self._find(key)
+            entry = window.fresh.get(key) or window.stale.get(key) or self._parked.get(key)
         if entry is not None:
             if entry.authenticator == authenticator:
                 entry.again(now)
                 return entry, False
             entry.replaced = True
-        if len(self._fresh) >= self._max_entries:
-            self._turn(now)
-        entry = self._fresh[key] = Entry(key, authenticator, now, signed=signed)
+        if self._noted >= self._max_entries:
+            self._make_room()
+        self._noted += 1
+        entry = window.fresh[key] = Entry(key, authenticator, now, signed=signed, owner=owner)
         return entry, True
 
-    def _find(self, key: Key) -> Entry | None:
-        return self._fresh.get(key) or self._stale.get(key) or self._parked.get(key)
-
     def _turn(self, now: float) -> None:
-        """Begin a new window: where the last one ended, or now, after a silence or where the table is full."""
-        ended = self._turn_at
-        silent = now >= ended + self._window_s
-        self._stale, self._fresh = ({} if silent else self._fresh), {}
-        self._turn_at = (ended if ended <= now and not silent else now) + self._window_s
+        """Begin a new window for all owners: where the last one ended, or now, after a silence."""
+        silent = now >= self._turn_at + self._window_s
+        if silent:
+            self._windows.clear()
+        for owner, window in tuple(self._windows.items()):
+            window.turn()
+            if not window.stale:
+                del self._windows[owner]
+        self._noted = 0
+        self._turn_at = (now if silent else self._turn_at) + self._window_s
+
+    def _make_room(self) -> None:
+        """End the window of the owner with the most requests in it."""
+        windows = self._windows.values()
+        max(windows, key=lambda window: len(window.fresh)).turn()
+        self._noted = sum(len(window.fresh) for window in windows)
 
     def __len__(self) -> int:
         """How many requests are known."""
-        return len(self._fresh) + len(self._stale) + len(self._parked)
+        return sum(len(each.fresh) + len(each.stale) for each in self._windows.values()) + len(self._parked)
 
     def forget(self, entry: Entry) -> None:
         """A request that gets no answer: its retransmit is new."""
-        for entries in (self._fresh, self._stale, self._parked):
+        window = self._windows.get(entry.owner)
+        for entries in (self._parked,) if window is None else (window.fresh, window.stale, self._parked):
             if entries.get(entry.key) is entry:
                 del entries[entry.key]
 
@@ -120,4 +154,4 @@ class Duplicates:
             if now >= self._turn_at:
                 self._turn(now)
             if not entry.replaced:
-                self._fresh[entry.key] = entry
+                self._windows.setdefault(entry.owner, _Window()).fresh[entry.key] = entry
