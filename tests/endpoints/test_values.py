@@ -64,7 +64,8 @@ def test_costly_ssh_keys(text: str) -> None:
     [
         ("JBSWY3DPEHPK3PXP", "JBSWY3DPEHPK3PXP"), ("jbsw y3dp-ehpk 3pxp", "JBSWY3DPEHPK3PXP"),
         ("JBSWY3DPEHPK3PXPJA======", "JBSWY3DPEHPK3PXPJA"), ("", ""), ("JBSWY3DP", None), ("JBSWY3DPEHPK3PX1", None),
-        ("A" * 129, None), ("JBSWY3DPEHPK3PXP" + " " * 1009, None), ("JBSWY3DPEHPK3PXPJ", None), (True, None), (None, None),
+        ("A" * 129, None), ("JBSWY3DPEHPK3PXP" + " " * 1009, None),
+        ("JBSWY3DPEHPK3PXPJ", None), (True, None), (None, None),
     ],
 )  # fmt: skip
 def test_seeds_are_base32(text: object, seed: str | None) -> None:

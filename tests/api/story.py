@@ -1,0 +1,107 @@
+"""The caller who sends the examples in the description of the API, in the order of their story."""
+
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from pyotp import TOTP
+
+from sallyport.base.ids import new_key, token_hash
+from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
+from sallyport.web.docs import TOKEN
+from tests.inventory.sessions.records import octets
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+PASSWORD = "Correct-Horse-7-Battery"
+SECRET = "a secret of the tests"
+START = 1
+JSON_KIND = "application/json"
+
+
+@dataclass
+class Caller:
+    """Who tells the story: it fills in what stands in angle brackets, from what it has been answered."""
+
+    service: RunningService
+    described: dict[str, Any]
+    answers: dict[str, Any] = field(default_factory=dict)
+    key: str = field(default_factory=new_key)
+    next_key: str = field(default_factory=new_key)
+
+    def filled(self, value: Any) -> Any:
+        """A value of an example with its angle brackets filled in."""
+        if isinstance(value, dict):
+            return {name: self.filled(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.filled(each) for each in value]
+        if not isinstance(value, str) or not (bracket := re.fullmatch(r"<(.+)>", value)):
+            return value
+        if named := re.fullmatch(r"(\w+) of (\w+)", bracket[1]):
+            return self.answers.get(named[2], {}).get(named[1], value)
+        return self.own(bracket[1])
+
+    def own(self, word: str) -> str:
+        """What a caller makes up by itself."""
+        if word == "the code that the app shows":
+            return TOTP(self.answers["enrolTotp"]["seed"]).now()
+        return {
+            "the agent key": self.key,
+            "SHA-256 of the agent key": token_hash(self.key),
+            "SHA-256 of the next agent key": token_hash(self.next_key),
+        }[word]
+
+    def token(self, method: str, path: str) -> str | None:
+        """The token of an operation's example; None: the service's first one."""
+        token: str | None = self.filled(self.described[path][method.lower()].get(TOKEN))
+        return token
+
+    def body(self, method: str, path: str) -> Any:
+        """The body of an operation's example, filled in."""
+        media: dict[str, Any] = next(iter(self.described[path][method.lower()]["requestBody"]["content"].values()))
+        return self.filled(media["example"])
+
+    def send(self, method: str, path: str) -> httpx.Response:
+        """Send the example of an operation, and remember its answer."""
+        token, body = self.token(method, path), self.body(method, path)
+        if JSON_KIND in self.described[path][method.lower()]["requestBody"]["content"]:
+            answer = self.service.request(method, path, token=token, json=body)
+        else:
+            files = {"file": (body["fileName"], body.pop("file"))}
+            answer = self.service.request(method, path, token=token, data=body, files=files)
+        if answer.status_code == 200:
+            self.answers[path.rpartition("/")[2]] = answer.json()
+        return answer
+
+    def happens(self, path: str) -> None:
+        """What has to happen outside of the API before an operation has something to act on."""
+        if path == "/network_device/ListClients":  # the story's own client is not of this machine
+            here = {"name": "here", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": 0}
+            self.service.call("client.add", org=1, tenant=1, domains=[], clients=[here])
+        elif path == "/network_device/DeleteDevice":
+            self.log_in("ann", PASSWORD)
+            self.account()
+        elif path == "/ad/Unlock":
+            self.log_in("bob", "wrong")
+        elif path == "/ad/GetAllUsersByGroup":
+            self.wait_for("select count(*) from directory_groups")
+
+    def log_in(self, user: str, password: str) -> None:
+        """A login by RADIUS."""
+        with self.service.radius(SECRET) as client:
+            client.login(user, password, NAS_IDENTIFIER=b"switch-1")
+
+    def account(self) -> None:
+        """A session begins."""
+        with RadiusClient(self.service.ports.acct, SECRET) as client:
+            body = octets(START, USER_NAME="ann", NAS_IDENTIFIER="switch-1")
+            assert client.exchange(encode_request(ACCOUNTING_REQUEST, 0, client.secret, body))[0] == ACCOUNTING_RESPONSE
+
+    def wait_for(self, count: str) -> None:
+        """Until there is one."""
+        deadline = time.monotonic() + 30
+        while self.service.rows(count) == [(0,)]:
+            assert time.monotonic() < deadline, count
+            time.sleep(0.05)

@@ -1,0 +1,135 @@
+"""A probe of the delay that one tenant notices: a recorded PAP login and a Status-Server every 0.1 s.
+
+    with Probe(service, secret, source="127.0.0.2", user="ann", password="hello") as probe:
+        ...
+    slowest = max(probe.answers, key=lambda each: each.delay_s)
+
+The probe is a process of its own, so that the work of the test does not delay it. The kernel notes when an answer
+arrives: the time for which the probe's process waits for a processor is not part of the delay. The processor time that
+the service spent meanwhile tells a busy service from a busy machine.
+"""
+
+import multiprocessing
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, decode_reply, encode_request
+from tests.radius_client import RadiusClient
+from tests.service import RunningService
+
+EVERY_S = 0.1
+LOST_S = 5.0
+"""The delay of a request that has no answer."""
+_SO_TIMESTAMPNS = 35  # asm-generic/socket.h
+_TIMESTAMP = struct.Struct("@ll")
+_forks = multiprocessing.get_context("forkserver")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A request of the probe. sent_at: seconds since the epoch. worked_s: processor time that the service spent until
+    the answer was read."""
+
+    kind: str
+    sent_at: float
+    delay_s: float
+    worked_s: float
+
+
+class Probe:
+    """A probe that runs for the time of a block; `answers` are there after it."""
+
+    def __init__(self, service: RunningService, secret: str, *, source: str, user: str, password: str) -> None:
+        self._ours, theirs = _forks.Pipe()
+        arguments = (theirs, service.ports.auth, service.process_id, secret, source, user, password)
+        self._process = _forks.Process(target=_run, args=arguments, daemon=True)
+        self.answers: list[Answer] = []
+
+    def __enter__(self) -> "Probe":
+        self._process.start()
+        assert self._ours.recv() == "ready"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._ours.send("stop")
+            self.answers = self._ours.recv() if self._ours.poll(30) else []
+        finally:
+            self._process.kill()
+            self._process.join()
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A request that has no answer yet."""
+
+    kind: str
+    packet: bytes
+    sent_at: float
+    work_s: float
+
+    def answered(self, delay_s: float, work_s: float) -> Answer:
+        """Return it with the delay of its answer, and the service's processor time then."""
+        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s)
+
+
+def _run(pipe: Connection, port: int, process: int, secret: str, source: str, user: str, password: str) -> None:
+    """Probe until the pipe has a message, then send the answers over it."""
+    with RadiusClient(port, secret, source=source) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        requests = _Requests(client, (user, password), process)
+        requests.send()
+        requests.receive(until=time.time() + LOST_S, all_of_them=True)
+        pipe.send("ready")
+        requests.answers.clear()
+        while not pipe.poll():
+            due = time.time() + EVERY_S
+            requests.send()
+            requests.receive(until=due)
+        requests.receive(until=time.time() + LOST_S, all_of_them=True)
+        pipe.send([*requests.answers, *requests.lost()])
+
+
+class _Requests:
+    """The requests of the probe, and what came of them."""
+
+    def __init__(self, client: RadiusClient, login: tuple[str, str], process: int) -> None:
+        self._client = client
+        self._login = login
+        self._processor_clock = ~process << 3 | 2  # clock_getcpuclockid(3)
+        self._waiting: dict[int, _Waiting] = {}
+        self.answers: list[Answer] = []
+
+    def send(self) -> None:
+        """Send a login and a Status-Server."""
+        login = self._client.packet(*self._login, NAS_IDENTIFIER=b"probe")
+        status = encode_request(STATUS_SERVER, (login[1] + 128) & 0xFF, self._client.secret, b"")
+        for kind, packet in (("login", login), ("status", status)):
+            if (lost := self._waiting.get(packet[1])) is not None:
+                self.answers.append(lost.answered(LOST_S, 0))
+            self._waiting[packet[1]] = _Waiting(kind, packet, time.time(), self._work_s())
+            self._client.send(packet)
+
+    def receive(self, *, until: float, all_of_them: bool = False) -> None:
+        """Take answers until a time. all_of_them: or until none is missing."""
+        sock = self._client.sock
+        while (left := until - time.time()) > 0 and not (all_of_them and not self._waiting):
+            sock.settimeout(left)
+            try:
+                reply, notes, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(_TIMESTAMP.size))
+            except TimeoutError:
+                return
+            request = self._waiting.pop(reply[1])
+            assert decode_reply(reply, request.packet, self._client.secret)[0] == ACCESS_ACCEPT
+            seconds, nanoseconds = _TIMESTAMP.unpack(notes[0][2])
+            self.answers.append(request.answered(seconds + nanoseconds / 1e9 - request.sent_at, self._work_s()))
+
+    def lost(self) -> list[Answer]:
+        """Return the requests without an answer."""
+        return [each.answered(LOST_S, 0) for each in self._waiting.values()]
+
+    def _work_s(self) -> float:
+        return time.clock_gettime(self._processor_clock)

@@ -1,0 +1,62 @@
+"""One tenant cannot stop another: each field of each operation with its costliest values, beside a probe.
+
+This is the one test that measures time; it runs alone. The processor time of the service beside a delay tells whether
+the service or the machine was busy.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.service import RunningService, running_service
+from tests.torture.attack import Attack, Sent
+from tests.torture.probe import Answer, Probe
+
+MOST_S = 0.25
+"""The delay that another tenant may notice (design.md, promise 6)."""
+SECRET, PASSWORD, SOURCE = "a secret of the probe", "the password of ann", "127.0.0.2"
+
+pytestmark = [pytest.mark.torture, pytest.mark.serial]
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[RunningService]:
+    """A service that answers a reject at once."""
+    with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        yield service
+
+
+@pytest.fixture
+def attack(service: RunningService) -> Attack:
+    """The hostile tenant."""
+    return Attack(service)
+
+
+@pytest.fixture
+def probe(service: RunningService, attack: Attack) -> Probe:
+    """The probe of another tenant, with a domain, a RADIUS client and a user."""
+    service.ok("domain", "add", "quiet", "--org", "2", "--tenant", "1")
+    client = {"name": "quiet", "address": SOURCE, "secret": SECRET.encode().hex()}
+    service.call("client.add", org=2, tenant=1, domains=["quiet"], clients=[client])
+    service.call("user.add", name="ann", domain="quiet", password=PASSWORD.encode().hex())
+    return Probe(service, SECRET, source=SOURCE, user="ann", password=PASSWORD)
+
+
+def told(answer: Answer, sent: Sequence[Sent]) -> str:
+    """Return a delay and the requests that may have caused it."""
+    until = answer.sent_at + answer.delay_s
+    causes = [f"    {each}" for each in sent if each.began < until and each.ended > answer.sent_at]
+    worked = f"{answer.kind} {answer.delay_s:.3f} s, in which the service worked for {answer.worked_s:.3f} s, during"
+    return "\n".join([worked, *causes])
+
+
+def test_no_field_delays_another_tenant(attack: Attack, probe: Probe) -> None:
+    """Each request is answered without an error of the service, and the other tenant's logins within 250 ms."""
+    with probe:
+        attack.run()
+    operations = {f"{method.upper()} {path}" for path, kinds in attack.described["paths"].items() for method in kinds}
+    assert {each.operation for each in attack.sent} == operations
+    assert not [str(each) for each in attack.sent if not 200 <= each.status < 500]
+    slow = sorted((each for each in probe.answers if each.delay_s > MOST_S), key=lambda each: -each.delay_s)
+    assert not slow, "\n".join(told(each, attack.sent) for each in slow[:10])
