@@ -110,7 +110,7 @@ def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
 
 
 def test_the_credentials_of_a_wallet(holder: Holder) -> None:
-    """Exactly these fields; the password is beside the token and not in it; the answer echoes the walletKey."""
+    """The interface's fields and the total; the password is beside the token and not in it; the walletKey is echoed."""
     tenant = holder.tenant
     credential = holder.issue(epmPassword="a password of ann's")
     tenant.ask(ASSIGN, walletId=holder.wallet, userId=holder.wallet, credentialId=credential)
@@ -122,6 +122,7 @@ def test_the_credentials_of_a_wallet(holder: Holder) -> None:
         "message": "1 credential(s)",
         "email": "ann@corp.example",
         "walletKey": holder.key,
+        "totalCount": 1,
     }
     jwt, created = polled.pop("jwt"), polled.pop("createdAt")
     assert created.startswith("20") and len(jwt.split(".")) == 3
