@@ -7,7 +7,6 @@ is refused: without it an Access-Reject on the way can be turned into an Access-
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from secrets import randbelow, token_bytes
 from typing import Annotated, ClassVar, Final
@@ -123,10 +122,9 @@ class Radius:
         """The server's proven answer. ProviderError: none in time, or none that can be trusted."""
         egress = self._host.http.egress
         address = (await egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
-        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
         unproven = ""
         try:
-            with trio.socket.socket(family, socket.SOCK_DGRAM) as udp:
+            with trio.socket.from_stdlib_socket(egress.sockets.open(address, socket.SOCK_DGRAM)) as udp:
                 await udp.connect((address, self._port))
                 for wait_s in self.tries_s:
                     await udp.send(request)

@@ -22,6 +22,7 @@ import trio
 
 from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
+from sallyport.outgoing.sockets import Sockets
 from sallyport.outgoing.turns import Turns
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -85,10 +86,11 @@ class Egress:
         self._threads = trio.CapacityLimiter(AT_ONCE)
         self._denied: dict[str, str] = {}
         self.handshakes = trio.CapacityLimiter(HANDSHAKES)
+        self.sockets = Sockets()
         self.turns = turns or Turns(TURNS)
 
     def apart(self) -> Egress:
-        """Return the same rules for another tenant, with look-ups of its own."""
+        """Return the same rules for another tenant, with look-ups and sockets of its own."""
         return Egress(self._rules, self._look_up, self.turns.apart())
 
     def allows(self, address: str) -> bool:

@@ -109,7 +109,7 @@ class Connection:
 
     def is_open(self, now: float) -> bool:
         """Whether a kept connection may be used: there is nothing to read, not even its end, and it is not too old."""
-        return now < self.used_at + KEPT_S and not self._socket.is_readable()
+        return now < self.used_at + KEPT_S and self._socket.fileno() >= 0 and not self._socket.is_readable()
 
     def close(self) -> None:
         """At once. TLS has its own way to say so, which nobody would read."""
@@ -162,6 +162,7 @@ class Pool(httpx.AsyncBaseTransport):
             raise
         if connection.keep(trio.current_time()) and not self._closed:
             self._kept[origin].append(connection)
+            self.egress.sockets.idle[connection] = None
         else:
             connection.close()
         return answer
@@ -170,13 +171,17 @@ class Pool(httpx.AsyncBaseTransport):
         """The kept connection that was used last; those that are of no more use are closed."""
         kept, now = self._kept[origin], trio.current_time()
         while kept and kept[0].used_at + KEPT_S <= now:
-            kept.popleft().close()
+            self._take_out(kept.popleft()).close()
         while kept:
-            connection = kept.pop()
+            connection = self._take_out(kept.pop())
             if connection.is_open(now):
                 return connection
             connection.close()
         return None
+
+    def _take_out(self, connection: Connection) -> Connection:
+        self.egress.sockets.idle.pop(connection, None)
+        return connection
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
         """Resolve, check, connect to each checked address until one answers; each gets its share of the time."""
@@ -185,7 +190,7 @@ class Pool(httpx.AsyncBaseTransport):
             share_s = (trio.current_effective_deadline() - trio.current_time()) / left
             try:
                 with trio.fail_after(max(share_s, 0.0)):
-                    stream = await _connected(addresses[-left], port)
+                    stream = await self.egress.sockets.connect(addresses[-left], port)
                 break
             except OSError as error:
                 if left == 1:
@@ -207,18 +212,7 @@ class Pool(httpx.AsyncBaseTransport):
         self._closed = True
         for kept in self._kept.values():
             while kept:
-                kept.pop().close()
-
-
-async def _connected(address: str, port: int) -> trio.SocketStream:
-    family = trio.socket.AF_INET6 if ":" in address else trio.socket.AF_INET
-    socket = trio.socket.socket(family, trio.socket.SOCK_STREAM)
-    try:
-        await socket.connect((address, port))
-    except BaseException:
-        socket.close()
-        raise
-    return trio.SocketStream(socket)
+                self._take_out(kept.pop()).close()
 
 
 def origin_of(url: httpx.URL) -> Origin:

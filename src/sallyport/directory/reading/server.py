@@ -73,7 +73,7 @@ async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.S
         share = (trio.current_effective_deadline() - trio.current_time()) / left
         with trio.move_on_after(max(share, 0.0)):
             try:
-                stream = await trio.open_tcp_stream(address, port)
+                stream = await egress.sockets.connect(address, port)
             except OSError:
                 tell(f"{address} port {port}: no connection")
                 continue

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import Invalid
 from sallyport.certs.directory import Directory, present
 from sallyport.domains.model import FirstFactor
 from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.login.first.upstream.link import Link
 from sallyport.login.model import Reason
+from sallyport.outgoing.egress import Egress
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, Request, decode, decode_reply, encode_reply
 from tests.areas import SECRET, areas, clock
@@ -183,7 +185,7 @@ async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     home.port = listener.socket.getsockname()[1]
-    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), trio.CapacityLimiter(1), taken_s=1)
+    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), Egress(ANYWHERE), taken_s=1)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, shake_hands_only, [listener])
         near, far = link.pair()
@@ -283,7 +285,7 @@ async def test_costly_keys_are_refused(
 async def test_a_costly_key_of_before(home: SecureHome) -> None:
     """A long key that was stored before it was refused ends each connection with the reason."""
     fields = {**home.fields()["tls"], "clientKey": costly_keys.pem(costly_keys.LONG_RSA)}  # type: ignore[dict-item]
-    link = Link("127.0.0.1", TlsFields.model_validate(fields), trio.CapacityLimiter(1))
+    link = Link("127.0.0.1", TlsFields.model_validate(fields), Egress(ANYWHERE))
     near, far = link.pair()
     with near, trio.fail_after(10):
         assert await link.carry(far, "127.0.0.1", home.port) == "TLS: an RSA private key of at most 4096 bits"

@@ -28,6 +28,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, as
 
 if TYPE_CHECKING:
     from sallyport.metrics import Cell
+    from sallyport.outgoing.egress import Egress
 
 MARK_OCTETS: Final = 8
 LOCATE_S: Final = 10.0  # so long the first logins wait for the servers' names to be looked up
@@ -53,7 +54,7 @@ class Upstream:
         # Random, so that nobody can send it who has not had a request of ours, and its own for each domain: a request
         # may well pass here twice, on the way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
-        servers = [self._home_server(each, host.egress.handshakes) for each in fields.servers]
+        servers = [self._home_server(each, host.egress) for each in fields.servers]
         self._pool = Pool(servers, fields, host.domain_id, host.upstream, host.egress)
         self._cells: dict[str, Cell] = {}
 
@@ -97,11 +98,18 @@ class Upstream:
             for server in self._pool.servers:
                 self._metrics.moved(self._label, server.health.state, "")
 
-    def _home_server(self, fields: HomeServerFields, handshakes: trio.CapacityLimiter) -> HomeServer:
+    def _home_server(self, fields: HomeServerFields, egress: Egress) -> HomeServer:
         secret = SharedSecret(fields.secret.get_secret_value().encode())
-        link = None if fields.tls is None else Link(fields.host, fields.tls, handshakes)
+        link = None if fields.tls is None else Link(fields.host, fields.tls, egress)
         return HomeServer(
-            fields.host, fields.port, secret, trio.current_time(), link, checks=self._checks, on_change=self._changed
+            fields.host,
+            fields.port,
+            secret,
+            egress.sockets,
+            trio.current_time(),
+            link,
+            checks=self._checks,
+            on_change=self._changed,
         )
 
     def _changed(self, server: HomeServer, before: State, after: State) -> None:

@@ -11,6 +11,7 @@ import trio
 from sallyport.login.first.upstream.health import Health, State
 from sallyport.login.first.upstream.lanes import Lane, udp
 from sallyport.login.first.upstream.link import Link
+from sallyport.outgoing.sockets import Sockets
 from sallyport.radius.authenticator import SharedSecret
 
 MAX_LANES: Final = 64
@@ -41,6 +42,7 @@ class HomeServer:
         host: str,
         port: int,
         secret: SharedSecret,
+        sockets: Sockets,
         now: float,
         link: Link | None = None,
         *,
@@ -51,6 +53,7 @@ class HomeServer:
         self.port = port
         self.secret = secret
         self.link = link
+        self._sockets = sockets
         self.health = Health(now, checks=checks, changed=lambda before, after: on_change(self, before, after))
         self.address = ""
         self.trouble = ""
@@ -98,7 +101,7 @@ class HomeServer:
     def _lane(self, now: float) -> Lane[Ask]:
         """OSError."""
         if self.link is None:
-            return Lane(udp(self.address, self.port), now)
+            return Lane(udp(self._sockets, self.address, self.port), now)
         near, far = self.link.pair()
         return Lane(near, now, far)
 

@@ -1,11 +1,12 @@
 """The sockets of a home server, of UDP or of a link over TLS. A RADIUS packet has one octet for its identifier, so that
 256 can wait at a socket (RFC 2865 section 3); for more there are more sockets."""
 
-import ipaddress
 import socket
 from collections import deque
 from random import SystemRandom
 from typing import Final, Generic, TypeVar
+
+from sallyport.outgoing.sockets import Sockets
 
 IDENTIFIERS: Final = range(256)
 RECEIVE_BUFFER: Final = 1 << 20
@@ -16,10 +17,9 @@ Waits = TypeVar("Waits")
 _random: Final = SystemRandom()
 
 
-def udp(address: str, port: int) -> socket.socket:
+def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
     """A connected socket. OSError: there is no way to the address, or no socket."""
-    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    sock = sockets.open(address, socket.SOCK_DGRAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         sock.connect((address, port))

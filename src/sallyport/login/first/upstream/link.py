@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import trio
 
 from sallyport.login.first.upstream.fields import TlsFields
+from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.tls import LazyContext, secured
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
@@ -35,12 +36,10 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 
 class Link:
-    """The TLS of one home server. handshakes: limits those of the tenant. taken_s: see `TAKEN_S`."""
+    """The TLS of one home server. egress: the tenant's. taken_s: see `TAKEN_S`."""
 
-    def __init__(
-        self, host: str, fields: TlsFields, handshakes: trio.CapacityLimiter, *, taken_s: float = TAKEN_S
-    ) -> None:
-        self._threads = handshakes
+    def __init__(self, host: str, fields: TlsFields, egress: Egress, *, taken_s: float = TAKEN_S) -> None:
+        self._egress = egress
         self._taken_ms = int(taken_s * 1000)
         self._name = fields.serverName or host
         self._context = LazyContext(fields.context)
@@ -56,7 +55,7 @@ class Link:
             await trio.sleep_until(self._failed_at + RECONNECT_S)
             try:
                 with trio.fail_after(CONNECT_S):
-                    stream = await trio.open_tcp_stream(address, port)
+                    stream = await self._egress.sockets.connect(address, port)
             except (OSError, trio.TooSlowError) as error:
                 self._failed_at = trio.current_time()
                 return getattr(error, "strerror", None) or "no connection in time"
@@ -64,7 +63,7 @@ class Link:
                 stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._taken_ms)
                 try:
                     with trio.fail_after(CONNECT_S):
-                        tls = await secured(stream, await self._context.get(), self._name, self._threads)
+                        tls = await secured(stream, await self._context.get(), self._name, self._egress.handshakes)
                 except (trio.BrokenResourceError, trio.TooSlowError, PemError, ssl.SSLError) as error:
                     self._failed_at = trio.current_time()
                     return f"TLS: {_why(error)}"
