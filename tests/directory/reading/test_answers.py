@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.directory.reading.answers import Answers, Limits, TooLarge
+from sallyport.directory.reading.answers import READING, SHORT, Answers, Limits, RawEntry, TooLarge
 from tests.directory.reading.fake_directory import Person, control, entry_message, push, result_message
 
-LIMITS = Limits(octets=4_000, message=3_000, values=20, attributes=5, messages=9)
+LIMITS = Limits(octets=4_000, message=3_000, values=30, entry_values=20, attributes=5, messages=9)
 BOUND, DONE = result_message(0x61), result_message(0x65)
 PAGE, POLICY = b"1.2.840.113556.1.4.319", b"1.3.6.1.4.1.42.2.27.8.5.1"
 COOKIE = push(0x30, push(0x02, b"\0") + push(0x04, b"next"))
+REQUEST = push(0x30, push(0x02, b"\2") + push(0x63))
 ANN = Person("ann", attributes={"mail": ["ann@x", "a@x"], "empty": []})
 
 
@@ -20,19 +21,20 @@ def bound() -> Answers:
     """Return the answers of a connection that is bound."""
     answers = Answers(LIMITS)
     answers.feed(BOUND)
-    answers.request()
+    answers.request(REQUEST)
     return answers
 
 
 @given(st.lists(st.integers(0, 1_000), max_size=8))
 def test_messages_are_cut_out_of_any_parts(cuts: list[int]) -> None:
-    """Whatever the parts in which octets arrive, complete messages are handed on, and nothing else."""
-    octets = entry_message(ANN) * 3
+    """Whatever the parts in which octets arrive, complete results are handed on, and complete entries are kept."""
+    octets = entry_message(ANN) * 3 + DONE
     places = [0, *sorted(cut % len(octets) for cut in cuts), len(octets)]
     answers = bound()
     ready = [answers.feed(octets[start:end]) for start, end in pairwise(places)]
-    assert b"".join(ready) == octets
-    assert all(len(part) % len(entry_message(ANN)) == 0 for part in ready)
+    assert [part for part in ready if part] == [DONE]
+    values = {"samaccountname": (b"ann",), "mail": (b"ann@x", b"a@x"), "empty": ()}
+    assert answers.entries == [RawEntry(ANN.dn, values)] * 3
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
     """The limit of octets holds for all messages that answer one request."""
     answers, octets = bound(), entry_message(Person("a", attributes={"x": ["v" * 2_500]}))
     answers.feed(octets)
-    answers.request()
+    answers.request(REQUEST)
     answers.feed(octets)
     with pytest.raises(TooLarge, match="4,000 octets"):
         answers.feed(octets)
@@ -117,6 +119,41 @@ def test_only_controls_that_are_read_are_handed_on() -> None:
 def test_references_and_notices_are_dropped() -> None:
     """Nothing follows referrals, and notices need no answer."""
     assert bound().feed(result_message(0x73) + result_message(0x78) + result_message(0x79) + DONE) == DONE
+
+
+def test_the_values_of_an_answer_are_counted() -> None:
+    """Values in many entries take more memory than their octets."""
+    octets = entry_message(Person("a", attributes={"x": ["v"] * 10}))
+    with pytest.raises(TooLarge, match="30 values"):
+        bound().feed(octets * 3)
+
+
+def test_entries_of_an_earlier_answer_are_dropped() -> None:
+    """What comes late, after the next request, belongs to no answer."""
+    answers = bound()
+    answers.feed(entry_message(ANN))
+    answers.request(REQUEST.replace(b"\x02\x01\x02", b"\x02\x01\x03"))
+    assert answers.feed(entry_message(ANN)) == b""
+    assert answers.entries == []
+
+
+def test_an_attribute_that_comes_twice() -> None:
+    """All its values are kept, under one name in lower case."""
+    answers = bound()
+    answers.feed(entry_message(Person("a", attributes={"Mail": ["x"], "mail": ["y"]})))
+    (entry,) = answers.entries
+    assert entry.values["mail"] == (b"x", b"y")
+
+
+def test_what_takes_long_is_not_short() -> None:
+    """Octets that wait for the end of their message count, since they are read with the last of them."""
+    answers = Answers(READING)
+    answers.feed(BOUND)
+    octets = entry_message(Person("a", attributes={"x": ["v" * SHORT]}))
+    assert answers.is_short(octets[:SHORT])
+    assert not answers.is_short(octets)
+    answers.feed(octets[:SHORT])
+    assert not answers.is_short(octets[SHORT:])
 
 
 def test_the_messages_of_an_answer_are_counted() -> None:

@@ -15,7 +15,7 @@ from sallyport.base.config import ANYWHERE
 from sallyport.directory.entry import Group, Problem
 from sallyport.directory.reading.answers import READING
 from sallyport.directory.reading.errors import ReadError
-from sallyport.directory.reading.reader import LdapReader, LdapSource
+from sallyport.directory.reading.reader import MANY_VALUES, LdapReader, LdapSource
 from sallyport.directory.reading.schema import Kind, kind_of
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
@@ -61,6 +61,17 @@ async def test_members_in_parts_are_all_read() -> None:
     async with directory(ANYBODY, *parts) as server:
         (found,) = (await read(source_of(server))).all(Group)
     assert found.members == ("cn=a", "cn=b", "cn=c", "cn=d", "cn=e")
+
+
+@needs_bonsai
+async def test_entries_of_many_values_are_read_whole() -> None:
+    """A group of many members, and a person of many groups, are what the server says."""
+    names = [f"cn={number}" for number in range(20 * MANY_VALUES)]
+    person = Person("groupOfMembers", attributes={"objectClass": ["person"], "uid": ["ann"], "memberOf": names})
+    async with directory(ANYBODY, group("groupOfMembers", "member", *names), person) as server:
+        reading = await read(source_of(server))
+    assert [found.members for found in reading.all(Group)] == [tuple(names)]
+    assert reading.people["groupOfMembers"].member_of == tuple(names)
 
 
 @needs_bonsai

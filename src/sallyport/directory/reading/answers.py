@@ -1,18 +1,19 @@
-"""An LDAP server's answers, checked before libldap decodes them (RFC 4511 section 4.1.1, X.690 section 8).
+"""An LDAP server's answers, read before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
 
-The server may be a hostile tenant's. libldap and its bindings decode an entry in one piece while they hold the
-interpreter, in a time that grows with the square of the number of attributes. And some messages end the process, such
-as a control without a value, or an extended response where a search result is waited for.
+The server may be a hostile tenant's. libldap and its bindings decode all entries of an answer in one piece while they
+hold the interpreter. And some messages end the process, such as a control without a value, or an extended response
+where a search result is waited for.
 
-So the octets are cut into messages here. A message is handed on only if it is an answer that is waited for, has the
-exact form of one, and is within the limits. References, intermediate responses and notices are dropped, and so are all
-controls but the password policy of a bind and the cookie of paged results.
+So the octets are cut into messages here. Entries are decoded here too, in a thread where there are many octets, and
+libldap gets none. A result is handed on only if it is an answer that is waited for, has the exact form of one, and is
+within the limits. References, intermediate responses and notices are dropped, and so are all controls but the password
+policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 _MESSAGE: Final = 0x30
@@ -42,20 +43,44 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets, messages: of all that answer one request. message: octets of one message. attributes,
-    values: of one entry."""
+    """Limits of answers. octets, messages, values: of all that answer one request. message: octets of one message.
+    entry_values, attributes: of one entry."""
 
     octets: int
     messages: int
     message: int
     values: int
+    entry_values: int
     attributes: int = 256
 
 
-LOGIN: Final = Limits(octets=256 << 10, messages=256, message=256 << 10, values=2_000, attributes=64)
+LOGIN: Final = Limits(
+    octets=256 << 10, messages=256, message=256 << 10, values=4_000, entry_values=2_000, attributes=64
+)
 """For the search of a login: one entry with the names of its groups."""
-READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=200_000)
-"""For a page of an import: 100 entries, of which one may be a large group."""
+READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=2_000_000, entry_values=200_000)
+"""For a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory beside its own."""
+SHORT: Final = 16 << 10
+"""Octets that are read on the event loop, in 2 ms; more are read in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawEntry:
+    """One entry in octets. values: by the attribute's description in lower case, which may have options."""
+
+    dn: str
+    values: Mapping[str, tuple[bytes, ...]]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What has come of the answer to one request. number: the message number, as encoded."""
+
+    number: bytes = b""
+    octets: int = 0
+    messages: int = 0
+    values: int = 0
+    entries: list[RawEntry] = field(default_factory=list)
 
 
 class Answers:
@@ -65,20 +90,31 @@ class Answers:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pending = bytearray()
-        self._octets = self._messages = 0
+        self._answer = _Answer()
         self._is_bound = False
         self.exceeded: TooLarge | None = None
 
-    def request(self) -> None:
-        """Count the octets and messages of an answer from zero: a request was sent."""
-        self._octets = self._messages = 0
+    @property
+    def entries(self) -> list[RawEntry]:
+        """The entries of the answer to the last request; complete once libldap has the result."""
+        return self._answer.entries
+
+    def request(self, octets: bytes | bytearray) -> None:
+        """Begin another answer: a request was sent. What still comes of an earlier one is dropped."""
+        message = memoryview(octets)
+        _, start, end = _element(message, _element(message, 0)[1])
+        self._answer = _Answer(bytes(message[start:end]))
+
+    def is_short(self, part: bytes | bytearray) -> bool:
+        """Return whether the event loop may wait for `feed`."""
+        return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Return the messages that are complete, as libldap is given them. TooLarge; ValueError: the octets are no
-        answer that is waited for."""
-        self._octets += len(part)
+        """Return the complete messages that libldap is given. TooLarge; ValueError: the octets are no answer that is
+        waited for."""
+        self._answer.octets += len(part)
         try:
-            if self._octets > self._limits.octets:
+            if self._answer.octets > self._limits.octets:
                 raise TooLarge(f"an answer has more than {self._limits.octets:,} octets")
             return self._complete(part)
         except TooLarge as error:
@@ -97,8 +133,8 @@ class Answers:
                 raise TooLarge(f"an answer has a message of more than {self._limits.message:,} octets")
             if size is None or end + size > len(self._pending):
                 break
-            self._messages += 1
-            if self._messages > self._limits.messages:
+            self._answer.messages += 1
+            if self._answer.messages > self._limits.messages:
                 raise TooLarge(f"an answer has more than {self._limits.messages:,} messages")
             ready.append(self._checked(memoryview(bytes(self._pending[end : end + size]))))
             end += size
@@ -107,16 +143,20 @@ class Answers:
 
     def _checked(self, message: memoryview) -> bytes:
         """Return what libldap is given of a message: nothing, or the message without superfluous controls."""
+        answer = self._answer
         _, begin, _ = _element(message, 0)
-        _, _, at = _expected(message, begin, _INTEGER)  # the message's number
+        _, first, at = _expected(message, begin, _INTEGER)  # the message's number
         kind, start, end = _element(message, at)
         if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_BESIDE:
             raise TooLarge(f"an answer has a message of more than {_MOST_BESIDE:,} octets that is no entry")
         if kind in _DROPPED:
             return b""
         if kind == _SEARCH_ENTRY and self._is_bound:
-            self._check_entry(message, start, end)
-        elif kind == (_SEARCH_DONE if self._is_bound else _BIND_RESPONSE):
+            entry = self._entry(message, start, end, answer)
+            if bytes(message[first:at]) == answer.number:
+                answer.entries.append(entry)
+            return b""
+        if kind == (_SEARCH_DONE if self._is_bound else _BIND_RESPONSE):
             self._is_bound = True
             _check_result(message, start, end)
         else:
@@ -126,10 +166,12 @@ class Answers:
         kept = _kept_control(message, end, _KEPT.get(kind))
         return _encoded(_MESSAGE, bytes(message[begin:end]) + (_encoded(_CONTROLS, kept) if kept else b""))
 
-    def _check_entry(self, message: memoryview, at: int, end: int) -> None:
-        _, _, at = _expected(message, at, _OCTETS)  # the entry's name
+    def _entry(self, message: memoryview, at: int, end: int, answer: _Answer) -> RawEntry:
+        _, start, at = _expected(message, at, _OCTETS)
+        dn = bytes(message[start:at]).decode(errors="replace")
         _, at, last = _expected(message, at, _SEQUENCE)
         _must(last == end)
+        found = dict[str, list[bytes]]()
         attributes = values = 0
         while at < end:
             attributes += 1
@@ -138,15 +180,21 @@ class Answers:
             _, start, at = _expected(message, at, _SEQUENCE)
             _, name, start = _expected(message, start, _OCTETS)
             _must(bytes(message[name:start]).isascii())
+            several = found.setdefault(bytes(message[name:start]).decode().lower(), [])
             _, start, stop = _expected(message, start, _SET)
             _must(stop == at)
             while start < stop:
                 values += 1
-                if values > self._limits.values:
-                    raise TooLarge(f"an entry has more than {self._limits.values:,} values")
-                start = _expected(message, start, _OCTETS)[2]
+                if values > self._limits.entry_values:
+                    raise TooLarge(f"an entry has more than {self._limits.entry_values:,} values")
+                _, begin, start = _expected(message, start, _OCTETS)
+                several.append(bytes(message[begin:start]))
             _must(start == stop)
         _must(at == end)
+        answer.values += values
+        if answer.values > self._limits.values:
+            raise TooLarge(f"an answer has more than {self._limits.values:,} values")
+        return RawEntry(dn, {name: tuple(several) for name, several in found.items()})
 
 
 def message_size(octets: bytes | bytearray) -> int | None:

@@ -22,12 +22,11 @@ from urllib.parse import quote
 
 import trio
 
-from sallyport.directory.reading.answers import Answers, Limits, TooLarge
+from sallyport.directory.reading.answers import Answers, Limits, RawEntry, TooLarge
 from sallyport.directory.reading.server import Unreachable
 from sallyport.outgoing.turns import Turns
 
 if TYPE_CHECKING:
-    import bonsai
     from bonsai._bonsai import ldapsearchiter
     from bonsai.trio import TrioLDAPConnection
 
@@ -40,7 +39,6 @@ INSUFFICIENT_ACCESS: Final = 50
 BUSY: Final = 51
 UNAVAILABLE: Final = 52
 _CHUNK: Final = 65_536
-_AT_ONCE: Final = 20
 _MAX_TEXT: Final = 300
 _ANY: Final = re.compile("")
 _FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
@@ -76,14 +74,6 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class RawEntry:
-    """One entry in octets. values: by the attribute's description in lower case, which may have options."""
-
-    dn: str
-    values: Mapping[str, tuple[bytes, ...]]
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
     """Whom to bind as."""
 
@@ -96,14 +86,12 @@ class Connection:
 
     def __init__(
         self,
-        client: bonsai.LDAPClient,
         ldap: TrioLDAPConnection,
         relay: trio.CancelScope,
         answers: Answers,
         *,
         has_policy: bool,
     ) -> None:
-        self._client = client
         self._ldap = ldap
         self._relay = relay
         self._answers = answers
@@ -134,17 +122,10 @@ class Connection:
         """
         import bonsai
 
-        self._keep_octets(attributes)
         try:
             page = await self._first_page(base, pattern, attributes, size, timeout_s)
             while True:
-                entries: list[RawEntry] = []
-                for each in page:
-                    if len(entries) % _AT_ONCE == 0:  # for the sake of logins
-                        await trio.lowlevel.checkpoint()
-                    entries.append(_raw(each))
-                yield entries
-                self._keep_octets(attributes)
+                yield self._answers.entries
                 following = page.acquire_next_page()
                 if following is None:
                     break
@@ -175,34 +156,27 @@ class Connection:
         """Return one entry in octets if it may be read. Refusal, Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
-            return _raw(found[0]) if found else None
+            return next(iter(found), None)
         raise Unreachable("no answer in time")
 
     async def _search(
         self, base: str, pattern: str, attributes: Sequence[str], limit: int, *, whole_tree: bool
     ) -> list[Entry]:
         found = await self._found(base, pattern, attributes, limit, whole_tree=whole_tree)
-        return [_entry(each) for each in found]
+        return [_decoded(each) for each in found]
 
     async def _found(
         self, base: str, pattern: str, attributes: Sequence[str], limit: int, *, whole_tree: bool
-    ) -> list[bonsai.LDAPEntry]:
+    ) -> list[RawEntry]:
         import bonsai
 
         scope = bonsai.LDAPSearchScope.SUBTREE if whole_tree else bonsai.LDAPSearchScope.BASE
-        self._keep_octets(attributes)
         try:
-            found: list[bonsai.LDAPEntry] = await self._ldap.search(
-                base, scope, pattern, list(attributes), sizelimit=limit
-            )
+            await self._ldap.search(base, scope, pattern, list(attributes), sizelimit=limit)
         except (bonsai.LDAPError, SystemError, ValueError) as error:
             raise _meant(error, self._answers) from None
         self.used_at = trio.current_time()
-        return found
-
-    def _keep_octets(self, attributes: Sequence[str]) -> None:
-        """Without it the bindings make numbers of digits, and 7 of the name 007."""
-        self._client.set_raw_attributes([*dict.fromkeys(each.lower() for each in attributes)])
+        return self._answers.entries
 
     def close(self) -> None:
         """Say goodbye, and hang up."""
@@ -227,14 +201,14 @@ async def bind(
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
-        client, ldap, control = await _bind(stream, nursery, account, relay, answers, turns, asks_policy=asks_policy)
+        ldap, control = await _bind(stream, nursery, account, relay, answers, turns, asks_policy=asks_policy)
     except BaseException as error:
         relay.cancel()
         await trio.aclose_forcefully(stream)
         if isinstance(error, Exception):
             raise _meant(error, answers) from None
         raise
-    return Connection(client, ldap, relay, answers, has_policy=control is not None)
+    return Connection(ldap, relay, answers, has_policy=control is not None)
 
 
 async def _bind(
@@ -246,8 +220,8 @@ async def _bind(
     turns: Turns,
     *,
     asks_policy: bool,
-) -> tuple[bonsai.LDAPClient, TrioLDAPConnection, object]:
-    """The client, the bound connection, what the control says. The bindings' errors; OSError: no local socket."""
+) -> tuple[TrioLDAPConnection, object]:
+    """The bound connection, what the control says. The bindings' errors; OSError: no local socket."""
     import bonsai
 
     # Names come from the directory, and go back to it: the bindings' own check of their form fails a whole search for
@@ -273,32 +247,24 @@ async def _bind(
         attempt.shield = True
         until_connected.callback(setattr, attempt, "shield", False)
         opened = await client.connect(is_async=True)
-    ldap, control = opened if asks_policy else (opened, None)
-    ldap.at_once = _AT_ONCE
-    return client, ldap, control
+    return opened if asks_policy else (opened, None)
 
 
 @cache
 def _conversation() -> type[TrioLDAPConnection]:
-    """The bindings' connection, with two differences.
-
-    For each time that the socket is waited for it takes several messages from libldap, as far as they are there. And
-    libldap never waits by itself for the rest of a message that has come in part: `_carry` brings it, in this very
-    thread."""
+    """The bindings' connection, but libldap never waits by itself for the rest of a message that has come in part:
+    `_carry` brings it, in this very thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
-        at_once = 1
-
         async def _poll(self, msg_id: int, timeout: float | None = None) -> object:
             while True:
                 await trio.lowlevel.wait_writable(self)
                 await trio.lowlevel.wait_readable(self)
                 os.set_blocking(self.fileno(), False)  # each time: libldap opens the socket when it likes
-                for _ in range(self.at_once):
-                    result: object = super(TrioLDAPConnection, self).get_result(msg_id)
-                    if result is not None:
-                        return result
+                result: object = super(TrioLDAPConnection, self).get_result(msg_id)
+                if result is not None:
+                    return result
 
     return Conversation
 
@@ -334,7 +300,7 @@ async def _carry(
 async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, answers: Answers) -> None:
     with suppress(*_FAILED):
         while part := await local.receive_some(_CHUNK):
-            answers.request()
+            answers.request(part)
             await server.send_all(part)
     relay.cancel()
 
@@ -346,24 +312,15 @@ async def _hear(
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
             await turns.take()
-            if ready := answers.feed(part):
+            short = answers.is_short(part)
+            if ready := answers.feed(part) if short else await trio.to_thread.run_sync(answers.feed, part):
                 await local.send_all(ready)
     relay.cancel()
 
 
-def _entry(found: bonsai.LDAPEntry) -> Entry:
-    raw = _raw(found)
+def _decoded(raw: RawEntry) -> Entry:
     values = raw.values.items()
     return Entry(raw.dn, {name: tuple(each.decode(errors="replace") for each in octets) for name, octets in values})
-
-
-def _raw(found: bonsai.LDAPEntry) -> RawEntry:
-    values = {name.lower(): tuple(map(_octets, found[name])) for name in found if name != "dn"}
-    return RawEntry(str(found.dn), values)
-
-
-def _octets(value: object) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _meant(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -41,7 +41,7 @@ from sallyport.directory.entry import (
     understand,
     with_primary_group,
 )
-from sallyport.directory.reading.answers import READING, TooLarge
+from sallyport.directory.reading.answers import READING, RawEntry, TooLarge
 from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
@@ -49,7 +49,6 @@ from sallyport.directory.reading.connection import (
     SIZE_LIMIT,
     Account,
     Connection,
-    RawEntry,
     Refusal,
     bind,
 )
@@ -71,18 +70,20 @@ from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import LazyContext, client_context
 
 PAGE: Final = 100
-"""Entries that are asked for at once: what libldap makes of them takes two milliseconds."""
+"""Entries that are asked for at once."""
 CONNECT_S: Final = 10.0
 PAGE_S: Final = 60.0
 MOST_ENTRIES: Final = 2_000_000
-MANY_MEMBERS: Final = 2_000
-"""A group with more is understood in a thread."""
+MANY_VALUES: Final = 200
+MANY_OCTETS: Final = 64 << 10
+"""An entry with more values, or octets in them, is understood in a thread."""
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
 _MOST_RANGES: Final = 10_000
 
 Batches = AsyncGenerator[Batch, None]
+Understood = Person | Group | Unit | Problem | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,10 @@ def _why(error: Refusal) -> str:
     return f"the directory refuses to answer: {error}"
 
 
+def _same(person: Person) -> Person:
+    return person
+
+
 class _Reading:
     """One reading over one connection."""
 
@@ -222,18 +227,18 @@ class _Reading:
         async with aclosing(self._slices(GROUPS, IDENTITY)) as slices:
             async for part in slices:
                 for found in part:
-                    self._understood(_plain(found))
+                    await self._understood(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
         """What is there and has not changed; of what has, nothing is told, since it comes again. The groups are
         noted."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
-                told = (self._as_it_was(_plain(found), kind, first) for found in part)
+                told = [await self._as_it_was(_plain(found), kind, first) for found in part]
                 yield Batch([entry for entry in told if entry is not None])
 
-    def _as_it_was(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
-        entry, place = self._understood(raw), self._stamped(raw, kind)
+    async def _as_it_was(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
+        entry, place = await self._understood(raw), self._stamped(raw, kind)
         self._all_stamped &= place > 0
         if entry is None or place >= first:
             return None
@@ -250,12 +255,9 @@ class _Reading:
                 for found in part:
                     raw = await self._whole(found)
                     self._stamped(raw, kind)
-                    if len(raw.attributes.get("member", ())) > MANY_MEMBERS:
-                        entry = await trio.to_thread.run_sync(self._understood, raw)
-                    else:
-                        entry = self._understood(raw)
+                    entry = await self._understood(raw, then=self._with_own_groups)
                     if entry is not None:
-                        entries.append(self._with_own_groups(entry) if isinstance(entry, Person) else entry)
+                        entries.append(entry)
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
@@ -271,7 +273,17 @@ class _Reading:
                     await trio.lowlevel.checkpoint()
                     yield page[at : at + _SLICE]
 
-    def _understood(self, raw: Raw) -> Person | Group | Unit | Problem | None:
+    async def _understood(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
+        """Return what an entry is; a long one is looked at in a thread. then: makes of a person what is told."""
+        several = raw.attributes.values()
+        if (
+            sum(map(len, several)) > MANY_VALUES
+            or sum(len(value) for values in several for value in values) > MANY_OCTETS
+        ):
+            return await trio.to_thread.run_sync(self._understood_here, raw, then)
+        return self._understood_here(raw, then)
+
+    def _understood_here(self, raw: Raw, then: Callable[[Person], Person]) -> Understood:
         try:
             entry = understand(raw, now=self._now, mapped=self._mapped)
         except Invalid as error:
@@ -281,7 +293,7 @@ class _Reading:
             self._read_here.add(normalized(entry.dn))
             if entry.key:
                 self._groups[entry.key] = entry.dn
-        return entry
+        return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
         """A person with the memberships that no group tells."""
