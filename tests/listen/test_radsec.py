@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from sallyport.base.errors import ConfigError, StartError
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.certs.service import Certificates
 from sallyport.listen.radsec import Limits
-from sallyport.listen.tls import server_context
+from sallyport.listen.tls import TlsStream, server_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
 from tests.certs.conftest import data_dir, made
@@ -282,6 +283,54 @@ async def test_strangers_make_room_for_each_other(wire: Wire, data_dir: Path) ->
             assert await silent[0].receive_some() == b""
         for stream in silent:
             await trio.aclose_forcefully(stream)
+
+
+async def test_strangers_of_one_network_make_room_first(wire: Wire, data_dir: Path) -> None:
+    """Whoever opens many of them loses the oldest of these; a stranger of another network stays."""
+    async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
+        single = await trio.open_tcp_stream("127.0.0.1", secure.port, local_address="127.0.0.2")
+        silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(4)]
+        with trio.fail_after(20):
+            for closed in silent[:2]:
+                assert await closed.receive_some() == b""
+        assert secure.dropped("overload") == 2
+        for stream in (single, *silent):
+            await trio.aclose_forcefully(stream)
+
+
+async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path) -> None:
+    """A client with half of them gets no more; a client of another tenant does."""
+    other = await wire.areas.tenancy.ensure_tenant(2, 1)
+    async with running(wire, data_dir, limits=Limits(connections=4)) as secure:
+        print_of = fingerprint(read_certificates(secure.directory.client("ann@example.org"))[0])
+        await wire.areas.client("198.51.100.2/32", name="other", tls_fingerprint=print_of, tenant=other)
+        async with secure.connected(), secure.connected():
+            await secure.has(2)
+            assert await secure.refused(PROXY)
+            async with secure.connected("ann@example.org") as client:
+                assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.dropped("overload") == 1
+
+
+async def test_handshakes_take_turns(secure: Secure) -> None:
+    """A handshake continues only when its turn has come."""
+    files = Certificates(secure.directory.path.parent).server()
+    assert files is not None
+    ours, theirs = trio.socket.socketpair()
+    tls, turn, refused = TlsStream(trio.SocketStream(ours), server_context(files)), trio.Lock(), trio.Event()
+
+    async def shake() -> None:
+        with pytest.raises(trio.BrokenResourceError):
+            await tls.handshake(turn)
+        refused.set()
+
+    with ours, theirs:
+        await theirs.send(b"\x16\x03\x01\x00\x05no hello")
+        async with trio.open_nursery() as nursery, turn:
+            nursery.start_soon(shake)
+            await trio.testing.wait_all_tasks_blocked()
+            assert not refused.is_set()
+    assert refused.is_set()
 
 
 async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -> None:

@@ -5,9 +5,12 @@ is part of a packet's source. A connection that ends takes its answers with it a
 a second factor goes on, and is joined when its peer comes back and asks again.
 
 What a peer may cost us is bounded: `Limits`. Strangers, who have not shown a certificate yet, are counted apart from
-those who have, and the oldest of them makes room for the next.
+those who have; the oldest of the network that has the most of them makes room for the next. Tenants share the
+connections as they share the places of requests (`Room`). One handshake continues in each turn of the event loop, since
+each costs a signature of a millisecond or more.
 """
 
+import ipaddress
 import math
 import socket
 import ssl
@@ -32,6 +35,7 @@ from sallyport.inventory.clients.model import Client, ClientTable
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
 from sallyport.listen.tls import TlsStream, server_context
+from sallyport.listen.waiting import Room
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Source
@@ -49,8 +53,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections there may be, of one address and of strangers; how long a peer may take, in seconds; and
-    how many octets of answers may wait for a peer that does not read."""
+    """How many connections there may be, of one address (IPv6: a /64) and of strangers; how long a peer may take, in
+    seconds; and how many octets of answers may wait for a peer that does not read."""
 
     connections: int = 1000
     per_address: int = 100
@@ -65,10 +69,12 @@ class Limits:
 
 
 class _Connection:
-    """A peer that is connected. who: whose certificate it has shown, once it has."""
+    """A peer that is connected. network: of its address, as `Limits` counts. who: whose certificate it has shown, once
+    it has."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.network = _network(source[0])
         self.who: Peer | None = None
         self.scope = trio.CancelScope()
         self.reading = trio.CancelScope()
@@ -76,6 +82,11 @@ class _Connection:
         self.unsent = bytearray()
         self.sending = False
         self.some_unsent = trio.Event()
+
+
+def _network(host: str) -> str:
+    """An IPv4 address, or the /64 of an IPv6 address, of which one peer may have all."""
+    return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 class RadSec:
@@ -108,7 +119,9 @@ class RadSec:
         self._accepting = trio.CancelScope()
         self._strangers: dict[Source, _Connection] = {}
         self._known: dict[Source, _Connection] = {}
-        self._of_address: Counter[str] = Counter()
+        self._of_network: Counter[str] = Counter()
+        self._room = Room(self._limits.connections)
+        self._turn = trio.Lock()
         self._context: ssl.SSLContext  # these two are read when it starts
         self._files: Credentials
         metrics.watch_radsec(lambda: {(): float(len(self._known))})
@@ -208,7 +221,7 @@ class RadSec:
             except OSError:
                 return  # it has gone already
             connection = _Connection((host, port, next(self._serial).to_bytes(8)))
-            self._of_address[host] += 1
+            self._of_network[connection.network] += 1
             try:
                 with connection.scope:
                     await self._admit(connection, stream, auth, acct)
@@ -217,52 +230,62 @@ class RadSec:
             finally:
                 self._strangers.pop(connection.source, None)
                 self._known.pop(connection.source, None)
-                self._of_address[host] -= 1
-                if not self._of_address[host]:
-                    del self._of_address[host]
+                self._of_network[connection.network] -= 1
+                if not self._of_network[connection.network]:
+                    del self._of_network[connection.network]
 
     async def _admit(self, connection: _Connection, stream: trio.SocketStream, auth: Exchange, acct: Exchange) -> None:
-        limits, host = self._limits, connection.source[0]
-        if self._of_address[host] > limits.per_address:
+        limits = self._limits
+        if self._of_network[connection.network] > limits.per_address:
             return self._refuse(connection, "overload")
         if len(self._strangers) >= limits.strangers:
-            self._refuse(self._strangers.pop(next(iter(self._strangers))), "overload")
+            self._make_room()
         self._strangers[connection.source] = connection
         tls = TlsStream(stream, self._context)
         try:
             with trio.fail_after(limits.handshake_s):
-                connection.who = peer(await tls.handshake())
+                connection.who = peer(await tls.handshake(self._turn))
         except (trio.BrokenResourceError, trio.TooSlowError, ValueError) as error:
             return self._refuse(connection, "handshake", why=str(error) or "too slow")
         self._strangers.pop(connection.source, None)
-        if len(self._known) >= limits.connections:
-            return self._refuse(connection, "overload")
         self._known[connection.source] = connection
         try:
-            return await self._converse(connection, tls, auth, acct)
+            return await self._welcome(connection, tls, auth, acct)
         finally:
             with trio.move_on_after(limits.goodbye_s, shield=True):
                 await tls.close()
 
-    async def _converse(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
+    def _make_room(self) -> None:
+        """Close the oldest stranger of the network that has the most."""
+        (crowded, _), *_ = Counter(each.network for each in self._strangers.values()).most_common(1)
+        oldest = next(each for each in self._strangers.values() if each.network == crowded)
+        del self._strangers[oldest.source]
+        self._refuse(oldest, "overload")
+
+    async def _welcome(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
         client, who = self.find_client(connection.source), connection.who
         if client is None or who is None:
             names = "" if who is None else ", ".join(who.names)
             return self._refuse(
                 connection, "unknown_client", why=f"no client of the certificate's tenant has one of its names: {names}"
             )
+        if not self._room.take(client.id, client.tenant_id):
+            return self._refuse(connection, "overload")
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
         log.info("RadSec connected", client=client.name, peer=connection.source[0])
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._send, connection, tls)
-                with connection.reading:
-                    with suppress(trio.BrokenResourceError):
-                        await self._receive(connection, tls, auth, acct)
-                    nursery.cancel_scope.cancel()  # not where the service stops: what waits is still answered
+            await self._converse(connection, tls, auth, acct)
         finally:
+            self._room.leave(client.id, client.tenant_id)
             log.info("RadSec closed", client=client.name, peer=connection.source[0])
-        return None
+
+    async def _converse(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._send, connection, tls)
+            with connection.reading:
+                with suppress(trio.BrokenResourceError):
+                    await self._receive(connection, tls, auth, acct)
+                nursery.cancel_scope.cancel()  # not where the service stops: what waits is still answered
 
     async def _receive(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
         """Read packets until the peer ends, is too slow or sends what is none."""

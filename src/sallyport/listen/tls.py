@@ -58,9 +58,10 @@ class TlsStream:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._one_sends = trio.Lock()
 
-    async def handshake(self) -> bytes:
-        """Let the peer in. The certificate that it has shown, in DER; empty where it has shown none."""
-        await self._step(self._tls.do_handshake)
+    async def handshake(self, turn: trio.Lock) -> bytes:
+        """Let the peer in. The certificate that it has shown, in DER; empty where it has shown none. turn: of all
+        handshakes, which go on one in a turn of the event loop."""
+        await self._step(self._tls.do_handshake, turn)
         await self._flush()
         return self._tls.getpeercert(binary_form=True) or b""
 
@@ -83,9 +84,12 @@ class TlsStream:
                 self._tls.unwrap()
             await self._flush()
 
-    async def _step(self, work: Callable[[], T]) -> T:
+    async def _step(self, work: Callable[[], T], turn: trio.Lock | None = None) -> T:
         """Do a thing that may have to wait for the peer."""
         while True:
+            if turn is not None:
+                async with turn:
+                    await trio.lowlevel.checkpoint()
             try:
                 return work()
             except ssl.SSLWantReadError:
