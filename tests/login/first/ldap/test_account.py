@@ -3,6 +3,7 @@
 import pytest
 
 from sallyport.base.clock import SECOND
+from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import Entry, Policy, Refusal
 from sallyport.login.first.ldap.account import found, must_change, why_refused
 from sallyport.login.model import Reason
@@ -107,3 +108,10 @@ def test_groups_and_units() -> None:
     told = found(member)
     assert told.groups == {"vpn users", "a,b+c\\d", "quoted, name", "two"}
     assert told.ous == {"r&d, west", "zürich"}
+
+
+def test_the_length_of_all_groups_is_limited() -> None:
+    """The groups of a login that waits are kept in memory, and none may be left out."""
+    groups = tuple(f"CN={number:0250},DC=example" for number in range(300))
+    with pytest.raises(TooLarge, match="65,536 characters"):
+        found(Entry("CN=Ann,DC=example", {"memberof": groups}))

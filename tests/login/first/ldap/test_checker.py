@@ -142,7 +142,7 @@ async def test_the_names_of_entries(name: str) -> None:
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
         assert server.binds[-1] == ann.dn
-        assert asked.found is not None and asked.found.ous == {"Staff"}
+        assert asked.found is not None and asked.found.ous == {"staff"}
 
 
 async def test_account_states() -> None:
@@ -166,7 +166,7 @@ async def test_groups_and_units_are_found() -> None:
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         assert asked.found is not None
-        assert (asked.found.groups, asked.found.ous) == ({"VPN users"}, {"Staff"})
+        assert (asked.found.groups, asked.found.ous) == ({"vpn users"}, {"staff"})
         assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
         assert not asked.found.groups and not asked.found.ous
 
@@ -362,7 +362,7 @@ async def test_right_answers_are_remembered(clock: SetClock) -> None:
         await asked.bind("ann", "wrong")
         for _ in range(3):
             assert await asked.bind("ann", "hello") is R.NONE
-            assert asked.found is not None and asked.found.ous == {"Staff"}
+            assert asked.found is not None and asked.found.ous == {"staff"}
         assert len(server.binds) == 1 + 3
         assert await asked.bind("annh", "ello") is R.UNKNOWN_USER
         clock.pass_by(60)

@@ -29,6 +29,8 @@ ATTRIBUTES: Final = (
 
 LONGEST_NAME: Final = 255
 """Characters of a value that is compared with names."""
+LONGEST_NAMES: Final = 65_536
+"""Characters of all groups and units of an account: a login that waits for its second factor keeps them in memory."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -109,6 +111,8 @@ def found(entry: Entry) -> Found:
     units = {value for name, value in _pairs(entry.dn) if name == "ou"}
     if any(len(name) > LONGEST_NAME for name in groups | units):
         raise TooLarge(f"the name of a group or a unit has more than {LONGEST_NAME} characters")
+    if sum(map(len, groups | units)) > LONGEST_NAMES:
+        raise TooLarge(f"the names of groups and units have more than {LONGEST_NAMES:,} characters")
     return Found(groups=folded(groups - {""}), ous=folded(units))
 
 

@@ -13,9 +13,11 @@ from secrets import token_bytes
 from typing import Final
 
 from sallyport.base.clock import SECOND, Clock
-from sallyport.login.model import Found
+from sallyport.login.model import NOTHING, Found
 
 _LIMIT: Final = 10_000
+LONGEST: Final = 4 << 20
+"""Characters of the groups and units of all answers of a domain."""
 
 
 class Memory:
@@ -26,6 +28,7 @@ class Memory:
         self._lasts_us = seconds * SECOND
         self._clock = clock
         self._known: OrderedDict[bytes, tuple[int, Found]] = OrderedDict()
+        self._length = 0
 
     def recall(self, user: str, password: str) -> Found | None:
         """What was found with this password; None where it must be asked for."""
@@ -39,12 +42,17 @@ class Memory:
         if not self._lasts_us:
             return
         key = self._hash(user, password)
+        self._length -= _length(self._known.pop(key, (0, NOTHING))[1])
         self._known[key] = (self._clock() + self._lasts_us, found)
-        self._known.move_to_end(key)
-        if len(self._known) > _LIMIT:
-            self._known.popitem(last=False)
+        self._length += _length(found)
+        while len(self._known) > _LIMIT or self._length > LONGEST:
+            self._length -= _length(self._known.popitem(last=False)[1][1])
 
     def _hash(self, user: str, password: str) -> bytes:
         # The name's hash has a fixed length, so no name and password run into one another.
         name = hashlib.sha256(user.encode()).digest()
         return hmac.digest(self._key, name + password.encode(), "sha256")
+
+
+def _length(found: Found) -> int:
+    return sum(map(len, found.groups)) + sum(map(len, found.ous))

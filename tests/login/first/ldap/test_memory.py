@@ -1,0 +1,15 @@
+"""Right answers that are remembered."""
+
+from sallyport.base.clock import now_us
+from sallyport.login.first.ldap.memory import LONGEST, Memory
+from sallyport.login.model import Found
+
+
+def test_what_is_remembered_has_a_limit() -> None:
+    """A directory that gives everybody long groups has the oldest answers forgotten."""
+    memory, size = Memory(300, now_us), LONGEST // 4
+    for number in range(6):
+        memory.keep(f"u{number}", "hello", Found(groups=frozenset({f"{number}" * size})))
+    assert [memory.recall(f"u{number}", "hello") is not None for number in range(6)] == [False, False] + [True] * 4
+    memory.keep("u5", "hello", Found(groups=frozenset({"5" * size})))
+    assert memory.recall("u2", "hello") is not None
