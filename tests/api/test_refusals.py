@@ -1,16 +1,39 @@
-"""What every operation refuses, in which order, and in which words."""
+"""What operations refuse, in which order, and in which words.
+
+One test compares what all operations declare. The checks are shared, so one operation of each kind shows them.
+"""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
+from sallyport.operations import operations
+from sallyport.web.scope import Body, Gate, Role
 from tests.api.operations import FORMS, OPERATIONS, READER, Operation
 from tests.api.world import Tenant, World, problem
+from tests.areas import Areas
 
-EVERY = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-IN_DOMAIN = pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.in_domain], ids=str)
+SAMPLES = [
+    each
+    for each in OPERATIONS
+    if str(each)
+    in {
+        "POST /network_device/ListDevices",  # orgId, tenantId and domainId
+        "POST /network_device/AddClient",  # domains are optional
+        "POST /ad/AddDomain",  # no domainId
+        "POST /api/v1/importUsers",  # an array of bodies, and domainID
+        "PUT /api/v1/instances/updateAuthType",
+        "DELETE /api/v1/endpointUsers/deleteEpmUser",
+        "POST /api/v1/agent/report",  # for agents; numbers are numbers
+        "POST /api/v1/walletService/pollCredentials",  # for wallets too
+    }
+]
+"""One operation of each kind."""
+EVERY = pytest.mark.parametrize("operation", SAMPLES, ids=str)
+IN_DOMAIN = pytest.mark.parametrize("operation", [each for each in SAMPLES if each.in_domain], ids=str)
+HUMAN_OR_WALLET = {Role.ADMIN, Role.OPERATOR, Role.AUDITOR, Role.WALLET}
 IMPORT_USERS = "/api/v1/importUsers"
 SCOPE_MISMATCH = (403, "scope mismatch")
 FOREIGN = (403, "domain not in tenant")
@@ -27,9 +50,33 @@ def refused(tenant: Tenant, operation: Operation, *, token: str | None = None, *
     return problem(send(tenant.world, operation, token or tenant.token, json=tenant.scoped(**fields)))
 
 
-def test_every_operation_is_tested_here(world: World) -> None:
-    """Each operation of the service has its line in operations.py, and a test of its own that names its path, or has
-    it from what tests share."""
+async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None:
+    """Each declared operation is in the list of these tests, is behind the one gate, admits the roles that the list
+    names, and takes a body that hands its orgId, tenantId and domainId to the gate."""
+    gate = Gate(areas.authentication, areas.domains)
+    listed = {(each.method, each.path): each for each in (*OPERATIONS, *FORMS)}
+    declared = {
+        (operation.method, path): operation
+        for area in operations(areas, gate)
+        for operation in area.all
+        for path in operation.paths
+    }
+    assert declared.keys() == listed.keys()
+    for key, operation in declared.items():
+        expected = listed[key]
+        keys = operation.roles - HUMAN_OR_WALLET
+        assert operation.gate is gate, key
+        assert (operation.roles - keys, bool(keys)) == (expected.roles, expected.by_key), key
+        (model,) = get_args(operation.body) or (operation.body,)
+        assert issubclass(model, Body), key
+        body = model.model_validate({"orgId": 5, "tenantId": 6, **expected.fields(7)})
+        assert tuple(body.claimed_domains()) == ((7,) if expected.in_domain else ()), key
+        if expected.scoped:
+            assert body.claimed_scope() == (5, 6), key
+
+
+def test_every_operation_is_served_and_tested(world: World) -> None:
+    """The service answers at the path of each operation of the list, and a test of its own names the path."""
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
     assert sorted(answering) == sorted((operation.method, operation.path) for operation in (*OPERATIONS, *FORMS))

@@ -65,11 +65,13 @@ class Done(Model):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: where it answers, what it takes and gives, and the handler that runs all checks. has_file: it
-    takes a form with a file, not JSON."""
+    """One operation: where it answers, the callers that it admits, what it takes and gives, and its handler, which runs
+    all checks. has_file: it takes a form with a file, not JSON."""
 
     method: str
     paths: tuple[str, ...]
+    gate: Gate
+    roles: frozenset[Role]
     tag: str
     name: str
     description: str
@@ -117,7 +119,10 @@ class Operations:
             checked = _CheckedUpload(self._gate, roles, work, reader, _Answer(answer))
             name, told = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
             self.all.append(
-                Operation("POST", (path,), self._tag, name, told, form, answer, checked.handle, has_file=True)
+                Operation(
+                    *("POST", (path,), self._gate, roles, self._tag, name, told, form, answer, checked.handle),
+                    has_file=True,
+                )
             )
             return work
 
@@ -131,7 +136,9 @@ class Operations:
             checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), _Answer(answer))
             name = getattr(work, "__name__", "operation")
             told = inspect.getdoc(work) or ""
-            self.all.append(Operation(method, paths, self._tag, name, told, body, answer, checked.handle))
+            self.all.append(
+                Operation(method, paths, self._gate, roles, self._tag, name, told, body, answer, checked.handle)
+            )
             return work
 
         return declare
