@@ -212,7 +212,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             self._gate.admit(caller, claims, self._roles)
             with self._gate.running(caller), acting_as(caller.actor):
                 answer = await self._work(body, caller)
-            return self._answer.response(answer)
+            return self._gate.answers.counted(self._answer.response(answer), caller.tenant_id)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 

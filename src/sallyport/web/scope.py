@@ -20,6 +20,7 @@ from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair_places import FairPlaces
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
+from sallyport.web.answers import Answers
 from sallyport.web.peer import authenticated
 
 
@@ -258,6 +259,7 @@ class Gate:
         self._domains = domains
         self.large_bodies: FairPlaces[int] = FairPlaces(1)
         self.small_bodies: FairPlaces[int] = FairPlaces(1)
+        self.answers = Answers()
         self._running = Counter[int]()
 
     async def caller(self, token: str | None, source: str = "") -> Caller:

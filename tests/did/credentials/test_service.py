@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from sallyport.base.clock import SECOND
+from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Status
@@ -95,6 +96,13 @@ def test_metadata_that_would_mean_something_else() -> None:
     ):
         with pytest.raises(Invalid):
             claims_of(wrong, "did:a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("claims", [{"EPMPassword": "p"}, {"a": [{"epmPassword": "p"}]}], ids=["case", "nested"])
+async def test_a_password_is_not_hidden_in_a_claim(areas: Areas, claims: dict[str, JSON]) -> None:
+    """In another case or deeper in the metadata it would be signed with the credential: it is refused."""
+    with pytest.raises(Invalid, match="invalid metadata"):
+        await (await identity(areas)).issue(claims={"epmUsername": "alice", **claims})
 
 
 async def test_the_schema_decides(areas: Areas) -> None:

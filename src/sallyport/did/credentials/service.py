@@ -224,6 +224,15 @@ def _check(schema: Schema, new: NewCredential) -> None:
     if isinstance(properties, dict) and "id" in properties:
         subject["id"] = new.holder_did
     check_subject(content, subject)
+    if _names_password(new.claims):
+        raise Invalid("invalid metadata", (FieldError("metadata", f"{PASSWORD}, spelled so, beside the other claims"),))
+
+
+def _names_password(value: JSON) -> bool:
+    """Whether a claim, at any depth, would show a password to everyone who sees the credential."""
+    if isinstance(value, dict):
+        return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
+    return isinstance(value, list) and any(map(_names_password, value))
 
 
 def _document(credential: Credential, claims: dict[str, JSON], schema_url: str, place: Place) -> dict[str, JSON]:

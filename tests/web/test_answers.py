@@ -1,0 +1,61 @@
+"""Large answers, which are counted while they are sent."""
+
+import trio
+import trio.testing
+from starlette.responses import Response
+from starlette.types import Message
+
+from sallyport.web.answers import LARGE, MOST, Answers
+
+
+class Client:
+    """A client that takes the body of an answer when it is told to."""
+
+    def __init__(self) -> None:
+        self.reads = trio.Event()
+        self.status = 0
+
+    async def take(self, answers: Answers, tenant_id: int, size: int) -> None:
+        """Receive an answer of that size."""
+        await answers.counted(Response(bytes(size)), tenant_id)(
+            {"type": "http", "path": "/"}, self._receive, self._send
+        )
+
+    async def _receive(self) -> Message:
+        raise AssertionError("an answer is not received")
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif self.status == 200:
+            await self.reads.wait()
+
+
+async def test_a_tenant_has_so_many_octets_of_large_answers() -> None:
+    """Where clients of a tenant do not read, its next large answer is 429. Small ones and other tenants' are sent."""
+    answers, slow = Answers(), [Client() for _ in range(2)]
+    async with trio.open_nursery() as nursery:
+        for client in slow:
+            nursery.start_soon(client.take, answers, 1, MOST // 2)
+        await trio.testing.wait_all_tasks_blocked()
+        statuses = []
+        for tenant_id, size in ((1, LARGE + 1), (1, LARGE), (2, MOST + 1)):
+            client = Client()
+            client.reads.set()
+            await client.take(answers, tenant_id, size)
+            statuses.append(client.status)
+        for client in slow:
+            client.reads.set()
+    assert statuses == [429, 200, 200]
+    assert +answers.octets == {}
+
+
+async def test_a_cancelled_answer_is_not_counted_any_more() -> None:
+    """Its client went away before it took everything."""
+    answers = Answers()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Client().take, answers, 1, MOST)
+        await trio.testing.wait_all_tasks_blocked()
+        assert answers.octets[1] == MOST
+        nursery.cancel_scope.cancel()
+    assert +answers.octets == {}
