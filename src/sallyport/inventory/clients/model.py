@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from sallyport.base.addresses import Network, canonical_host, parse_network
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
 from sallyport.inventory.clients.issued import Issued
@@ -141,7 +142,7 @@ class ClientTable:
             prefix = self._by_prefix.setdefault((network.version, network.prefixlen), {})
             prefix[int(network.network_address)] = client
         self._lengths = sorted(self._by_prefix, reverse=True)
-        self._found: dict[str, Client | None] = {}
+        self._found = BoundedMap[str, Client](_MEMO)
         over_tls = [each.over_tls() for each in self.by_id.values() if each.tls_name or each.tls_fingerprint]
         self._by_fingerprint = {each.tls_fingerprint: each for each in over_tls if each.tls_fingerprint}
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
@@ -152,14 +153,12 @@ class ClientTable:
 
     def find(self, host: str) -> Client | None:
         """The client of a source address in text, or None."""
-        try:
-            return self._found[host]
-        except KeyError:
+        client = self._found.get(host)
+        if client is None:
             client = self._look(host)
-            if len(self._found) >= _MEMO:
-                self._found.clear()
-            self._found[host] = client
-            return client
+            if client is not None:  # a stranger can send from any address: these are not remembered
+                self._found.put(host, client, client.tenant_id)
+        return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
         """Return the client of a certificate, as it is over TLS: by SHA-256 in hex, then by names in canonical form.
