@@ -25,6 +25,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
@@ -117,7 +118,7 @@ class RadSec:
         self._serial = count(1)
         self._told_at = -math.inf
         self._accepting = trio.CancelScope()
-        self._strangers: dict[Source, _Connection] = {}
+        self._strangers = BoundedMap[Source, _Connection](self._limits.strangers)  # by network
         self._known: dict[Source, _Connection] = {}
         self._of_network: Counter[str] = Counter()
         self._room = Room(self._limits.connections)
@@ -228,7 +229,7 @@ class RadSec:
             except Exception:
                 log.exception("a RadSec connection was closed by an error of ours", peer=host)
             finally:
-                self._strangers.pop(connection.source, None)
+                self._strangers.pop(connection.source)
                 self._known.pop(connection.source, None)
                 self._of_network[connection.network] -= 1
                 if not self._of_network[connection.network]:
@@ -238,29 +239,22 @@ class RadSec:
         limits = self._limits
         if self._of_network[connection.network] > limits.per_address:
             return self._refuse(connection, "overload")
-        if len(self._strangers) >= limits.strangers:
-            self._make_room()
-        self._strangers[connection.source] = connection
+        displaced = self._strangers.put(connection.source, connection, connection.network)
+        if displaced is not None:
+            self._refuse(displaced, "overload")
         tls = TlsStream(stream, self._context)
         try:
             with trio.fail_after(limits.handshake_s):
                 connection.who = peer(await tls.handshake(self._turn))
         except (trio.BrokenResourceError, trio.TooSlowError, ValueError) as error:
             return self._refuse(connection, "handshake", why=str(error) or "too slow")
-        self._strangers.pop(connection.source, None)
+        self._strangers.pop(connection.source)
         self._known[connection.source] = connection
         try:
             return await self._welcome(connection, tls, auth, acct)
         finally:
             with trio.move_on_after(limits.goodbye_s, shield=True):
                 await tls.close()
-
-    def _make_room(self) -> None:
-        """Close the oldest stranger of the network that has the most."""
-        (crowded, _), *_ = Counter(each.network for each in self._strangers.values()).most_common(1)
-        oldest = next(each for each in self._strangers.values() if each.network == crowded)
-        del self._strangers[oldest.source]
-        self._refuse(oldest, "overload")
 
     async def _welcome(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
         client, who = self.find_client(connection.source), connection.who
