@@ -69,3 +69,19 @@ async def test_memory_is_bounded(areas: Areas) -> None:
         await principals.find(areas.domain, name, ())
     assert principals.cached(areas.domain, "a") is None
     assert principals.cached(areas.domain, "ann") is not None
+
+
+async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
+    """Names of another tenant push nobody out; after a change only the changed domain's people are asked for again."""
+    await imported(areas, person("ann"))
+    other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
+    principals = Principals(areas.store, max_cached=3)
+    await principals.load()
+    await principals.find(areas.domain, "ann", ())
+    principals.changed(other)
+    for number in range(10):
+        await principals.find(other, f"user{number}", ())
+    assert principals.cached(areas.domain, "ann") is not None
+    principals.changed(areas.domain)
+    assert principals.cached(areas.domain, "ann") is None
+    assert principals.cached(other, "user9") == NOBODY

@@ -154,6 +154,25 @@ async def test_the_memory_is_bounded(areas: Areas) -> None:
     assert passwords(await users.load(areas.domain, "user0")) == (b"hello",)
 
 
+async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
+    """Users and guesses of another tenant push no user and no unknown name of this one out."""
+    tenant = await areas.tenancy.ensure_tenant(2, 1)
+    other = await areas.domains.add(tenant, "other")
+    users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=6)
+    await users.add(areas.domain, "ann", b"hello")
+    for name in ("ann", "nobody"):
+        await users.load(areas.domain, name)
+    for number in range(10):
+        await users.add(other, f"user{number}", b"hello")
+        await users.load(other, f"user{number}")
+        await users.load(other, f"guess{number}")
+    assert users.cached(areas.domain, "ann") is not MISSING
+    assert users.cached(areas.domain, "nobody") is None
+    assert users.cached(other, "user0") is MISSING
+    users.forget_domain(areas.domain)
+    assert users.cached(areas.domain, "nobody") is MISSING
+
+
 class SlowStore:
     """A store in front of another that gives what it read when it is let go."""
 

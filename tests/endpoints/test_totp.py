@@ -49,10 +49,11 @@ async def ann(areas: Areas) -> int:
     return await areas.users.add(areas.domain, "Ann", b"hello")
 
 
-async def enrolled(areas: Areas, name: str = "ann") -> str:
+async def enrolled(areas: Areas, name: str = "ann", domain: int = 0) -> str:
     """A confirmed seed of a user that is there."""
-    made, _ = await areas.seeds.enrol(areas.domain, name)
-    assert (await areas.seeds.confirm(areas.domain, name, code(made.seed, areas))).right
+    domain = domain or areas.domain
+    made, _ = await areas.seeds.enrol(domain, name)
+    assert (await areas.seeds.confirm(domain, name, code(made.seed, areas))).right
     return made.seed
 
 
@@ -333,3 +334,19 @@ def test_the_uri_of_an_app(issuer: str, account: str) -> None:
         read = pyotp.parse_uri(uri)
         assert isinstance(read, pyotp.TOTP)
         assert (read.secret, read.interval, read.digits, read.issuer) == (RFC_SEED, STEP_S, 6, issuer)
+
+
+async def test_each_tenant_has_a_share_of_the_seeds_that_were_given(areas: Areas) -> None:
+    """A code that was checked with a replaced seed is not spent, however many seeds of another tenant were given."""
+    other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
+    seeds = OneTimeSeeds(areas.store, areas.vault, areas.users, str, areas.clock, max_given=2)
+    await ann(areas)
+    assert await seeds.seed(areas.domain, "ann") is None
+    await enrolled(areas)
+    assert await seeds.seed(areas.domain, "ann") is not None
+    for number in range(3):
+        await areas.users.add(other, f"user{number}", b"hello")
+        await enrolled(areas, f"user{number}", other)
+        assert await seeds.seed(other, f"user{number}") is not None
+    await enrolled(areas)
+    assert not await seeds.spend(areas.domain, "ann", step(areas) + 1)

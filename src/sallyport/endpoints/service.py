@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import membership, repo
@@ -15,11 +16,11 @@ from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.model import Account, Said
 from sallyport.endpoints.users.values import LOCAL
+from sallyport.store import audit
 from sallyport.store.audit import changed as differing
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
-T = TypeVar("T")
 MAX_CACHED = 65_536
 MAX_DROPPED = 32
 """Names that `drop` folds on the event loop, up to 0.2 ms each."""
@@ -38,6 +39,7 @@ class EndpointUsers:
     """The users of all domains.
 
     changed: called with domain and name of each changed user; with None as name after many changes in the domain.
+    max_cached: the users, and the names without a user, in memory; each tenant has a share.
     deleted: called with each deleted user's id, in the transaction. vacated: called with a user's id in the
     transaction, before another user can take its name. revocations: told of each user without access from now on.
     """
@@ -61,9 +63,8 @@ class EndpointUsers:
         self._store = store
         self._vault = vault
         self._clock = clock
-        self._max_cached = max_cached
-        self._users: dict[tuple[int, str], User] = {}
-        self._absent: dict[tuple[int, str], None] = {}
+        self._users = BoundedMap[tuple[int, str], User](max_cached)
+        self._absent = BoundedMap[tuple[int, str], None](max_cached)
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
@@ -77,19 +78,17 @@ class EndpointUsers:
     async def load(self, domain_id: int, name: str) -> User | None:
         """A user from the store, kept in memory unless it changed meanwhile. StoreError, SecretError."""
         key, changes = name_key(name), self._changes
-        user = await self._store.read(lambda tx: repo.find(tx, self._vault, domain_id, key))
-        if changes == self._changes:
-            if user is None:
-                self._keep(self._absent, (domain_id, key), None)
-            else:
-                self._keep(self._users, (domain_id, key), user)
-        return user
 
-    def _keep(self, table: dict[tuple[int, str], T], key: tuple[int, str], value: T) -> None:
-        """The oldest makes room. Names that nobody has are kept apart, so that guessing them pushes nobody out."""
-        if len(table) >= self._max_cached:
-            del table[next(iter(table))]
-        table[key] = value
+        def work(tx: Tx) -> tuple[User | None, int]:
+            return repo.find(tx, self._vault, domain_id, key), audit.share_of(tx, domain_id)
+
+        user, tenant_id = await self._store.read(work)
+        if changes == self._changes:  # names that nobody has are kept apart: guesses push no user out
+            if user is None:
+                self._absent.put((domain_id, key), None, tenant_id)
+            else:
+                self._users.put((domain_id, key), user, tenant_id)
+        return user
 
     async def add(self, domain_id: int, name: str, password: bytes) -> int:
         """The new user's id; it can log in at once. Invalid, Conflict."""
@@ -147,9 +146,10 @@ class EndpointUsers:
     def forget_domain(self, domain_id: int) -> None:
         """Drop the users of a domain from memory."""
         self._changes += 1
-        for table in (self._users, self._absent):
-            for key in [key for key in table if key[0] == domain_id]:
-                del table[key]
+        for key in [key for key in self._users if key[0] == domain_id]:
+            self._users.pop(key)
+        for key in [key for key in self._absent if key[0] == domain_id]:
+            self._absent.pop(key)
 
     def drop(self, domain_id: int, *names: str) -> None:
         """Drop changed users from memory; all users of the domain if there are more than MAX_DROPPED names."""
@@ -159,8 +159,8 @@ class EndpointUsers:
             return
         self._changes += 1
         for name in names:
-            self._users.pop((domain_id, name_key(name)), None)
-            self._absent.pop((domain_id, name_key(name)), None)
+            self._users.pop((domain_id, name_key(name)))
+            self._absent.pop((domain_id, name_key(name)))
             self._changed(domain_id, name)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from pyotp import HOTP
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.ids import token_hash
@@ -23,6 +24,7 @@ from sallyport.endpoints.model import NO_USER, Checked, Enrolment, Person, UserK
 from sallyport.endpoints.repo import Pending, SealedSeed
 from sallyport.endpoints.service import MAX_CACHED, EndpointUsers
 from sallyport.endpoints.trail import note
+from sallyport.store import audit
 from sallyport.store.audit import HIDDEN
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.vault import Vault
@@ -55,25 +57,34 @@ class OneTimeSeeds:
     """
 
     def __init__(
-        self, store: Store, vault: Vault, users: EndpointUsers, domain_name: DomainName, clock: Clock = now_us
+        self,
+        store: Store,
+        vault: Vault,
+        users: EndpointUsers,
+        domain_name: DomainName,
+        clock: Clock = now_us,
+        *,
+        max_given: int = MAX_CACHED,
     ) -> None:
         self._store = store
         self._vault = vault
         self._users = users
         self._domain_name = domain_name
         self._clock = clock
-        self._given: dict[tuple[int, str], SealedSeed] = {}
+        self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
         """The user's confirmed seed, base32; None for a user without one, or for nobody. StoreError, SecretError."""
         key = (domain_id, name_key(user))
-        found = await self._store.read(lambda tx: repo.seed(tx, *key))
-        self._given.pop(key, None)
+
+        def work(tx: Tx) -> tuple[SealedSeed | None, int]:
+            return repo.seed(tx, *key), audit.share_of(tx, domain_id)
+
+        found, tenant_id = await self._store.read(work)
         if found is None:
+            self._given.pop(key)
             return None
-        if len(self._given) >= MAX_CACHED:
-            del self._given[next(iter(self._given))]
-        self._given[key] = found
+        self._given.put(key, found, tenant_id)
         return found.open(self._vault)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:

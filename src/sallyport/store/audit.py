@@ -90,6 +90,11 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
     return tenant_id
 
 
+def share_of(tx: Tx, domain_id: int) -> int:
+    """The tenant in whose share of a table the entries of a domain count; 0 if the domain is gone."""
+    return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
+
+
 def as_kept(changes: Mapping[str, JSON]) -> str:
     """Changes as the trail keeps them, which may be made before the transaction."""
     return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)

@@ -4,13 +4,16 @@ In memory: which domains have anybody of a directory, so that the others' logins
 logged in lately. An import that changes anything in a domain drops what is held of it.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.text import fold, folded
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
 from sallyport.directory.entries.people import names_of
+from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 MAX_CACHED: Final = 65_536
@@ -38,18 +41,16 @@ class Principals:
 
     def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
         self._store = store
-        self._max_cached = max_cached
         self._inhabited: frozenset[int] = frozenset()
-        self._known: dict[int, dict[str, Membership]] = {}
-        self._held = 0
+        self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
+        self._versions = Counter[int]()  # by domain; what is known of an older version is not found any more
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
         """What directories say of a name without its realm; None: ask `find`. Never waits."""
         if domain_id not in self._inhabited:
             return NOBODY
-        known = self._known.get(domain_id)
-        return None if known is None else known.get(fold(name))
+        return self._known.get((domain_id, self._versions[domain_id], fold(name)))
 
     def has_people(self, domain_id: int) -> bool:
         """Whether a domain has anybody of a directory."""
@@ -59,22 +60,19 @@ class Principals:
         """The same from the store, kept until something changes. realms: of the domain, by which the name may be
         written in full in a directory. StoreError."""
         changes = self._changes
-        found = await self._store.read(lambda tx: membership(tx, domain_id, name, realms))
-        if changes == self._changes:
-            self._keep(domain_id, fold(name), found)
-        return found
 
-    def _keep(self, domain_id: int, key: str, found: Membership) -> None:
-        if self._held >= self._max_cached:
-            self._known.clear()
-            self._held = 0
-        self._known.setdefault(domain_id, {})[key] = found
-        self._held += 1
+        def work(tx: Tx) -> tuple[Membership, int]:
+            return membership(tx, domain_id, name, realms), audit.share_of(tx, domain_id)
+
+        found, tenant_id = await self._store.read(work)
+        if changes == self._changes:
+            self._known.put((domain_id, self._versions[domain_id], fold(name)), found, tenant_id)
+        return found
 
     def changed(self, domain_id: int) -> None:
         """Something has changed in a domain's directories."""
         self._changes += 1
-        self._held -= len(self._known.pop(domain_id, ()))
+        self._versions[domain_id] += 1
         self._inhabited |= {domain_id}
 
     async def load(self) -> None:
@@ -86,7 +84,6 @@ class Principals:
         """Drop everything from memory but which domains have people: somebody else changed the store."""
         self._changes += 1
         self._known.clear()
-        self._held = 0
 
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
