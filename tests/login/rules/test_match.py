@@ -1,5 +1,7 @@
 """Rules against the facts of a login."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from sallyport.base.clock import from_iso
@@ -210,6 +212,39 @@ def test_people_and_computers(user: str, kind: str) -> None:
     assert kind_of(user) == kind
     assert matched(facts(user=user, kind=kind_of(user)), machines) == (1 if kind == "machine" else 0)
     assert matched(facts(kind="station"), rule(2, kinds=["user", "machine"]), rule(3, kinds=["station"])) == 3
+
+
+class Walked(frozenset[str]):
+    """Names that count how often all of them are looked at."""
+
+    count = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.count += 1
+        return super().__iter__()
+
+
+def test_a_users_groups_are_looked_up_once() -> None:
+    """Each group is looked up once for a login, not once for each rule that names groups or units."""
+    rules = DomainRules(rule(number, groups=[f"g{number}", "shared"], ous=["ou=x"]) for number in range(1, 101))
+    groups, ous = Walked({"shared", "g1"}), Walked({"ou=y"})
+    assert rules.match(facts(groups=groups, ous=ous)) is None
+    assert (groups.count, ous.count) == (1, 1)
+
+
+def test_rules_share_groups_and_networks() -> None:
+    """Of rules that name the same group or overlapping networks, the first in order decides."""
+    several = [
+        rule(1, Action.BLOCK, groups=["guests"]),
+        rule(2, groups=["staff", "guests"], clients=["198.51.100.0/24"]),
+        rule(3, groups=["staff"], clients=["192.0.2.0/24"]),
+        rule(4, Action.BLOCK, clients=["192.0.0.0/16"]),
+    ]
+    known = {"source": "192.0.2.1", "nas": "203.0.113.1"}
+    assert matched(facts(groups=frozenset({"staff"}), **known), *several) == 3
+    assert matched(facts(groups=frozenset({"staff", "guests"}), **known), *several) == 1
+    assert matched(facts(groups=frozenset({"staff"}), source="198.51.100.1", nas="192.0.2.1"), *several) == 2
+    assert matched(facts(groups=frozenset(), **known), *several) == 4
 
 
 def test_the_groups_of_a_domain() -> None:
