@@ -175,6 +175,17 @@ async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, read
     assert len([each for each in reader.sources if each.domain_id in reader.endless]) == AT_ONCE
 
 
+async def test_a_reading_has_a_limit(areas: Areas, reader: Reader) -> None:
+    """A directory that tells entries without end does not fill the disk."""
+    reader.endless.add(areas.domain)
+    reader.people = ["ann"]
+    areas.directory.jobs.largest = 1 << 10
+    await areas.directory.directories.save([(areas.domain, SAID)])
+    job = await synced(areas)
+    assert (job.state, job.message) == ("FAILED", "a reading has at most 0 MiB")
+    assert not list((areas.store.path.parent / "directory").iterdir())
+
+
 async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader: Reader) -> None:
     """An import that the store's own rules do not allow is over, with a number that the log explains."""
     reader.error = Contradiction("UNIQUE constraint failed")

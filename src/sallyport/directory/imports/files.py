@@ -17,6 +17,8 @@ from sallyport.base.errors import StartError, StoreFull
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
 """Octets that an import leaves free: a full disk would end all logins."""
+LARGEST: Final = 1 << 30
+"""Octets of a file of entries that a directory, or an agent, tells one after the other."""
 PREPARED: Final = ".lines"
 BEFORE: Final = ".before"
 PIECE: Final = 1 << 18

@@ -28,7 +28,7 @@ from sallyport.directory.entry import Entry
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.applier import Applier
 from sallyport.directory.imports.child import LIMITS, Limits, prepare
-from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.files import LARGEST, ImportFiles
 from sallyport.directory.imports.finisher import Finisher
 from sallyport.directory.imports.lines import encoded, spooled
 from sallyport.directory.imports.losses import Losses
@@ -76,6 +76,7 @@ class Jobs:
     ) -> None:
         self._store = store
         self.limits = limits
+        self.largest = LARGEST
         self._vault = vault
         self._files = files
         self._readers = readers
@@ -293,8 +294,11 @@ class Jobs:
             raise
 
     def _spool(self, name: str, batch: Sequence[Entry], at: int) -> int:
-        """Write a batch at the end of a file; its size. OSError."""
+        """Write a batch at the end of a file; its size. Invalid: the file is too large; StoreFull, OSError."""
         octets = b"".join(encoded(spooled(entry)) for entry in batch)
+        if at + len(octets) > self.largest:
+            raise Invalid(f"a reading has at most {self.largest >> 20} MiB")
+        self._files.check_room()
         self._files.append(name, octets, at)
         return len(octets)
 

@@ -12,7 +12,7 @@ from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.directory import repo as directories
 from sallyport.directory.imports import repo as jobs_repo
-from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.files import LARGEST, ImportFiles
 from sallyport.directory.imports.lines import encoded, spooled
 from sallyport.directory.imports.model import Kind, NewJob
 from sallyport.directory.model import DirectoryKind
@@ -22,7 +22,6 @@ from sallyport.directory.runs.repo import RunRow
 from sallyport.directory.service import Directories
 from sallyport.store.model import Store, Tx
 
-LARGEST: Final = 1 << 30
 """Octets of a run's file."""
 NO_RUN: Final = "run not found: begin anew"
 
