@@ -2,7 +2,9 @@
 
 import shutil
 import sqlite3
+import threading
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,8 +20,8 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
-from sallyport.store.model import Tx
-from sallyport.store.sqlite import WRITE_S, SqliteStore
+from sallyport.store.model import Tx, Work
+from sallyport.store.sqlite import READERS, WRITE_S, WRITES, SqliteStore
 from tests.areas import running_store
 from tests.store.conftest import names, put
 
@@ -219,3 +221,44 @@ async def test_a_tokens_work_that_takes_too_long_is_refused_and_undone(sqlite: S
     assert await sqlite.read(names) == []
     await sqlite.write(long)
     assert await sqlite.read(names) == ["first", "second"]
+
+
+async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) -> None:
+    """Reads and writes of a tenant that queue up let the service's own pass, and another tenant's in turn."""
+    order: list[str] = []
+    began, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(_tx: Tx) -> None:
+        began.release()
+        assert go_on.wait(30)
+
+    async def ask(name: str, tenant_id: int, do: Callable[[Work[None]], Awaitable[None]], work: Work[None]) -> None:
+        with acting_as(Actor("token", "admin", tenant_id, tenant_id)):
+            await do(work)
+        order.append(name)
+
+    def nothing(_tx: Tx) -> None:
+        pass
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(READERS):
+            nursery.start_soon(ask, "slow read", 1, sqlite.read, slow)
+        for _ in range(READERS // 2):
+            await trio.to_thread.run_sync(began.acquire)
+        assert await sqlite.read(names) == []
+        go_on.set()
+    go_on.clear()
+    order.clear()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, slow)
+        await trio.to_thread.run_sync(began.acquire)
+        for _ in range(3 * WRITES):
+            nursery.start_soon(ask, "many", 1, sqlite.write, nothing)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        nursery.start_soon(ask, "one", 2, sqlite.write, nothing)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        go_on.set()
+        await sqlite.write(nothing)
+        order.append("service")
+    assert order.index("service") <= WRITES
+    assert order.index("one") <= 2 * WRITES

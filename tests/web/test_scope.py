@@ -148,3 +148,19 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
             pass
     with one.running(caller()):
         pass
+
+
+class Few(Body):
+    """A body with an array that has a limit of its own."""
+
+    some: Many[Id] = Field(min_length=1, max_length=3)
+    any: Many[Id] = Field(default_factory=list)
+
+
+@pytest.mark.parametrize(("field", "most"), [("some", 3), ("any", 10_000)])
+def test_an_array_has_a_limit(field: str, most: int) -> None:
+    """The field's own, else 10,000 entries."""
+    body: dict[str, object] = {"some": [1], field: [1] * most}
+    assert len(getattr(Few.model_validate(body), field)) == most
+    with pytest.raises(ValidationError, match="at most"):
+        Few.model_validate(body | {field: [1] * (most + 1)})

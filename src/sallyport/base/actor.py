@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """kind: `token`, `command line`, `agent` or `service`, which acts by itself. name: of the token or of the user."""
+    """kind: `token`, `command line`, `agent` or `service`, which acts by itself. name: of the token or of the user.
+    tenant_id: of a token or an agent."""
 
     kind: str
     name: str = ""
     token_id: int | None = None
+    tenant_id: int | None = None
 
 
 _SERVICE = Actor("service")

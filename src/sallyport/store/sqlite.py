@@ -30,6 +30,7 @@ READERS = 4
 SEARCHERS = 2  # what walks through many rows has connections of its own, so that logins never wait behind it
 READ_S = 30.0
 SEARCH_S = 10.0
+WRITES = 4  # of tokens that wait for the writer at the same time: a login may wait behind them
 WRITE_S = 0.2  # processor time of a token's work: logins wait for its transaction
 
 log = structlog.get_logger()
@@ -55,7 +56,9 @@ class SqliteStore:
         self._writer = Writer(path, self._connection, metrics, reserve)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
-        self._turns = FairPlaces[Actor](SEARCHERS)
+        self._turns = FairPlaces[Actor | int](SEARCHERS)
+        self._reads = FairPlaces[Actor | int](READERS // 2)  # the other half is for logins
+        self._writes = FairPlaces[Actor | int](WRITES)
         metrics.watch_files(path)
 
     @property
@@ -73,14 +76,20 @@ class SqliteStore:
         return self._writer.changes
 
     async def read(self, work: Work[T]) -> T:
-        return await self._readers.run(work, timeout_s=READ_S)
+        if acting().tenant_id is None:
+            return await self._readers.run(work, timeout_s=READ_S)
+        async with self._reads.place(_party()):
+            return await self._readers.run(work, timeout_s=READ_S)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.place(acting()):  # a token that searches much leaves the others their turns
+        async with self._turns.place(_party()):  # a tenant that searches much leaves the others their turns
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
-        return await self._writer.write(partial(_limited, work) if acting().kind == "token" else work)
+        if acting().kind != "token":
+            return await self._writer.write(work)
+        async with self._writes.place(_party()):
+            return await self._writer.write(partial(_limited, work))
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         self._writer.submit(work, done)
@@ -102,6 +111,12 @@ class SqliteStore:
         self._readers.close()
         self._searchers.close()
         self._connection.close()
+
+
+def _party() -> Actor | int:
+    """Return the tenant that asks, or the actor if it is of no tenant."""
+    actor = acting()
+    return actor if actor.tenant_id is None else actor.tenant_id
 
 
 def _limited(work: Work[T], tx: Tx) -> T:

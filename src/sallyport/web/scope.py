@@ -73,7 +73,7 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """Who this is to the audit trail."""
-        return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id)
+        return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)
 
 
 class Authenticator(Protocol):
@@ -118,6 +118,8 @@ def _not_blank(value: str) -> str:
 
 
 def _many(value: object) -> object:
+    if isinstance(value, list) and len(value) > MOST_OF_MANY:
+        raise unfit(f"at most {MOST_OF_MANY} entries")
     return value if isinstance(value, list) or value is None else [value]
 
 
@@ -138,6 +140,8 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
 
 
 ItemT = TypeVar("ItemT")
+MOST_OF_MANY = 10_000
+"""Entries of an array. Not a max_length, which would replace the smaller one of a field (`= Field(max_length=200)`)."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """A whole number of any size, also as a string; never a boolean."""
@@ -159,7 +163,7 @@ LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
 """An object whose members another model judges."""
-Many = Annotated[list[ItemT], Field(max_length=10_000), BeforeValidator(_many)]
+Many = Annotated[list[ItemT], BeforeValidator(_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
 
 

@@ -13,7 +13,7 @@ from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 
 REGISTERED = "Registered"
-MAX_ASSIGNED = 1000
+MAX_ASSIGNED = 500
 _ADDRESS = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
 
 
