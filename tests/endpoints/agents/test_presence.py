@@ -1,8 +1,10 @@
 """Who is heard of: Active, and Inactive after three heartbeats that did not come."""
 
 from pathlib import Path
+from threading import Event
 
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from sallyport.endpoints.agents.presence import HEARTBEAT_S, MISSES
 from sallyport.endpoints.instances.model import InstanceQuery
@@ -31,6 +33,22 @@ async def test_three_misses(areas: Areas, host: Host, clock: SetClock) -> None:
     assert await status(areas) == {"web": "Inactive"}
     assert areas.sample("sallyport_agents") == 0
     await presence.heard(host.id)
+    assert await status(areas) == {"web": "Active"}
+
+
+async def test_an_agent_that_speaks_while_it_is_noted_as_silent(areas: Areas, host: Host, clock: SetClock) -> None:
+    """Is active in the end."""
+    presence = areas.agents.presence
+    await presence.heard(host.id)
+    clock.pass_by(MISSES * HEARTBEAT_S + 1)
+    go_on = Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.store.write, lambda _tx: go_on.wait(30))
+        await wait_all_tasks_blocked()
+        nursery.start_soon(presence.sweep)
+        await wait_all_tasks_blocked()
+        await presence.heard(host.id)
+        go_on.set()
     assert await status(areas) == {"web": "Active"}
 
 

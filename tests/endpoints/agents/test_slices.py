@@ -1,6 +1,7 @@
-"""Large reports of agents: written in short transactions, whole after any interruption, one at a time."""
+"""What many agents tell, in short transactions: large reports, whole after any interruption; presence; orders."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -8,10 +9,14 @@ import trio
 
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, FoundGroup, Outcome, Report
 from sallyport.base.agentwire.state import TriggerKind
+from sallyport.base.clock import SECOND
 from sallyport.base.errors import NotFound, StoreError
+from sallyport.endpoints.agents import orders_repo, repo
+from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.reports import MOST_PEOPLE, Reports
+from sallyport.endpoints.instances.model import INACTIVE, InstanceQuery, NewInstance
 from sallyport.endpoints.users.model import UserQuery
-from sallyport.store.model import Store, Work
+from sallyport.store.model import Store, Tx, Work
 from sallyport.store.turns import AT_ONCE
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host
@@ -132,3 +137,40 @@ async def test_repeated_discoveries_make_no_more_users(areas: Areas, host: Host)
     for number in range(3):
         await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MOST_PEOPLE + 50))
     assert len(await people(areas)) == MOST_PEOPLE
+
+
+async def agents(areas: Areas, count: int) -> list[int]:
+    """Add so many machines with agents, in one transaction; their instances."""
+
+    def work(tx: Tx) -> list[int]:
+        ids = [areas.instances.add_in(tx, areas.domain, NewInstance(f"host{number}")) for number in range(count)]
+        for each in ids:
+            repo.add(tx, areas.domain, each, "", "", areas.clock())
+        return ids
+
+    return await areas.store.write(work)
+
+
+async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> None:
+    """No transaction stores more than AT_ONCE agents that were heard, or that fell silent."""
+    ids = await agents(areas, 2 * AT_ONCE)
+    for each in ids:
+        await areas.agents.presence.heard(each)
+    for seconds in (1, 1000):
+        clock.pass_by(seconds)
+        before = areas.store.changes
+        await areas.agents.presence.sweep()
+        assert areas.store.changes - before >= 2
+    rows, _ = await areas.instances.page(InstanceQuery(areas.domain, limit=1000))
+    assert {row.status for row in rows} == {INACTIVE}
+
+
+async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
+    """No transaction ends more than AT_ONCE of them."""
+    ids = await agents(areas, 2 * AT_ONCE)
+    await areas.agents.orders.give(areas.domain, ids, TriggerKind.SYNC)
+    clock.pass_by(LONGEST_US / SECOND + 1)
+    before = areas.store.changes
+    await areas.agents.orders.sweep()
+    assert areas.store.changes - before >= 2
+    assert await areas.store.read(partial(orders_repo.overdue, before=clock())) == []

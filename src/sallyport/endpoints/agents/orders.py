@@ -4,7 +4,7 @@ An order stands in the state of its machine, so that an agent that waits has it 
 when it comes back; after a day it is given up. The same order again, while one waits, is that one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,6 +22,7 @@ from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.trail import note
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import in_turns
 from sallyport.web.peer import parked
 
 LOOK_S: Final = 0.25
@@ -111,11 +112,10 @@ class Orders:
         at = self._clock()
         overdue = await self._store.read(partial(orders_repo.overdue, before=at - LONGEST_US))
 
-        def work(tx: Tx) -> None:
-            for each in overdue:
+        def work(tx: Tx, orders: Iterator[Order]) -> None:
+            for each in orders:
                 orders_repo.end(tx, each.instance_id, each.id, "the agent did not come for it within a day", at)
 
-        if overdue:
-            await self._store.write(work)
-            for each in overdue:
-                self._states.touch(each.instance_id)
+        await in_turns(self._store, overdue, work)
+        for each in overdue:
+            self._states.touch(each.instance_id)

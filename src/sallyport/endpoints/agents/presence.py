@@ -1,14 +1,15 @@
 """Which machines are heard of: Active, and Inactive after three heartbeats that did not come.
 
 Every request of an agent is a heartbeat, and so is one that waits for its answer. When each was heard is in memory and
-goes to the store every few seconds, all together. What is missed while the service is away is nobody's fault: after a
-start the agents that were active have the whole time again.
+goes to the store every few seconds, in short transactions. What is missed while the service is away is nobody's fault:
+after a start the agents that were active have the whole time again.
 """
 
 from functools import partial
 from typing import Final
 
 import structlog
+import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.periodic import every
@@ -17,6 +18,7 @@ from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.model import INACTIVE
 from sallyport.metrics import AgentMetrics
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import in_turns
 
 ACTIVE: Final = "Active"
 HEARTBEAT_S: Final = 30
@@ -69,25 +71,17 @@ class Presence:
                 self._fresh.add(instance_id)
         silent = [each for each, seen in self._seen.items() if seen < at - MISSES * HEARTBEAT_S * SECOND]
         heard = [(each, self._seen[each]) for each in self._fresh]
-        if not (silent or heard):
-            return
-
-        def work(tx: Tx) -> None:
-            repo.keep_seen(tx, heard)
-            repo.set_status(tx, silent, INACTIVE, at)
-
-        await self._store.write(work)
+        await in_turns(self._store, heard, repo.keep_seen)
+        await in_turns(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
-            if self._seen.get(each, at) < at - MISSES * HEARTBEAT_S * SECOND:
+            await trio.lowlevel.checkpoint()  # each line of the log takes time
+            seen = self._seen.get(each)
+            if seen is not None and seen < at - MISSES * HEARTBEAT_S * SECOND:
                 log.warning("an agent is silent", instance=each)
                 del self._seen[each]
-                await self._again_active(each)
-
-    async def _again_active(self, instance_id: int) -> None:
-        """It may have spoken while it was being noted."""
-        if instance_id in self._seen:
-            await self._store.write(partial(_arrived, instance_id, self._clock()))
+            elif seen is not None:  # it has spoken while it was being noted
+                await self._store.write(partial(_arrived, each, seen))
 
     def _counts(self) -> tuple[int, float]:
         """How many are active, and the seconds since the one that was heard longest ago."""
