@@ -109,11 +109,11 @@ def test_the_oldest_entries_that_are_over_are_removed() -> None:
 
 @given(st.lists(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.integers(1, 6))
 def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit: int) -> None:
-    """An entry is found until `lifetime` has passed since it was put, and `expire` removes exactly the others."""
+    """An entry is found until `lifetime` has passed since it was put, and what has expired is removed."""
     expiring, model, now = ExpiringMap[int, int](limit, 7), dict[int, int](), 0
     for key, passes in steps:
         now += passes
-        model.pop(key, None)
+        model = {each: at for each, at in model.items() if each != key and now < at + 7}
         model[key] = now
         expiring.put(key, now, now=now)
         if len(model) > limit:
@@ -121,6 +121,9 @@ def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit
         for each in range(13):
             at = model.get(each)
             assert expiring.get(each, now=now) == (at if at is not None and now < at + 7 else None)
+        assert len(expiring) == len(model)
+    now += 4
     over = [at for at in model.values() if at + 7 <= now]
+    assert all(expiring.get(key, now=now) is None for key, at in model.items() if at in over)
     assert expiring.expire(now=now) == over
     assert len(expiring) == len(model) - len(over)

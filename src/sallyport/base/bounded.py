@@ -100,7 +100,10 @@ class BoundedMap(Generic[K, V]):
 
 
 class ExpiringMap(Generic[K, V]):
-    """A bounded map whose entries expire `lifetime` after their last `put`. now: in the unit of `lifetime`."""
+    """A bounded map whose entries expire `lifetime` after their last `put`, which also removes what has expired.
+
+    now: in the unit of `lifetime`.
+    """
 
     __slots__ = ("_lifetime", "_map")
 
@@ -118,6 +121,7 @@ class ExpiringMap(Generic[K, V]):
 
     def put(self, key: K, value: V, *owners: Hashable, now: float) -> None:
         """Set a value as the newest. owners: as in `BoundedMap.put`."""
+        self.expire(now=now)
         self._map.put(key, (now + self._lifetime, value), *owners)
 
     def pop(self, key: K) -> None:
@@ -127,10 +131,6 @@ class ExpiringMap(Generic[K, V]):
     def expire(self, *, now: float) -> list[V]:
         """Remove what has expired. Return the values, the oldest first."""
         return [value for _, value in self._map.pop_oldest_while(lambda entry: entry[0] <= now)]
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._map.clear()
 
 
 class _Share(Generic[K]):

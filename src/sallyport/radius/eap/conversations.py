@@ -39,6 +39,7 @@ class Conversations(Generic[_Talk]):
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
         """The conversation that a State names; None: it is unknown, over, too old or another client's."""
+        self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
             return None
