@@ -14,7 +14,7 @@ that code waits: many a provider counts the codes of each user, and one who gues
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable
 from math import ceil
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 import trio
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import StoreError
 from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 
@@ -82,7 +83,7 @@ class Guarded:
         self._closed_until = 0.0  # an open circuit lets nothing through before
         self._rest_until = 0.0
         self._trying = False
-        self._began: OrderedDict[str, float] = OrderedDict()
+        self._began = BoundedMap[str, float](_REMEMBERED)
         self._took: deque[float] = deque(maxlen=_DURATIONS)
 
     @property
@@ -113,16 +114,16 @@ class Guarded:
         began = self._now()
         answer = await self._ask("start", lambda: self.provider.start(question), _STARTED, deadline_s)
         if answer.outcome is Outcome.WAITING:
-            self._remember(answer.handle, began)
+            self._began.put(answer.handle, began)
         elif answer.outcome is Outcome.CODE:
-            self._remember(question.challenge_id, began)
+            self._began.put(question.challenge_id, began)
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
         """Provider.poll. deadline_s: at least 30, since some wait for the user at their end; the end of the login
         itself is for the caller's own cancel scope, which is no failure."""
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
-        began = self._began.pop(handle, None)
+        began = self._began.pop(handle)
         if began is not None:
             self._go_on(answer, answer.handle, began)
         return answer
@@ -130,14 +131,14 @@ class Guarded:
     async def verify(self, question: Question, code: Code, handle: str, *, deadline_s: float) -> Answer:
         """Provider.verify."""
         answer = await self._ask("verify", lambda: self.provider.verify(question, code, handle), _VERIFIED, deadline_s)
-        began = self._began.pop(question.challenge_id, None)
+        began = self._began.pop(question.challenge_id)
         if began is not None:
             self._go_on(answer, question.challenge_id, began)
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
         """Provider.cancel. Nobody can do anything about its failure, so it raises none."""
-        self._began.pop(handle, None)
+        self._began.pop(handle)
         try:
             await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
         except (ProviderError, StoreError):
@@ -153,16 +154,11 @@ class Guarded:
         except Exception as error:
             self._log(error)
 
-    def _remember(self, key: str, began: float) -> None:
-        self._began[key] = began
-        if len(self._began) > _REMEMBERED:
-            self._began.popitem(last=False)
-
     def _go_on(self, answer: Answer, key: str, began: float) -> None:
         if answer.outcome in _FINAL:
             self._took.append(self._now() - began)
         elif answer.outcome is not Outcome.NOT_ENROLLED:
-            self._remember(key, began)
+            self._began.put(key, began)
 
     async def _ask(
         self, call: str, ask: Callable[[], Awaitable[Answer]], expected: frozenset[Outcome], deadline_s: float

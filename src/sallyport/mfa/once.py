@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.mfa.model import Answer, Outcome
 
 _REMEMBERED: Final = 10_000
@@ -21,8 +21,7 @@ class Once:
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
-        self._remembered = remembered
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._answers = BoundedMap[str, Answer](remembered)
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -30,15 +29,14 @@ class Once:
         place where it fails or is cancelled. Raises what `begin` raises."""
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
-        if challenge_id in self._answers:
-            return self._answers[challenge_id]
+        known = self._answers.get(challenge_id)
+        if known is not None:
+            return known
         done = self._beginning[challenge_id] = trio.Event()
         try:
             answer = await begin()
             if answer.outcome is Outcome.WAITING or answer.handle:
-                self._answers[challenge_id] = answer
-                if len(self._answers) > self._remembered:
-                    self._answers.popitem(last=False)
+                self._answers.put(challenge_id, answer)
         finally:
             del self._beginning[challenge_id]
             done.set()

@@ -14,7 +14,6 @@ A handle is the transaction's id, followed by the user where it is to be polled:
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, NamedTuple
@@ -22,6 +21,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, Field, SecretStr
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.validation import unfit
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.mfa.once import Once
@@ -93,7 +93,7 @@ class PrivacyIdea:
         # privacyIDEA takes the token bare. Only what needs it gets it.
         self._admin = {"Authorization": fields.adminToken.get_secret_value()} if fields.adminToken else None
         self._once = Once()
-        self._spent: OrderedDict[str, None] = OrderedDict()
+        self._spent = BoundedMap[str, None](_REMEMBERED)
 
     async def enrolled(self, user: str) -> Enrolment:
         """Look for an active token in the user's list, which begins no challenge."""
@@ -195,9 +195,7 @@ class PrivacyIdea:
         if reply.error or _verdict(reply) != "ACCEPT":
             # A second question for it came at the same time; or it was used elsewhere, or a policy wants more than it.
             return Answer(Outcome.APPROVED if transaction in self._spent else Outcome.DENIED)
-        self._spent[transaction] = None
-        if len(self._spent) > _REMEMBERED:
-            self._spent.popitem(last=False)
+        self._spent.put(transaction, None)
         return Answer(Outcome.APPROVED)
 
     async def _validate(self, user: str, typed: str, transaction: str = "") -> _Reply:
