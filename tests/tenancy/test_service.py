@@ -182,6 +182,19 @@ async def test_a_known_token_needs_no_store(store: SqliteStore, clock: SetClock)
     assert counting.reads == 5
 
 
+async def test_each_tenant_has_a_share_of_the_known_tokens(store: SqliteStore, clock: SetClock) -> None:
+    """A token is known without the store, however many of another tenant are used."""
+    counting = CountingStore(store)
+    tenancy = Tenancy(counting, clock, cached=2)
+    own = (await tenancy.create_token(1, 1, Role.ADMIN, "n", None))[1]
+    await tenancy.authenticate(own)
+    for _ in range(5):
+        await tenancy.authenticate((await tenancy.create_token(2, 1, Role.ADMIN, "n", None))[1])
+    reads = counting.reads
+    await tenancy.authenticate(own)
+    assert counting.reads == reads
+
+
 async def test_guesses_are_not_remembered(store: SqliteStore, clock: SetClock) -> None:
     """A token that is made after it was asked for is valid at once: unknown ones are never cached."""
     tenancy = Tenancy(store, clock)

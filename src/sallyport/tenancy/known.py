@@ -4,14 +4,23 @@ Only hashes that are not in the cache reach the store, one look-up at a time and
 keys takes one of the store's readers at most, and leaves the others to logins.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.fair_places import FairPlaces
 from sallyport.store.model import Store, Tx
 
-RecordT = TypeVar("RecordT")
+
+class Owned(Protocol):
+    """A record of a tenant."""
+
+    @property
+    def tenant_id(self) -> int:
+        """The tenant's internal id."""
+
+
+RecordT = TypeVar("RecordT", bound=Owned)
 
 CACHED = 4096
 LONGEST = 128
@@ -19,7 +28,7 @@ LONGEST = 128
 
 
 class Known(Generic[RecordT]):
-    """The records of the store by hash. find: reads a record.
+    """The records of the store by hash. find: reads a record. size: the records in memory; each tenant has a share.
 
     Unknown hashes are not cached: guesses would fill the cache.
     """
@@ -27,8 +36,7 @@ class Known(Generic[RecordT]):
     def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
         self._store = store
         self._find = find
-        self._size = size
-        self._records: OrderedDict[str, RecordT] = OrderedDict()
+        self._records = BoundedMap[str, RecordT](size)
         self._turns = FairPlaces[str](1)
         self._generation = 0
 
@@ -44,7 +52,7 @@ class Known(Generic[RecordT]):
     def update(self, hashed: str, old: RecordT, new: RecordT) -> None:
         """Remember a newer record in place of one that is still remembered."""
         if self._records.get(hashed) is old:
-            self._records[hashed] = new
+            self._records.put(hashed, new, new.tenant_id)
 
     def forget(self) -> None:
         """Drop all that is remembered: after a revocation, a restore, or another process's change."""
@@ -56,7 +64,5 @@ class Known(Generic[RecordT]):
         record = await self._store.read(lambda tx: self._find(tx, hashed))
         # A revocation that was committed during the read must not be overtaken by what the read saw.
         if record is not None and before == self._generation:
-            self._records[hashed] = record
-            if len(self._records) > self._size:
-                self._records.popitem(last=False)
+            self._records.put(hashed, record, record.tenant_id)
         return record

@@ -1,8 +1,9 @@
 """Who tries out keys: sources that have sent too many that are none. Time is passed in."""
 
 import ipaddress
-from collections import OrderedDict
 from typing import Final
+
+from sallyport.base.bounded import BoundedMap
 
 BURST: Final = 30
 """Wrong keys that a source may send at once."""
@@ -20,8 +21,7 @@ class Guesses:
     def __init__(self, *, burst: int = BURST, refill_us: int = REFILL_US, max_sources: int = MAX_SOURCES) -> None:
         self._burst = burst
         self._refill_us = refill_us
-        self._max_sources = max_sources
-        self._spent: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
         """Whether this source has to wait."""
@@ -31,14 +31,11 @@ class Guesses:
         """Count a key that is none."""
         network = _network(source)
         spent = self._counted(network, now) + 1
-        self._spent[network] = (spent, now)
-        self._spent.move_to_end(network)
-        if len(self._spent) > self._max_sources:
-            self._spent.popitem(last=False)
+        self._spent.put(network, (spent, now))
 
     def _counted(self, network: str, now: int) -> float:
         """What is still counted against a source."""
-        spent, at = self._spent.get(network, (0.0, now))
+        spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
 
 
