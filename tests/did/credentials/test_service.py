@@ -11,6 +11,7 @@ from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Status
 from sallyport.did.credentials.service import LATEST, claims_of
+from sallyport.did.credentials.status import StatusLists
 from sallyport.did.crypto import bitstring, jws, proofs, status, vc
 from sallyport.did.crypto.documents import ASSERTION
 from sallyport.did.crypto.encoding import read_object
@@ -287,6 +288,29 @@ async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
         proofs.verify(read_object(each.document), signer, purpose=ASSERTION, now=areas.clock())
     with pytest.raises(NotFound):
         await published("nobody")
+
+
+async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None:
+    """A list is not signed anew because lists of another tenant's issuer are asked for."""
+    ours = await identity(areas)
+    await ours.issue()
+    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))
+    schema = await areas.issuing.schemas.create(areas.tenant, NewSchema(issuer.did, "Badge", SCHEMA, sign=True))
+    other = Identity(areas, issuer, ours.holder, schema)
+    tenant = await areas.tenancy.ensure_tenant(2, 1)
+    for _ in range(3):
+        await other.issue()
+        await areas.store.write(lambda tx: tx.execute("update status_lists set used = :used", used=bitstring.BITS // 2))
+    await areas.store.write(
+        lambda tx: tx.execute("update dids set tenant_id = :t where did = :did", t=tenant, did=other.issuer.did)
+    )
+    [(name,), *others] = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists order by id"))
+    lists = StatusLists(areas.store, areas.vault, lambda: "https://id.example.test", areas.clock, max_cached=2)
+    first = await lists.published(str(name))
+    assert len(others) == 3
+    for (each,) in others:
+        await lists.published(str(each))
+    assert await lists.published(str(name)) is first
 
 
 async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:

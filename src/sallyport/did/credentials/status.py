@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import NotFound
 from sallyport.did.credentials import repo
@@ -54,14 +55,17 @@ class Published:
 
 
 class StatusLists:
-    """The lists of all issuers. base: the service's address, without a slash at the end."""
+    """The lists of all issuers. base: the service's address, without a slash at the end. max_cached: the signed lists
+    in memory; each tenant has a share."""
 
-    def __init__(self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock) -> None:
+    def __init__(
+        self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock, *, max_cached: int = MAX_CACHED
+    ) -> None:
         self._store = store
         self._vault = vault
         self._base = base
         self._clock = clock
-        self._cached: dict[str, Published] = {}
+        self._cached = BoundedMap[str, Published](max_cached)
 
     def place(self, tx: Tx, issuer_id: int) -> Place:
         """A bit that no credential has had."""
@@ -82,13 +86,12 @@ class StatusLists:
 
     async def published(self, uuid: str) -> Published:
         """A list, signed by its issuer. NotFound."""
-        made = await self._store.search(lambda tx: self._signed(tx, uuid))  # strangers take no place of a login
-        if len(self._cached) >= MAX_CACHED and uuid not in self._cached:
-            del self._cached[next(iter(self._cached))]
-        self._cached[uuid] = made
+        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # takes no place of a login
+        self._cached.put(uuid, made, tenant_id)
         return made
 
-    def _signed(self, tx: Tx, uuid: str) -> Published:
+    def _signed(self, tx: Tx, uuid: str) -> tuple[Published, int]:
+        """A list, and the tenant of its issuer. NotFound."""
         found = repo.published(tx, uuid)
         issuer = None if found is None else dids.by_id(tx, found.issuer_id)
         key = None if issuer is None else dids.active_key(tx, issuer.id)
@@ -96,9 +99,9 @@ class StatusLists:
             raise NotFound("status list not found")
         now, cached = self._clock(), self._cached.get(uuid)
         if cached is not None and cached.is_good(found.version, key.id, now):
-            return cached
+            return cached, issuer.tenant_id
         signer = dids.signer(self._vault, key)
         document = list_document(f"{self._base()}{PATH}{uuid}", issuer.did, repo.bits(tx, found.id), now)
         token = vc.sign(document, signer)
         secured = json.dumps(proofs.secure(document, signer, now, token), ensure_ascii=False)
-        return Published(found.version, key.id, now, token, secured)
+        return Published(found.version, key.id, now, token, secured), issuer.tenant_id

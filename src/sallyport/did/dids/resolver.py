@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import trio
 
+from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import CredentialError
 from sallyport.did.crypto.documents import Document, parse, resolve, split, web_address
 from sallyport.did.dids import repo
@@ -41,8 +42,7 @@ class Resolver:
         self._http = http
         self._hosts = frozenset(host.lower() for host in hosts)
         self._now = now
-        self._most = most
-        self._kept: dict[str, tuple[float, Document]] = {}
+        self._kept = ExpiringMap[str, Document](most, KEPT_S)
 
     async def resolve(self, did: str) -> Document:
         """CredentialError `malformed`; `unresolved`: another method, an unknown own one, a host that is not asked or
@@ -56,8 +56,8 @@ class Resolver:
     async def _foreign(self, did: str) -> Document:
         address = web_address(did)
         place = urlsplit(address)
-        kept_at, document = self._kept.get(did, (0.0, None))
-        if document is not None and self._now() < kept_at + KEPT_S:
+        document = self._kept.get(did, now=self._now())
+        if document is not None:
             return document
         if self._http is None or place.netloc.lower() not in self._hosts:
             raise CredentialError("the DID is at a host that is not asked", "unresolved")
@@ -72,8 +72,5 @@ class Resolver:
         if answer.status_code != 200:
             raise CredentialError("the DID's host has no document of it", "unresolved")
         found = parse(did, answer.content)
-        self._kept.pop(did, None)
-        if len(self._kept) >= self._most:
-            del self._kept[next(iter(self._kept))]
-        self._kept[did] = (self._now(), found)
+        self._kept.put(did, found, now=self._now())
         return found
