@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
+from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import PacketError
 from sallyport.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, State
 from sallyport.login.first.upstream.home import Ask, HomeServer
-from sallyport.login.first.upstream.talks import Talks
 from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
 from sallyport.radius.packet import (
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
 
+MAX_TALKS: Final = 65_536
+TALK_S: Final = 120.0
+"""Seconds for the answer to a challenge. Only the server that sent it knows its State (RFC 2865 section 5.24)."""
 LIMIT_S: Final = 30.0
 """So long a login is tried at one server after the other, as FreeRADIUS's max_request_time has it."""
 DRAIN: Final = 64
@@ -114,7 +117,7 @@ class Pool:
         self._waiting = 0
         self._over = False
         self._missing = set(servers)
-        self._talks = Talks[HomeServer]()
+        self._partners = ExpiringMap[bytes, HomeServer](MAX_TALKS, TALK_S)  # by the State of their challenges
         self._nursery: trio.Nursery
         self._stirred = trio.Event()
         label = str(domain_id)
@@ -126,7 +129,7 @@ class Pool:
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
         """Ask a server. state: the State of the request. False: there is none to ask."""
         question.limit_at = now + max(LIMIT_S, self._window_s)
-        partner = None if state is None else self._talks.partner(state)
+        partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
             question.stays = True
             if self._send(question, partner, now):
@@ -165,7 +168,7 @@ class Pool:
     def stay(self, question: Question, state: bytes, now: float) -> None:
         """The conversation goes on with the server that sent this State in its challenge."""
         if question.server is not None:
-            self._talks.note(state, question.server, now)
+            self._partners.put(state, question.server, now=now)
 
     # --- which server -----------------------------------------------------------------------------------------
 
