@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 import structlog
 import trio
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 from sallyport.outgoing.sockets import Sockets
@@ -84,7 +85,7 @@ class Egress:
         self._has_default = EGRESS_DEFAULT in self._rules
         self._look_up = look_up
         self._threads = trio.CapacityLimiter(AT_ONCE)
-        self._denied: dict[str, str] = {}
+        self._denied = BoundedMap[str, str](DENIED_HOSTS)
         self.handshakes = trio.CapacityLimiter(HANDSHAKES)
         self.sockets = Sockets()
         self.turns = turns or Turns(TURNS)
@@ -120,9 +121,7 @@ class Egress:
             missing = ", ".join(str(ipaddress.ip_network(_reached(address))) for address in addresses)
             if self._denied.get(host) != missing:
                 log.warning("egress_denied", host=host, setting="SALLYPORT_EGRESS", add=missing)
-            self._denied[host] = missing
-            if len(self._denied) > DENIED_HOSTS:
-                del self._denied[next(iter(self._denied))]
+            self._denied.put(host, missing)
             raise AddressNotAllowed(missing)
         return allowed
 

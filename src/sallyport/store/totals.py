@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from threading import Lock
 
+from sallyport.base.bounded import BoundedMap
+
 MOST = 256
 Search = tuple[str, int, str]
 """An index, a domain and the letters that are looked for."""
@@ -20,7 +22,7 @@ class Totals:
     """How many rows the latest searches found, and the last change that was counted with them; for many threads."""
 
     def __init__(self) -> None:
-        self._counted: dict[Search, tuple[int, Change]] = {}
+        self._counted = BoundedMap[Search, tuple[int, Change]](MOST)
         self._lock = Lock()
 
     def get(self, search: Search) -> tuple[int, Change] | None:
@@ -28,9 +30,6 @@ class Totals:
         return self._counted.get(search)
 
     def put(self, search: Search, total: int, counted: Change) -> None:
-        """Remember a search as the latest, in place of the one that nobody has asked for the longest."""
+        """Remember a search as the latest. The longest unused search of the domain with the most makes room."""
         with self._lock:
-            self._counted.pop(search, None)
-            self._counted[search] = total, counted
-            if len(self._counted) > MOST:
-                del self._counted[next(iter(self._counted))]
+            self._counted.put(search, (total, counted), search[1])
