@@ -26,6 +26,7 @@ from tests.listen.conftest import wire
 from tests.login.first.upstream.conftest import Upstream, upstream
 from tests.login.first.upstream.home_server import STAFF
 from tests.outgoing import costly_keys
+from tests.outgoing.counted import CountedTurns
 from tests.packets import pap
 
 __all__ = ["areas", "clock", "data_dir", "directory", "made", "upstream", "wire"]
@@ -139,6 +140,15 @@ async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) 
         assert await upstream.ask(pap(f"user{number}", "hello", identifier=number)) == (ACCESS_ACCEPT, STAFF)
     assert [request.first[1] for request in home.received] == [b"user%d" % number for number in range(20)]
     assert (home.connections, home.shown) == (1, [PROXY])
+
+
+async def test_what_a_connection_brings_is_taken_in_turns(upstream: Upstream, home: SecureHome) -> None:
+    """Once from the connection and once from the lane, for each answer that comes alone."""
+    upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
+    await configure(upstream, home.fields(), statusCheck=False)
+    for number in range(5):
+        await upstream.ask(pap(f"user{number}", "hello", identifier=number))
+    assert turns.taken >= 10
 
 
 async def test_many_at_once(upstream: Upstream, home: SecureHome) -> None:

@@ -11,6 +11,7 @@ import math
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 import trio
@@ -19,6 +20,7 @@ from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.tls import LazyContext, secured
+from sallyport.outgoing.turns import Turns
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
 
 CONNECT_S: Final = 10.0
@@ -68,13 +70,13 @@ class Link:
                     self._failed_at = trio.current_time()
                     return f"TLS: {_why(error)}"
                 try:
-                    return await _converse(far, tls)
+                    return await _converse(far, tls, self._egress.turns)
                 finally:
                     with trio.move_on_after(GOODBYE_S, shield=True):
                         await tls.aclose()
 
 
-async def _converse(far: socket.socket, tls: Tls) -> str:
+async def _converse(far: socket.socket, tls: Tls, turns: Turns) -> str:
     """Both ways at once, until one of them ends; why."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
@@ -90,7 +92,7 @@ async def _converse(far: socket.socket, tls: Tls) -> str:
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(one_way, _to_server)
-        nursery.start_soon(one_way, _to_lane)
+        nursery.start_soon(one_way, partial(_to_lane, turns=turns))
     return reasons[0]
 
 
@@ -109,10 +111,11 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
             return
 
 
-async def _to_lane(far: socket.socket, tls: Tls) -> None:
+async def _to_lane(far: socket.socket, tls: Tls, turns: Turns) -> None:
     """What the server sends, until it ends or sends what is no packet (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
+        await turns.take()
         pending += received
         while len(pending) >= 4:
             length = pending[2] << 8 | pending[3]
