@@ -181,3 +181,14 @@ def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str
     innermost.update({f"unknown{number}": 0 for number in range(501)})
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert found == {field: "an object with at most 500 members"}
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/network_device/DeleteDevice", "deviceId"), ("/ad/DeleteLoginRule", "ruleId")],
+    ids=["devices", "login rules"],
+)
+def test_many_deletions_in_one_request(tenant: Tenant, path: str, field: str) -> None:
+    """One request deletes at most 200 devices or login rules, as logins wait for its transaction."""
+    found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **{field: list(range(201))}))
+    assert list(found) == [field] and "at most 200 items" in found[field]

@@ -3,11 +3,12 @@
 import pytest
 import trio
 
-from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.passwords.model import PolicyFields
 from sallyport.store.search import Stretch
@@ -172,3 +173,16 @@ async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
     ]  # fmt: skip
     assert entries[1].changes == {"status": ["Active", "Disabled"]}
     assert {entry.target for entry in entries} == {f"group {group} g"}
+
+
+async def test_assignments_of_a_group_are_bounded(areas: Areas) -> None:
+    """One request assigns at most MAX_PAIRS users or instances."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    many = range(1, MAX_PAIRS + 2)
+    for work in (
+        areas.groups.assign_users(areas.domain, group, many, Action.ADD),
+        areas.groups.add(areas.domain, NewGroup("h"), many),
+        areas.groups.edit(areas.domain, group, {}, many),
+    ):
+        with pytest.raises(Invalid, match=f"at most {MAX_PAIRS} assignments"):
+            await work

@@ -75,11 +75,11 @@ def step(tx: Tx, what: str, one: int, other: int) -> None:
     elif what == "type" and user:
         users.update(tx, VAULT, user, Said(user_type=TYPES[other]), 2)
     elif what == "no user" and user:
-        users.delete(tx, user)
+        users.delete(tx, DOMAIN, [user])
     elif what == "no instance" and machine:
         instances.delete(tx, machine)
     elif what == "no group" and group:
-        groups.delete(tx, group)
+        groups.delete(tx, DOMAIN, [group])
     elif what[:-2] in set(Action):
         assign(tx, LINKS[int(what[-1])], Action(what[:-2]), one, other)
 

@@ -84,15 +84,10 @@ class Revocation:
     reason: str
 
 
-def revoke(tx: Tx, domain_id: int, user_name: str, reason: str, at: int) -> None:
-    """Note that a user's sessions are to end."""
-    tx.execute(
-        "insert into revocations (domain_id, user_name, reason, at) values (:d, :user, :reason, :at)",
-        d=domain_id,
-        user=user_name,
-        reason=reason,
-        at=at,
-    )
+def revoke(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
+    """Note that the sessions of these users are to end."""
+    same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
+    tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
 def revocations(tx: Tx, after: int, limit: int) -> list[Revocation]:

@@ -63,8 +63,7 @@ class Revocations:
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Users of a domain have lost their access. reason: for a person."""
         if self._domains.table.by_id[domain_id].disconnect_on_revoke:
-            for name in names:
-                repo.revoke(tx, domain_id, name, reason, self._clock())
+            repo.revoke(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of client certificates that were revoked. names: each with the tenant that it was issued

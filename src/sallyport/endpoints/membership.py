@@ -4,14 +4,16 @@ Each total is kept on the row that shows it, in the transaction of the assignmen
 change nothing.
 """
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.model import NO_USER, Person
 from sallyport.store import counters
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}
@@ -23,18 +25,29 @@ MAX_PAIRS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A table of assignments. holder, held: its columns. total: the holders' column that counts what they hold."""
+    """A table of assignments. holder, held: its columns. holders, holds: the tables that these refer to. total: the
+    holders' column that counts what they hold."""
 
     table: str
     holder: str
     held: str
     holders: str
+    holds: str
     total: str
 
 
-USERS_OF_INSTANCE = Link("endpoint_instance_users", "instance_id", "user_id", INSTANCES, "total_users")
-GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id", INSTANCES, "total_groups")
-USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, "users_count")
+USERS_OF_INSTANCE = Link("endpoint_instance_users", "instance_id", "user_id", INSTANCES, USERS, "total_users")
+GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id", INSTANCES, GROUPS, "total_groups")
+USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USERS, "users_count")
+
+
+LISTED = "(select value from json_each(:ids))"
+"""SQL of ids that are given as `listed(ids)`: one statement for any number of them."""
+
+
+def listed(ids: Iterable[Value]) -> str:
+    """Return ids as a parameter of SQL with LISTED."""
+    return json.dumps(list(ids))
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
@@ -45,34 +58,30 @@ def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
 
 def must_exist(tx: Tx, table: str, domain_id: int, ids: Sequence[int]) -> None:
     """NotFound: an id that the domain does not have."""
-    sql = f"select 1 from {table} where id = :id and domain_id = :d"  # noqa: S608
-    if not all(tx.value(int, sql, id=each, d=domain_id) for each in ids):
+    sql = f"select count(*) from {table} where domain_id = :d and id in {LISTED}"  # noqa: S608
+    if tx.value(int, sql, ids=listed(ids), d=domain_id) != len(set(ids)):
         raise NotFound(NOT_FOUND[table])
 
 
 def people(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Person]:
     """The users of a domain with these ids. NotFound: one of them is nobody."""
-    sql = "select id, domain_id, name from endpoint_users where id = :id and domain_id = :d"
-    found = [tx.one(Person, sql, id=each, d=domain_id) for each in dict.fromkeys(user_ids)]
-    present = [person for person in found if person is not None]
-    if len(present) < len(found):
+    sql = f"select id, domain_id, name from endpoint_users where domain_id = :d and id in {LISTED}"  # noqa: S608
+    found = {person.id: person for person in tx.all(Person, sql, ids=listed(user_ids), d=domain_id)}
+    if len(found) < len(set(user_ids)):
         raise NotFound(NO_USER)
-    return present
+    return [found[each] for each in dict.fromkeys(user_ids)]
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> int:
     """Assign, or take away, each with each; how many assignments there are more, or fewer. All of them must exist."""
-    sql = f"insert into {link.table} ({link.holder}, {link.held}) values (:holder, :held) on conflict do nothing"  # noqa: S608
+    holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
+    sql = (
+        f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
+        f"{link.holds} o where h.id in {holder_ids} and o.id in {held_ids} on conflict do nothing"
+    )
     if action is Action.REMOVE:
-        sql = f"delete from {link.table} where {link.holder} = :holder and {link.held} = :held"  # noqa: S608
-    changed, sign = 0, 1 if action is Action.ADD else -1
-    for holder in dict.fromkeys(holders):
-        own = sum(tx.execute(sql, holder=holder, held=each) for each in dict.fromkeys(held))
-        _count(tx, link, holder, sign * own)
-        changed += own
-    if changed and link is USERS_OF_INSTANCE:
-        _mark(tx, held)
-    return changed
+        sql = f"delete from {link.table} where {link.holder} in {holder_ids} and {link.held} in {held_ids}"  # noqa: S608
+    return _changed(tx, link, sql, 1 if action is Action.ADD else -1, holders=listed(holders), held=listed(held))
 
 
 def held_by(tx: Tx, link: Link, holder: int) -> list[int]:
@@ -117,47 +126,39 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
     return [policy for each in group_ids for policy in tx.all(_id, sql, group=each)]
 
 
-def forget_holder(tx: Tx, link: Link, holder: int) -> None:
+def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> None:
     """What held is deleted."""
-    held = held_by(tx, link, holder) if link is USERS_OF_INSTANCE else ()
-    tx.execute(f"delete from {link.table} where {link.holder} = :holder", holder=holder)  # noqa: S608
-    _mark(tx, held)
+    sql = f"delete from {link.table} where {link.holder} in {LISTED}"  # noqa: S608
+    _changed(tx, link, sql, -1, ids=listed(holders))
 
 
-def forget_held(tx: Tx, link: Link, held: int) -> None:
+def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> None:
     """What was held is deleted."""
-    holders = f"select {link.holder} from {link.table} where {link.held} = :held"  # noqa: S608
-    tx.execute(f"update {link.holders} set {link.total} = {link.total} - 1 where id in ({holders})", held=held)  # noqa: S608
-    tx.execute(f"delete from {link.table} where {link.held} = :held", held=held)  # noqa: S608
-    if link is USERS_OF_INSTANCE:
-        _mark(tx, [held])
+    sql = f"delete from {link.table} where {link.held} in {LISTED}"  # noqa: S608
+    _changed(tx, link, sql, -1, ids=listed(held))
 
 
-def _count(tx: Tx, link: Link, holder: int, change: int) -> None:
-    if change:
-        sql = f"update {link.holders} set {link.total} = {link.total} + :change where id = :id"  # noqa: S608
-        tx.execute(sql, change=change, id=holder)
+def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> int:
+    """Add or delete assignments, and keep the totals of their holders and of assigned users; how many there are."""
+    rows = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
+    by_change = dict[int, list[Value]]()
+    for holder, own in Counter(holder for holder, _ in rows).items():
+        by_change.setdefault(sign * own, []).append(holder)
+    for each, holders in by_change.items():
+        total = f"update {link.holders} set {link.total} = {link.total} + :change where id in {LISTED}"  # noqa: S608
+        tx.execute(total, change=each, ids=listed(holders))
+    if rows and link is USERS_OF_INSTANCE:
+        _mark(tx, [user for _, user in rows])
+    return len(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Marked:
-    domain_id: int
-    assigned: int
-    now: int
-
-
-def _mark(tx: Tx, user_ids: Sequence[int]) -> None:
+def _mark(tx: Tx, user_ids: Sequence[Value]) -> None:
     """Keep whether users are assigned to any instance, and how many of the domain's are."""
-    for user_id in dict.fromkeys(user_ids):
-        user = tx.one(
-            _Marked,
-            "select domain_id, assigned, exists (select 1 from endpoint_instance_users where user_id = u.id) as now "
-            "from endpoint_users u where id = :id",
-            id=user_id,
-        )
-        if user is not None and user.now != user.assigned:
-            tx.execute("update endpoint_users set assigned = :now where id = :id", now=user.now, id=user_id)
-            counters.add(tx, user.domain_id, ASSIGNED, user.now - user.assigned)
+    differing = "assigned <> exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
+    sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608
+    rows = tx.rows(f"{sql} returning domain_id, assigned", ids=listed(user_ids))
+    for (domain_id, assigned), users in Counter(rows).items():
+        counters.add(tx, int(domain_id or 0), ASSIGNED, users if assigned else -users)
 
 
 def _id(*, id: int) -> int:

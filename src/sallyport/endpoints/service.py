@@ -12,7 +12,7 @@ from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.membership import USERS_OF_INSTANCE
 from sallyport.endpoints.model import USER_NAME, User, check_password, is_user_name, name_key
 from sallyport.endpoints.revocations import NoRevocations, Revocations
-from sallyport.endpoints.trail import note
+from sallyport.endpoints.trail import note, note_all
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.model import Account, Said
 from sallyport.endpoints.users.values import LOCAL
@@ -118,20 +118,21 @@ class EndpointUsers:
             account = accounts.named(tx, domain_id, name)
             if account is None:
                 raise NotFound(f"the domain has no user {name}")
-            self.delete_in(tx, account)
+            self.delete_in(tx, domain_id, [account])
 
         try:
             await self._store.write(work)
         finally:
             self.drop(domain_id, name)
 
-    def delete_in(self, tx: Tx, account: Account) -> None:
-        """`remove` in a transaction, after which who removed must `drop` the user."""
-        self._deleted(tx, account.id)
-        self.vacated(tx, account.id)
-        accounts.delete(tx, account)
-        self.revocations.revoke(tx, account.domain_id, [account.name], "the user was deleted")
-        note(tx, "user.delete", account.domain_id, f"user {account.id} {account.name}", at=self._clock())
+    def delete_in(self, tx: Tx, domain_id: int, gone: Sequence[Account]) -> None:
+        """`remove` users in a transaction, after which the caller must `drop` them."""
+        for account in gone:
+            self._deleted(tx, account.id)
+            self.vacated(tx, account.id)
+        accounts.delete(tx, domain_id, gone)
+        self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
+        note_all(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
         """Open a password in a store that is to take the place of this one. SecretError."""

@@ -5,6 +5,8 @@ A part is the rows whose ids have all but the last PART_BITS bits in common: `NA
 digits that sort as the numbers do.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from sallyport.store.model import Tx
@@ -26,8 +28,14 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
     """`add` for a list that is counted in parts too: 1 where the row has come, -1 where it has gone."""
-    add(tx, domain_id, name, change)
-    add(tx, domain_id, f"{name}#{row_id >> PART_BITS:013x}", change)
+    add_rows(tx, domain_id, name, [row_id], change)
+
+
+def add_rows(tx: Tx, domain_id: int, name: str, row_ids: Sequence[int], change: int) -> None:
+    """`add_row` for many rows."""
+    add(tx, domain_id, name, change * len(row_ids))
+    for part, rows in Counter(row_id >> PART_BITS for row_id in row_ids).items():
+        add(tx, domain_id, f"{name}#{part:013x}", change * rows)
 
 
 def total(tx: Tx, domain_id: int, name: str) -> int:

@@ -96,11 +96,14 @@ class SearchIndex:
         The pieces must be those that `add` made: a change of how they are cut comes with a migration that makes all
         anew.
         """
-        made = cut(domain_id, row_id, texts)
-        for table, each in zip(self._tables, (made.pieces, made.parts), strict=True):
-            sql = f"insert into {table} ({table}, rowid, pieces) values ('delete', :id, :pieces)"  # noqa: S608
-            tx.execute(sql, id=row_id, pieces=each)
-        self._log(tx, [made], -1)
+        self.remove_all(tx, [cut(domain_id, row_id, texts)])
+
+    def remove_all(self, tx: Tx, rows: Sequence[Cut]) -> None:
+        """`remove` for many rows: see `add_all`."""
+        pieces, short = self._tables
+        tx.insert(pieces, ("rowid", "pieces"), [(row.row_id, row.pieces) for row in rows], same={pieces: "delete"})
+        tx.insert(short, ("rowid", "pieces"), [(row.row_id, row.parts) for row in rows], same={short: "delete"})
+        self._log(tx, rows, -1)
 
     def merge(self, tx: Tx) -> None:
         """A small part of the merging that FTS5 does by itself in large ones, 30 ms at 30,000 rows: for an index that

@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.model import DeviceQuery
+from sallyport.inventory.devices.model import MAX_DELETED, DeviceQuery
 from sallyport.inventory.devices.repo import HistoryRow
 from sallyport.inventory.devices.service import filter_column, write_first_sighting
 from sallyport.store.model import Tx
@@ -242,6 +242,18 @@ async def test_deletion_by_addresses_takes_all_that_match(areas: Areas, seen: Se
             await delete(addresses=addresses)
     assert await delete(addresses=("192.0.2.1", "192.0.2.1")) == 3
     assert await seen.names() == ["d"]
+
+
+async def test_deletion_by_addresses_is_bounded(areas: Areas, seen: Seen) -> None:
+    """More than MAX_DELETED devices of a pair of addresses are deleted by their ids."""
+    for number in range(MAX_DELETED + 1):
+        last = await seen.device(f"n{number}")
+    delete = partial(areas.devices.delete, areas.domain, actor="n")
+    both = ("192.0.2.1", "192.0.2.1")
+    with pytest.raises(Conflict, match="over 200 devices have these addresses"):
+        await delete(device_ids=[], addresses=both)
+    assert await delete(device_ids=[last.id or 0], addresses=None) == 1
+    assert await delete(device_ids=[], addresses=both) == MAX_DELETED
 
 
 async def test_a_waiting_request_does_not_bring_a_device_back(areas: Areas, seen: Seen) -> None:

@@ -258,11 +258,17 @@ def vacate(tx: Tx, user_id: int) -> None:
     hosts, nor the accounts there that were taken over for him."""
     sql = "select name, domain_id from endpoint_users where id = :id"
     for name, domain_id in tx.rows(sql, id=user_id):
-        where = "account = :account and instance_id in (select instance_id from agents where domain_id = :d)"
         same: dict[str, Value] = {"account": account_name(str(name)), "d": domain_id}
-        made = f"update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at) where {where}"  # noqa: S608
-        tx.execute(f"{made} and state in ('current', 'candidate')", **same)
-        tx.execute(f"delete from agent_takeovers where {where}", **same)  # noqa: S608
+        made = "update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at)"
+        tx.execute(f"{made} where {_held('agent_passwords')} and state in ('current', 'candidate')", **same)
+        tx.execute(f"delete from agent_takeovers where {_held('agent_takeovers')}", **same)  # noqa: S608
+
+
+def _held(table: str) -> str:
+    """Return the condition for the rows of an account on the machines of a domain. By the account: a domain may have
+    many machines, each of which `in` would look at."""
+    machine = f"select 1 from agents a where a.instance_id = {table}.instance_id and a.domain_id = :d"  # noqa: S608
+    return f"account = :account and exists ({machine})"
 
 
 def password_stamp(sealed: bytes) -> str:

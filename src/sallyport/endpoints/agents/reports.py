@@ -188,7 +188,7 @@ class Reports:
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
                 if account.has_totp or accounts.machines(tx, [user_id]) or accounts.groups(tx, [user_id]):
                     continue  # an admin has enrolled or assigned him since
-                self._users.delete_in(tx, account)
+                self._users.delete_in(tx, domain_id, [account])
                 names.append(account.name)
         return names
 

@@ -1,15 +1,16 @@
 """The SQL of endpoint groups and their credential policies."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, LISTED, USERS_OF_GROUP, listed
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch
+from sallyport.store.search import SearchIndex, Stretch, cut
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_groups"
@@ -29,6 +30,12 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
 def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:
     """A group of the domain, or None."""
     return tx.one(Group, f"{_SELECT} where id = :id and domain_id = :d", id=group_id, d=domain_id)
+
+
+def several(tx: Tx, domain_id: int, group_ids: Sequence[int]) -> list[Group]:
+    """Those of these groups that the domain has, by ids in order."""
+    sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
+    return tx.all(Group, sql, d=domain_id, ids=listed(group_ids))
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Group | None:
@@ -69,14 +76,15 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
         _SEARCH.add(tx, old.domain_id, old.id, (fold(new.name),))
 
 
-def delete(tx: Tx, old: Group) -> None:
-    """Remove a group, its assignments and its credential policy."""
-    membership.forget_held(tx, GROUPS_OF_INSTANCE, old.id)
-    membership.forget_holder(tx, USERS_OF_GROUP, old.id)
-    _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
-    tx.execute("delete from endpoint_credential_policies where group_id = :id", id=old.id)
-    tx.execute("delete from endpoint_groups where id = :id", id=old.id)
-    counters.add(tx, old.domain_id, COUNTER, -1)
+def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
+    """Remove groups of a domain, their assignments and their credential policies."""
+    ids = [group.id for group in old]
+    membership.forget_held(tx, GROUPS_OF_INSTANCE, ids)
+    membership.forget_holders(tx, USERS_OF_GROUP, ids)
+    _SEARCH.remove_all(tx, [cut(domain_id, group.id, (fold(group.name),)) for group in old])
+    tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
+    tx.execute(f"delete from endpoint_groups where id in {LISTED}", ids=listed(ids))
+    counters.add(tx, domain_id, COUNTER, -len(ids))
 
 
 def credential_policy(tx: Tx, group_id: int) -> CredentialPolicy | None:

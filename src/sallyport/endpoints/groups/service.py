@@ -25,7 +25,7 @@ from sallyport.endpoints.membership import (
 from sallyport.endpoints.model import Person
 from sallyport.endpoints.repo import locate
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note
+from sallyport.endpoints.trail import note, note_all
 from sallyport.store import audit
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
@@ -80,7 +80,8 @@ class Groups:
         return await self._store.read(work)
 
     async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
-        """The new group's id. Conflict: the name is taken. NotFound: no such instance."""
+        """The new group's id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many."""
+        membership.check_size(instance_ids, [0])
 
         def work(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
@@ -95,8 +96,8 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, said: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group: what is not said stays. NotFound, Conflict: the name is taken."""
-
+        """Change a group: what is not said stays. NotFound, Conflict: the name is taken. Invalid: too many."""
+        membership.check_size(instance_ids or (), [group_id])
         seen_by_logins = False
 
         def work(tx: Tx) -> None:
@@ -127,11 +128,14 @@ class Groups:
         wanted: list[Group] = []
 
         def work(tx: Tx) -> None:
-            wanted.extend([_found(tx, domain_id, group_id) for group_id in dict.fromkeys(group_ids)])
+            wanted.extend(repo.several(tx, domain_id, group_ids))
+            if len(wanted) < len(set(group_ids)):
+                raise NotFound(NOT_FOUND[GROUPS])
             for group in wanted:
                 self._lost(tx, group)
-                repo.delete(tx, group)
-                note(tx, "group.delete", domain_id, f"group {group.id} {group.name}", at=self._clock())
+            repo.delete(tx, domain_id, wanted)
+            targets = [f"group {group.id} {group.name}" for group in wanted]
+            note_all(tx, "group.delete", domain_id, targets, at=self._clock())
 
         try:
             await self._store.write(work)
@@ -141,7 +145,8 @@ class Groups:
         return len(wanted)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
-        """Put users into a group, or take them out, all or none. NotFound."""
+        """Put users into a group, or take them out, all or none. NotFound, Invalid: too many."""
+        membership.check_size([group_id], user_ids)
 
         def find(tx: Tx) -> tuple[Group, list[Person], list[int]]:
             return _found(tx, domain_id, group_id), membership.people(tx, domain_id, user_ids), []

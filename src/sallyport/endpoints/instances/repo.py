@@ -84,8 +84,8 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
 
 def delete(tx: Tx, old: Instance) -> None:
     """Remove an instance and what is assigned to it."""
-    membership.forget_holder(tx, USERS_OF_INSTANCE, old.id)
-    membership.forget_holder(tx, GROUPS_OF_INSTANCE, old.id)
+    membership.forget_holders(tx, USERS_OF_INSTANCE, [old.id])
+    membership.forget_holders(tx, GROUPS_OF_INSTANCE, [old.id])
     _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)

@@ -6,7 +6,7 @@ from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
+from sallyport.endpoints.membership import LISTED, USERS_OF_GROUP, USERS_OF_INSTANCE, listed
 from sallyport.endpoints.model import name_key
 from sallyport.endpoints.users.model import (
     DIRECT,
@@ -23,7 +23,7 @@ from sallyport.endpoints.users.model import (
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import SearchIndex, Stretch, cut, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -175,6 +175,18 @@ def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
     return tx.one(Account, f"{_SELECT} where id = :id and domain_id = :d", id=user_id, d=domain_id)
 
 
+def several(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Account]:
+    """Return those of these users that the domain has, by id in order."""
+    sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
+    return tx.all(Account, sql, d=domain_id, ids=listed(user_ids))
+
+
+def ids_named(tx: Tx, domain_id: int, keys: Sequence[str]) -> dict[str, int]:
+    """Return the ids of the users of a domain that have these names, each as `name_key`."""
+    sql = f"select name_key, id from endpoint_users where domain_id = :d and name_key in {LISTED}"
+    return {str(key): int(user_id or 0) for key, user_id in tx.rows(sql, d=domain_id, ids=listed(keys))}
+
+
 def named(tx: Tx, domain_id: int, name: str) -> Account | None:
     """The domain's user of that name, without case, or None."""
     return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
@@ -203,7 +215,7 @@ def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int, source: str =
     _SEARCH.add(tx, domain_id, user_id, (fold(name),))
     counters.add_row(tx, domain_id, COUNTER, user_id, 1)
     _say(tx, vault, user_id, said, at)
-    _count(tx, domain_id, user_id, 1)
+    _count(tx, domain_id, several(tx, domain_id, [user_id]), 1)
     return user_id
 
 
@@ -219,17 +231,17 @@ def _adopt(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
 
 def set_source(tx: Tx, old: Account, source: str) -> None:
     """Where a user comes from."""
-    _count(tx, old.domain_id, old.id, -1)
+    _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), -1)
     tx.execute("update endpoint_users set source = :source where id = :id", source=source, id=old.id)
-    _count(tx, old.domain_id, old.id, 1)
+    _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), 1)
 
 
-def _count(tx: Tx, domain_id: int, user_id: int, change: int) -> None:
-    """Add a user to the totals of what most have, or take it away. `membership` counts who is assigned."""
-    account = get(tx, domain_id, user_id)
+def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
+    """Add users to the totals of what most have, or take them away. `membership` counts who is assigned."""
     for column, usual in _USUAL.items():
-        if column != "assigned" and account is not None and getattr(account, column).lower() == usual.lower():
-            counters.add(tx, domain_id, f"{COUNTER}/{column}", change)
+        own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
+        if own:
+            counters.add(tx, domain_id, f"{COUNTER}/{column}", change * own)
 
 
 def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
@@ -241,9 +253,9 @@ def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(said.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
         _SEARCH.add(tx, old.domain_id, old.id, (fold(said.name),))
-    _count(tx, old.domain_id, old.id, -1)
+    _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), -1)
     _say(tx, vault, old.id, said, at)
-    _count(tx, old.domain_id, old.id, 1)
+    _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), 1)
 
 
 def _say(tx: Tx, vault: Vault, user_id: int, said: Said, at: int) -> None:
@@ -259,11 +271,12 @@ def _say(tx: Tx, vault: Vault, user_id: int, said: Said, at: int) -> None:
         secrets.clear_seed(tx, user_id, at)
 
 
-def delete(tx: Tx, old: Account) -> None:
-    """Remove a user, with its assignments and an enrolment that waits."""
-    membership.forget_held(tx, USERS_OF_INSTANCE, old.id)
-    membership.forget_held(tx, USERS_OF_GROUP, old.id)
-    _count(tx, old.domain_id, old.id, -1)
-    _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
-    tx.execute("delete from endpoint_users where id = :id", id=old.id)
-    counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
+def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
+    """Remove users of a domain, with their assignments and enrolments that wait."""
+    ids = [account.id for account in old]
+    membership.forget_held(tx, USERS_OF_INSTANCE, ids)
+    membership.forget_held(tx, USERS_OF_GROUP, ids)
+    _count(tx, domain_id, old, -1)
+    _SEARCH.remove_all(tx, [cut(domain_id, account.id, (fold(account.name),)) for account in old])
+    tx.execute(f"delete from endpoint_users where id in {LISTED}", ids=listed(ids))
+    counters.add_rows(tx, domain_id, COUNTER, ids, -1)

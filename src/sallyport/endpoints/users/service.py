@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
+import trio
+
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid, NotFound
@@ -199,25 +201,29 @@ class Users:
         wholly: all of them are deleted. NotFound: no such user or instance.
         """
         names: list[str] = []
+        keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
 
         def work(tx: Tx) -> int:
-            found = [(_located(tx, domain_id, each), each) for each in removals]
+            found = list(zip(_located(tx, domain_id, removals, keys), removals, strict=True))
             names.extend(account.name for account, _ in found)
             gone = {account.id: account for account, each in found if wholly or not each.instance_id}
+            taken_off = dict[int, list[int]]()
             for account, each in found:
                 if account.id not in gone:
-                    self._take_off(tx, account, each.instance_id)
-            for account in gone.values():
-                self._users.delete_in(tx, account)
+                    taken_off.setdefault(each.instance_id, []).append(account.id)
+            membership.must_exist(tx, INSTANCES, domain_id, list(taken_off))
+            for instance_id, user_ids in taken_off.items():
+                self._take_off(tx, domain_id, instance_id, user_ids)
+            if gone:
+                self._users.delete_in(tx, domain_id, list(gone.values()))
             return len(gone)
 
         return await self._change(domain_id, work, names)
 
-    def _take_off(self, tx: Tx, account: Account, instance_id: int) -> None:
-        membership.must_exist(tx, INSTANCES, account.domain_id, [instance_id])
-        if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], [account.id]):
-            what: dict[str, JSON] = {"users": [account.id], "instances": [instance_id]}
-            self.note(tx, "instance.users.remove", account.domain_id, f"instances {instance_id}", what)
+    def _take_off(self, tx: Tx, domain_id: int, instance_id: int, user_ids: list[int]) -> None:
+        if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], user_ids):
+            what: dict[str, JSON] = {"users": list[JSON](user_ids), "instances": [instance_id]}
+            self.note(tx, "instance.users.remove", domain_id, f"instances {instance_id}", what)
 
     async def carry_out(
         self, domain_id: int, plan: Plan, names: Sequence[str], rows: Sequence[Mapping[str, object]], *, apply: bool
@@ -265,14 +271,16 @@ def _found(account: Account | None) -> Account:
     return account
 
 
-def _located(tx: Tx, domain_id: int, wanted: Removal) -> Account:
-    """By id, and by name where one is given: both must be the same user's."""
-    if not wanted.user_id:
-        return _found(repo.named(tx, domain_id, wanted.name))
-    account = _found(repo.get(tx, domain_id, wanted.user_id))
-    if wanted.name and name_key(wanted.name) != name_key(account.name):
+def _located(tx: Tx, domain_id: int, removals: Sequence[Removal], keys: Sequence[str]) -> list[Account]:
+    """Return a user for each removal: by id, and by name where one is given: both must be the same user's. keys: the
+    names as `name_key`. NotFound."""
+    by_key = repo.ids_named(tx, domain_id, [key for key in keys if key])
+    ids = [each.user_id or by_key.get(key, 0) for each, key in zip(removals, keys, strict=True)]
+    accounts = {account.id: account for account in repo.several(tx, domain_id, ids)}
+    named = all(by_key.get(key) == user_id for user_id, key in zip(ids, keys, strict=True) if key)
+    if not named or len(accounts) < len(set(ids)):
         raise NotFound(NO_USER)
-    return account
+    return [accounts[user_id] for user_id in ids]
 
 
 def _assigned(wanted: WalletChange) -> dict[str, JSON]:

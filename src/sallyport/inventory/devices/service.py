@@ -7,9 +7,9 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import FieldError, Invalid, NotFound, StoreError
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, StoreError
 from sallyport.inventory.devices import posture, repo
-from sallyport.inventory.devices.model import Device, DeviceQuery, Station
+from sallyport.inventory.devices.model import MAX_DELETED, Device, DeviceQuery, Station
 from sallyport.inventory.devices.posture import PostureRow
 from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Sightings
@@ -102,7 +102,8 @@ class Devices:
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:
-        """Remove devices, all or none; how many. Their next request registers them again. NotFound."""
+        """Remove devices, all or none; how many. Their next request registers them again. NotFound. Conflict: too
+        many have the addresses."""
 
         def work(tx: Tx) -> set[int]:
             rows = repo.by_ids(tx, domain_id, device_ids)
@@ -113,6 +114,8 @@ class Devices:
                 rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
             if not rows:
                 raise NotFound("device not found")
+            if len(rows) > MAX_DELETED:
+                raise Conflict(f"over {MAX_DELETED} devices have these addresses: delete them by deviceId")
             at, tenant_id = self._clock(), audit.tenant_of(tx, domain_id)
             for row in rows:
                 repo.delete(tx, row, actor, at)

@@ -19,6 +19,8 @@ MAX_ENTRIES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
 """Of all rules of a domain. They are prepared in a reader's thread: 2 MiB of accented letters take some seconds."""
 MAX_REPLY_OCTETS: Final = 2048
+MAX_DELETED: Final = 200
+"""Rules of one request: logins wait for its transaction, up to 0.1 ms for each."""
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MIDNIGHT: Final = "00:00"
@@ -259,7 +261,7 @@ class UpdateLoginRule(InDomain, RuleFields):
 class DeleteLoginRule(InDomain):
     """Body of DeleteLoginRule: one rule or several, all or none."""
 
-    ruleId: Annotated[Many[Id], Field(min_length=1)]
+    ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)]
 
 
 class ListLoginRules(InDomain, Paged):

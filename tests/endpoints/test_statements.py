@@ -1,0 +1,84 @@
+"""How many statements a change of many rows takes: logins of all tenants wait for its transaction."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import groupby
+from typing import TypeVar
+
+import pytest
+
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.users.model import Removal, Said
+from tests.areas import Areas
+
+T = TypeVar("T")
+FEW, MANY = 4, 24
+OF_EACH_USER = 5
+"""Statements for one deleted user: two of credentials, three of accounts on machines."""
+
+
+async def statements(areas: Areas, work: Callable[[], Awaitable[T]]) -> int:
+    """Return how many statements the writer runs for some work, without those that SQLite runs within them: for a
+    trigger it names the same statement again, and the search has statements of its own on its tables in `main`."""
+    seen = list[str]()
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
+    await work()
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(None))
+    return sum("'main'." not in each for each, _ in groupby(seen))
+
+
+async def people(areas: Areas, count: int, group_ids: list[int], machines: list[int]) -> list[int]:
+    """Add users who are in groups and on machines."""
+    begin = await areas.accounts.add(areas.domain, Said("begin"))
+    ids = [await areas.accounts.add(areas.domain, Said(f"user{begin}-{number}")) for number in range(count)]
+    await areas.accounts.remove(areas.domain, [Removal(begin, "", 0)])
+    for group_id in group_ids:
+        await areas.groups.assign_users(areas.domain, group_id, ids, Action.ADD)
+    await areas.instances.assign_users(areas.domain, machines, ids, Action.ADD)
+    return ids
+
+
+async def places(areas: Areas, count: int) -> tuple[list[int], list[int]]:
+    """Add groups and machines."""
+    groups = [await areas.groups.add(areas.domain, NewGroup(f"g{count}-{number}")) for number in range(count)]
+    machines = [await areas.instances.add(areas.domain, NewInstance(f"m{count}-{number}")) for number in range(count)]
+    return groups, machines
+
+
+async def test_deleted_users(areas: Areas) -> None:
+    """The assignments, totals, search entries and audit entries of all users are changed together."""
+    groups, machines = await places(areas, 8)
+    taken = []
+    for count in (FEW, MANY):
+        gone = [Removal(user_id, "", 0) for user_id in await people(areas, count, groups, machines)]
+        taken.append(await statements(areas, partial(areas.accounts.remove, areas.domain, gone)))
+    assert taken[1] - taken[0] <= (MANY - FEW) * OF_EACH_USER
+    assert (await areas.groups.detail(areas.domain, groups[0]))[0].users_count == 0
+
+
+@pytest.mark.parametrize("action", list(Action))
+async def test_assignments(areas: Areas, action: Action) -> None:
+    """Any number of users and machines is assigned, and taken away, by the same statements."""
+    _, machines = await places(areas, MANY)
+    ids, taken = await people(areas, MANY, [], []), set[int]()
+    for count in (FEW, MANY):
+        some = areas.domain, machines[:count], ids[:count]
+        if action is Action.REMOVE:
+            await areas.instances.assign_users(*some, Action.ADD)
+        taken.add(await statements(areas, partial(areas.instances.assign_users, *some, action)))
+        await areas.instances.assign_users(*some, Action.REMOVE)
+    assert len(taken) == 1
+
+
+async def test_deleted_groups(areas: Areas) -> None:
+    """Groups are deleted by the same statements, however many they are and whoever is in them."""
+    taken = []
+    for count in (FEW, MANY):
+        groups, machines = await places(areas, count)
+        for group_id in groups:
+            await areas.instances.assign_groups(areas.domain, machines, [group_id], Action.ADD)
+        await people(areas, 3, groups, machines)
+        taken.append(await statements(areas, partial(areas.groups.delete, areas.domain, groups)))
+    assert taken[0] == taken[1]
