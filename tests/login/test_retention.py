@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import trio
 from prometheus_client import CollectorRegistry
-from sqlite_utils import Database
 from structlog.testing import capture_logs
 
 from sallyport.base.clock import SECOND
@@ -23,7 +22,6 @@ from sallyport.login.service import Events
 from sallyport.metrics import LoginMetrics
 from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.migrations import m0045_accounting_totals
 from sallyport.store.model import Done, Store, T, Tx, Value, Work
 from tests.areas import SetClock, running_store
 
@@ -384,16 +382,6 @@ async def test_the_estimate_is_near_the_truth(journal: Log, table: Kept, toleran
 
     estimate, truth = await journal.store.read(work)
     assert estimate == pytest.approx(truth, rel=tolerance)
-
-
-async def test_records_of_before_are_counted(journal: Log) -> None:
-    """The migration counts the accounting records of each domain that are there already."""
-    await journal.accounting([NEW] * 3)
-    await journal.accounting([NEW], 99)
-    await journal.store.inner.write(lambda tx: tx.execute("delete from counters"))
-    with closing(open_connection(journal.path)) as connection:
-        m0045_accounting_totals.apply(Database(connection, execute_plugins=False))
-    assert [await journal.count(ACCOUNTING, domain) for domain in (DOMAIN, 99)] == [3, 1]
 
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)

@@ -72,7 +72,7 @@ def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
         return
     if not tx.rows(f"select 1 from {place.table}"):  # noqa: S608
         columns = [(str(name), str(kind)) for _, name, kind, *_ in tx.rows(f"pragma table_info({place.table})")]
-        zero = {"text": "", "blob": b""}
+        zero = {"text": "", "bytea": b""}
         row = [1 if name == "id" or name.endswith("_id") else zero.get(kind.lower(), 0) for name, kind in columns]
         tx.insert(place.table, [name for name, _ in columns], [row])
     key = tx.rows(f"select {', '.join(place.key)} from {place.table} order by 1 limit 1")[0]  # noqa: S608

@@ -9,10 +9,8 @@ from typing import Literal
 from unicodedata import normalize
 
 import pytest
-from sqlite_utils import Database
 
 from sallyport.base.secret import Secret
-from sallyport.base.text import fold
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind, NewDid
 from sallyport.did.wallets import repo as wallets
@@ -31,10 +29,7 @@ from sallyport.inventory.devices import repo as devices
 from sallyport.inventory.devices.model import Device
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.migrate import migrate
-from sallyport.store.migrations import m0042_composed_names, m0043_search_parts
-from sallyport.store.migrations.m0037_short_search import SEARCHED
-from sallyport.store.migrations.m0042_composed_names import KEYS
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, cut
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
@@ -96,49 +91,6 @@ def known(connection: sqlite3.Connection, table: str) -> list[tuple[str, int]]:
     rows = connection.execute("select term, doc from temp.known order by term, doc").fetchall()
     connection.execute("drop table temp.known")
     return rows
-
-
-def test_rows_of_before_are_found_by_short_texts(connection: sqlite3.Connection) -> None:
-    """The schema's step makes of what is there just what each list keeps of its rows."""
-    add_some_of_all(SqliteTx(connection))
-    sql = "select name from sqlite_master where sql like '%using fts5 %' and sql not like '%detail = none%'"
-    names = [str(name) for (name,) in connection.execute(sql)]
-    assert sorted(names) == sorted(f"{each}_search" for each in SEARCHED)
-    kept = {f"{name}_short": known(connection, f"{name}_short") for name in names}
-    assert all(kept.values())
-    for table in kept:  # as another version may have cut them
-        connection.execute(f"insert into {table} (rowid, pieces) values (1, 'of before')")  # noqa: S608
-    m0043_search_parts.apply(Database(connection, execute_plugins=False))
-    assert {table: known(connection, table) for table in kept} == kept
-
-
-def test_names_of_before_are_found_in_both_forms(connection: sqlite3.Connection) -> None:
-    """The schema's step makes of rows whose names came in form D what they would be now; where the other form is taken,
-    a key stays."""
-    tx = SqliteTx(connection)
-    add_some_of_all(tx, "NFD")
-
-    def kept() -> list[list[tuple[str, int]] | list[tuple[Value, ...]]]:
-        tables = [f"{name}_search{part}" for name in SEARCHED for part in ("", "_short")]
-        keys = [tx.rows(f"select {key} from {table} order by {key}") for table, key in KEYS.items()]  # noqa: S608
-        return [*keys, *(known(connection, table) for table in tables)]
-
-    expected = kept()
-    connection.create_function("decomposed", 1, lambda text: normalize("NFD", text))
-    for table, key in KEYS.items():
-        tx.execute(f"update {table} set {key} = decomposed({key})")  # noqa: S608
-    for name, select in SEARCHED.items():
-        index = SearchIndex(f"{name}_search")
-        for row_id, number, *texts in connection.execute(select).fetchall():
-            index.remove(tx, number, row_id, [*map(fold, texts)])
-            index.add(tx, number, row_id, [*map(str.casefold, texts)])
-    assert sum(now != then for now, then in zip(kept(), expected, strict=True)) > len(SEARCHED)
-    m0042_composed_names.apply(Database(connection, execute_plugins=False))
-    assert kept() == expected
-    users.add(tx, Vault(Secret(bytes(32))), DOMAIN, Said("twin"), 1)
-    tx.execute("update endpoint_users set name_key = decomposed(:taken) where name = 'twin'", taken="ärzte-grösse.1")
-    m0042_composed_names.apply(Database(connection, execute_plugins=False))
-    assert tx.rows("select name_key from endpoint_users where name = 'twin'") == [("a\u0308rzte-gro\u0308sse.1",)]
 
 
 def test_a_row_leaves_nothing_behind(connection: sqlite3.Connection) -> None:

@@ -23,6 +23,7 @@ from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
 from sallyport.store.sqlite import READERS, WRITE_S, WRITES, SqliteStore
 from tests.areas import running_store
+from tests.store.baseline import schema
 from tests.store.conftest import names, put
 
 
@@ -66,6 +67,33 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"newer version.*m9999_later"):
         opened(path)
     assert applied(path) == before
+
+
+def test_a_database_from_before_the_release_is_refused(tmp_path: Path) -> None:
+    """A database without the baseline is a SchemaError that says what to do, and the file stays as it is."""
+    path = tmp_path / "s.db"
+    opened(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update _sqlite_migrations set name = 'm0001_inventory'")
+        connection.commit()
+    with pytest.raises(SchemaError, match=r"before the first release.*another data directory"):
+        opened(path)
+    assert applied(path) == ["m0001_inventory"]
+
+
+def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) -> None:
+    """A database that the baseline made keeps its rows, and has the schema of a new one after the later migrations.
+
+    baseline.sql is written by `python -m tests.store.baseline`, up to the first release and never after it.
+    """
+    path, new = tmp_path / "s.db", tmp_path / "new.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(Path(__file__).with_name("baseline.sql").read_text())
+    opened(path).close()
+    opened(new).close()
+    assert sorted(schema(path)) == sorted(schema(new))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select name from domains").fetchall() == [("corp",)]
 
 
 @pytest.mark.parametrize("content", [b"text, not a database\n" * 100, b"SQLite format 3\0" + bytes(4080)])

@@ -5,7 +5,7 @@
 
     SALLYPORT_LIMITS="domains=50, wallets=20000"        # in the environment
 
-The store counts and checks the rows of a tenant in the transaction that adds them (`store/migrations/m0046_limits.py`).
+The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`).
 A refused transaction raises `errors.LimitReached`. Where `keeps_newest` is true, the oldest row is deleted instead.
 """
 

@@ -1,18 +1,19 @@
-"""Bring a database to the schema of this program (through sqlite-utils), or refuse one that is newer."""
+"""Bring a database to the schema of this program (through sqlite-utils), or refuse it."""
 
 import sqlite3
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from sallyport.base.errors import SchemaError
-from sallyport.store.migrations import ALL
+from sallyport.store.migrations import ALL, BASELINE
 
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """Apply what is missing; the names of what was applied.
+    """Apply the pending migrations and return their names.
 
-    Raises SchemaError: the file is no database, or a newer program has written it. The data directory's lock keeps
+    Raises SchemaError: the file is no database, or not one that this program can use. The data directory's lock keeps
     a second process from doing the same at the same time.
     """
     from sqlite_utils import Database
@@ -22,11 +23,23 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
         applied = {each.name for each in ALL.applied(database)}
         if not applied and connection.execute(_TABLES).fetchone() is not None:
             raise SchemaError(f"{path} is a database of another program")
-        newer = applied - {each.name for each in ALL._migrations}
-        if newer:
-            raise SchemaError(f"{path} was written by a newer version (it has {', '.join(sorted(newer))})")
+        if reason := incompatibility(path, applied):
+            raise SchemaError(reason)
         pending = [each.name for each in ALL.pending(database)]
         ALL.apply(database)
     except sqlite3.DatabaseError as error:
         raise SchemaError(f"{path}: {error}") from error
     return pending
+
+
+def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
+    """Return why this program cannot use a database with these migrations. Empty: it can."""
+    newer = applied - {each.name for each in ALL._migrations}
+    if newer and BASELINE in applied:
+        return f"{path} was written by a newer version (it has {', '.join(sorted(newer))})"
+    if newer:
+        return (
+            f"{path} was written before the first release, and its schema cannot be brought up to date: "
+            "choose another data directory, or move the database away"
+        )
+    return ""

@@ -13,6 +13,7 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.base.limits import HISTORIES
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.store.migrate import incompatibility
 from sallyport.store.migrations import ALL
 
 AHEAD_S = 60
@@ -81,16 +82,16 @@ def is_current(examination: Examination) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The migrations that a database has, has not, and has of a newer program."""
+    """The migrations that a database has and has not, and why this program cannot use it (empty: it can)."""
 
     applied: frozenset[str]
     pending: tuple[str, ...]
-    newer: frozenset[str]
+    incompatibility: str
 
     @property
     def current(self) -> bool:
         """Whether it is this program's: opening the database changes nothing in it."""
-        return bool(self.applied) and not self.pending and not self.newer
+        return bool(self.applied) and not self.pending and not self.incompatibility
 
 
 def schema_of(path: Path) -> Schema:
@@ -102,12 +103,12 @@ def schema_of(path: Path) -> Schema:
             pending = tuple(each.name for each in ALL.pending(database))
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}") from error
-    return Schema(applied, pending, applied - {each.name for each in ALL._migrations})
+    return Schema(applied, pending, incompatibility(path, applied))
 
 
 def _judged(path: Path, schema: Schema) -> Finding:
-    if schema.newer:
-        return problem(f"{path} was written by a newer version (it has {', '.join(sorted(schema.newer))})")
+    if schema.incompatibility:
+        return problem(schema.incompatibility)
     if not schema.applied:
         return problem(f"{path} is no database of Sallyport")
     if schema.pending:

@@ -8,22 +8,7 @@ triggers: a later migration that uses it on one of these tables makes the trigge
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlite_utils import Database
-
 from sallyport.base.limits import HISTORIES
-from sallyport.store.migrations.statements import execute_all
-
-SCHEMA = """
-create table limits (name text primary key, most integer not null) without rowid;
-create table tenant_rows (
-    tenant_id integer not null, name text not null, value integer not null, primary key (tenant_id, name)
-) without rowid;
-create index radius_client_history_tenant on radius_client_history (tenant_id, at);
-create index agent_reports_domain on agent_reports (domain_id, id);
-create trigger audit_trail_total after delete on audit_trail begin update audit_totals set value = value - 1 where tenant_id = old.tenant_id and domain_id = coalesce(old.domain_id, 0); end;
-create trigger radius_clients_children before delete on radius_clients begin delete from radius_client_domains where client_id = old.id; end;
-create trigger endpoint_instances_children before delete on endpoint_instances begin delete from agent_passwords where instance_id = old.id; delete from agent_takeovers where instance_id = old.id; delete from agent_orders where instance_id = old.id; delete from agent_discovered where instance_id = old.id; delete from agent_ways where instance_id = old.id; end;
-"""  # noqa: E501  a statement ends with the line
 
 _TENANT = "{row}.tenant_id"
 _DOMAIN = "(select tenant_id from domains where id = {row}.domain_id)"
@@ -99,23 +84,18 @@ COUNTED = (
 )
 
 
-def apply(db: Database) -> None:
-    """Make the tables and triggers, and count the rows that are there."""
-    execute_all(db, SCHEMA)
+def triggers() -> Iterator[str]:
+    """Yield the SQL of all triggers."""
     for counted in COUNTED:
-        for statement in _statements(counted, is_history=counted.limit in HISTORIES):
-            db.execute(statement)
+        yield from _triggers(counted, is_history=counted.limit in HISTORIES)
 
 
-def _statements(counted: Counted, *, is_history: bool) -> Iterator[str]:
-    """Yield the SQL that counts the rows of a table from now on, after those that are there."""
+def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
     name, table = counted.limit, counted.table
     prefix = f"create trigger {table}_{name}"
-    tenant, only = ({row: sql.format(row=row) for row in ("new", "old", "t")} for sql in (counted.tenant, counted.only))
+    tenant, only = ({row: sql.format(row=row) for row in ("new", "old")} for sql in (counted.tenant, counted.only))
     insert = "insert into tenant_rows (tenant_id, name, value) select tenant"
     conflict = "on conflict (tenant_id, name) do update set value = tenant_rows.value + excluded.value"
-    there = f"select {tenant['t']} as tenant from {table} t where {only['t']}"
-    yield f"{insert}, '{name}', count(*) from ({there}) where tenant is not null group by tenant {conflict}"
     add = f"{insert}, '{name}', 1 from (select {tenant['new']} as tenant) where tenant is not null {conflict}; "
     add += _enforced(counted, is_history=is_history)
     remove = f"update tenant_rows set value = value - 1 where tenant_id = {tenant['old']} and name = '{name}'"
