@@ -1,9 +1,15 @@
 """The places of waiting requests: fair between clients, whatever they do."""
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
+from sallyport.listen.counts import Counts
 from sallyport.listen.waiting import Room, Waiting
+from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.radius.packet import ACCESS_ACCEPT
 
 
 def flood(room: Room, client: int, tenant: int = 1) -> int:
@@ -44,6 +50,34 @@ def test_the_shares_even_out() -> None:
             held[client] += room.take(client, 1)
     assert all(abs(each - 250) <= 2 for each in held.values())
     assert abs(room.free - 250) <= 6
+
+
+def test_a_client_that_holds_nothing_is_forgotten() -> None:
+    """Clients may be added and deleted without end."""
+    room = Room(1000)
+    for client in range(10):
+        assert room.take(client, 1)
+    for client in range(9):
+        room.leave(client, 1)
+    assert room.clients == 1
+
+
+def test_names_of_clients_take_no_memory_without_end() -> None:
+    """A client may be named anew again and again: metrics show the first thousand names, and keep no others."""
+    registry = CollectorRegistry()
+    counts = Counts("auth", RadiusMetrics(registry), LoginMetrics(registry), is_auth=True)
+    for number in range(2000):
+        counts.answered(f"first {number}", ACCESS_ACCEPT, 0)
+    tracemalloc.start()
+    try:
+        for number in range(20_000):
+            counts.answered(f"client {number}", ACCESS_ACCEPT, 0)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
+    labels = {"client": "other", "outcome": "Access-Accept"}
+    assert registry.get_sample_value("sallyport_client_requests_total", labels) == 21_000
 
 
 def test_signed_and_unsigned_have_their_own() -> None:

@@ -28,7 +28,7 @@ class Counts:
         self.rounds = radius.rounds.cell(label)
         radius.listen(label)
         self.duplicates = radius.discards.cell(label, "duplicate")
-        self._answers: dict[tuple[str, int], tuple[Cell, Cell, Buckets]] = {}
+        self._answers: dict[int, tuple[str, Cell, Buckets]] = {}
         self._decisions: dict[tuple[int, Decision], Cell] = {}
 
     def discarded(self, reason: str, client: str) -> None:
@@ -47,12 +47,11 @@ class Counts:
 
     def answered(self, client: str, code: int, seconds: float) -> None:
         """A request got its first answer, after so long."""
-        of_answer = self._answers.get((client, code))
+        of_answer = self._answers.get(code)
         if of_answer is None:
             name = CODE_NAMES[code]
-            of_answer = self.responses[code], self._radius.clients.cell(client, name), self._radius.seconds.of(name)
-            self._answers[client, code] = of_answer
-        of_type, of_client, durations = of_answer
+            of_answer = self._answers[code] = name, self.responses[code], self._radius.seconds.of(name)
+        name, of_type, durations = of_answer
         of_type.count += 1
-        of_client.count += 1
+        self._radius.clients.cell(client, name).count += 1  # not kept: names come and go
         durations.observe(seconds)

@@ -13,7 +13,6 @@ A tenant has as many clients as it likes, so all of them together may hold seven
 where no other tenant wants any, and an eighth stays free, however many of its clients flood.
 """
 
-from collections import defaultdict
 from typing import Final
 
 OF_A_TENANT: Final = 7
@@ -27,23 +26,31 @@ class Room:
 
     def __init__(self, limit: int) -> None:
         self.limit = self.free = limit
-        self._held: defaultdict[int, int] = defaultdict(int)  # as many as there have been RADIUS clients
-        self._held_by_tenant: defaultdict[int, int] = defaultdict(int)
+        self._held: dict[int, int] = {}  # of those that hold any: a tenant adds and deletes clients without end
+        self._held_by_tenant: dict[int, int] = {}
+
+    @property
+    def clients(self) -> int:
+        """How many clients hold a place."""
+        return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
         """A place for a request of a tenant's client, until `leave`. False: the client, or its tenant, has its share,
         or no place is left."""
         free = self.free
-        if self._held[client_id] >= free or self._held_by_tenant[tenant_id] >= OF_A_TENANT * free:
+        held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
+        if held >= free or held_by_tenant >= OF_A_TENANT * free:
             return False
-        self._held[client_id] += 1
-        self._held_by_tenant[tenant_id] += 1
+        self._held[client_id] = held + 1
+        self._held_by_tenant[tenant_id] = held_by_tenant + 1
         self.free = free - 1
         return True
 
     def leave(self, client_id: int, tenant_id: int) -> None:
         """One of the client's requests waits no more."""
         self._held[client_id] -= 1
+        if not self._held[client_id]:
+            del self._held[client_id]
         self._held_by_tenant[tenant_id] -= 1
         self.free += 1
 
