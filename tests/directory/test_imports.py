@@ -10,6 +10,7 @@ from sallyport.base.errors import Conflict
 from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.imports import applier
 from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.lines import MOST_ALIASES, MOST_GROUPS
 from sallyport.directory.imports.service import MOST_WAITING
 from sallyport.directory.mappings.model import FieldMapping
 from sallyport.store.model import Tx
@@ -166,6 +167,25 @@ async def test_a_circle_of_many_groups(areas: Areas) -> None:
     users, total = await areas.directory.directories.users_of_group(found[0].id, Stretch(areas.domain, 0, 9), "")
     assert ([user.name for user in users], total) == (["ann"], 1)
     assert len(await groups_of(areas, "ann") or ()) == count
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [f"memberOf: cn=g{number},dc=x" for number in range(MOST_GROUPS + 1)],
+        [f"uid: a{number}" for number in range(MOST_ALIASES + 1)],
+    ],
+    ids=["groups", "names"],
+)
+async def test_a_person_of_too_many_groups_or_names(areas: Areas, more: list[str]) -> None:
+    """Fails alone, and stays what it was, also where everything else that is not told of is removed."""
+    assert counts(await imported(areas, person("ann", *more) + person("ben")))[1:] == (1, 0, 0, 0, 1)
+    await imported(areas, person("ann"))
+    assert counts(await imported(areas, person("ann", *more) + person("ben"), complete=True))[3:] == (0, 1, 1)
+    assert await names(areas) == ["ben", "ann"]
+    change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: {more[0].partition(':')[0]}\n"
+    if "memberOf" in more[0]:
+        assert counts(await imported(areas, change + "\n".join([*more, "-", "", ""])))[5] == 1
 
 
 async def test_turns_are_short(areas: Areas) -> None:

@@ -111,7 +111,7 @@ class Converter:
         try:
             self._write(prepared(entry))
         except Invalid as error:
-            self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error)
+            self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
         """Write a change of a known entry, after all entries before it."""
@@ -130,8 +130,9 @@ class Converter:
         self._later.seek(0)
         self._later.truncate()
 
-    def _fail(self, where: str, error: Invalid) -> None:
-        self._write(prepared(Problem(where, str(error))))
+    def _fail(self, where: str, error: Invalid, entry: Entry | None = None) -> None:
+        """Write that an entry cannot be used. entry: stays as it is in the store, since the directory has it."""
+        self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
     def _write(self, lines: Iterator[Line]) -> None:
         for line in list(lines):

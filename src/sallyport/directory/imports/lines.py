@@ -25,6 +25,9 @@ from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Statu
 
 Line = list[object]
 MEMBERS: Final = 500
+MOST_GROUPS: Final = 2_000
+MOST_ALIASES: Final = 64
+"""Groups that the entry of one person names, as many as a login reads, and its names beside the first."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
@@ -124,7 +127,10 @@ def _person(person: Person) -> Line:
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """The line of a person whose groups are known by their keys. Invalid: its name is none."""
+    """The line of a person whose groups are known by their keys. Invalid: its name is none; it has more groups or names
+    than one short transaction writes."""
+    if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
+        raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
     attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _RESTLESS}
     rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes)
     return [
