@@ -52,7 +52,7 @@ class Host:
     async def poll(self, wait_s: float = 0) -> State | None:
         """Ask for another state, and believe it; None: there is none."""
         answer = await self.areas.agents.states.poll(
-            self.made.domain_id, self.id, self.position.version, wait_s, key=self.made.state_key
+            self.areas.tenant, self.made.domain_id, self.id, self.position.version, wait_s, key=self.made.state_key
         )
         if answer == {"unchanged": True}:
             return None

@@ -15,6 +15,7 @@ from sallyport.base.errors import Conflict, NotFound, WireError
 from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
+from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Said
@@ -140,7 +141,7 @@ async def crowd(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None
 async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh_key: str) -> None:
     """Whoever there is no room for is told; the others are there, and the agent can read it."""
     await crowd(areas, host, count, ssh_key)
-    answer = await areas.agents.states.poll(areas.domain, host.id, 0, 0)
+    answer = await areas.agents.states.poll(areas.tenant, areas.domain, host.id, 0, 0)
     assert len(dumps(answer)) <= MAX_STATE
     assert open_envelope(answer) is not None
     there = [each.name for each in (await host.fetch()).users]
@@ -251,7 +252,7 @@ async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> Non
 async def test_an_unknown_machine(areas: Areas) -> None:
     """Has no state."""
     with pytest.raises(NotFound):
-        await areas.agents.states.poll(areas.domain, 999, 0, 0)
+        await areas.agents.states.poll(areas.tenant, areas.domain, 999, 0, 0)
 
 
 # --- waiting -------------------------------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:
     """Ends unchanged: after its time, by a newer poll of the same machine, and when the service stops."""
     await host.fetch()
     assert await host.poll(0.01) is None
-    poll = partial(areas.agents.states.poll, areas.domain, host.id, host.position.version, 60)
+    poll = partial(areas.agents.states.poll, areas.tenant, areas.domain, host.id, host.position.version, 60)
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(poll)
@@ -318,6 +319,31 @@ async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:
             areas.agents.states.close()
         assert await host.poll(60) is None
     assert areas.agents.states.waiting == 0
+
+
+async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host: Host) -> None:
+    """A tenant with more agents than may wait has its own answered early; another tenant's agent waits on."""
+    states = States(areas.store, areas.vault, areas.policies, areas.clock, most_waiting=2)
+    others = [await Host.register(areas, f"other{number}") for number in range(4)]
+    for each in (host, *others):
+        await each.fetch()
+    answered: list[int] = []
+
+    async def poll(each: Host, tenant_id: int) -> None:
+        assert await states.poll(tenant_id, areas.domain, each.id, each.position.version, 60) == {"unchanged": True}
+        answered.append(each.id)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(poll, host, 1)
+            await until(lambda: states.waits(host.id))
+            for each in others:
+                nursery.start_soon(poll, each, 2)
+                await until(partial(states.waits, each.id))
+            await until(lambda: len(answered) == 3)
+            assert answered == [each.id for each in others[:3]]
+            assert states.waits(host.id)
+            nursery.cancel_scope.cancel()
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -43,7 +43,7 @@ def _declare_asking(agent: Operations, agents: Agents) -> None:
         domain_id, instance_id = _own(caller)
         await agents.presence.heard(instance_id)
         answer = await agents.states.poll(
-            domain_id, instance_id, body.said.version, body.said.wait_s, key=b64decode(body.said.key)
+            caller.tenant_id, domain_id, instance_id, body.said.version, body.said.wait_s, key=b64decode(body.said.key)
         )
         agents.metrics.messages.cell("poll", "ok").count += 1
         return answer

@@ -10,6 +10,7 @@ import structlog
 import trio
 
 from sallyport.base.agentwire.envelope import UNCHANGED, content, envelope
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import SallyportError
 from sallyport.base.sha512crypt import matches, sha512_crypt
@@ -55,14 +56,25 @@ class _Waiter:
 
 
 class States:
-    """The states of all machines. `run` must run, for agents to hear of changes."""
+    """The states of all machines. `run` must run, for agents to hear of changes.
 
-    def __init__(self, store: Store, vault: Vault, policies: PolicyRules, clock: Clock = now_us) -> None:
+    most_waiting: the agents that wait. Each tenant has a share; one that makes room is answered at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        policies: PolicyRules,
+        clock: Clock = now_us,
+        *,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
         self._store = store
         self._vault = vault
         self._policies = policies
         self._clock = clock
-        self._waiting: dict[int, _Waiter] = {}
+        self._waiting = BoundedMap[int, _Waiter](most_waiting)
         self._somebody = trio.lowlevel.ParkingLot()
         self._trail = 0
         self._closed = False
@@ -78,7 +90,7 @@ class States:
         return instance_id in self._waiting
 
     async def poll(
-        self, domain_id: int, instance_id: int, version: int, wait_s: float, *, key: bytes = b""
+        self, tenant_id: int, domain_id: int, instance_id: int, version: int, wait_s: float, *, key: bytes = b""
     ) -> dict[str, object]:
         """The answer to a poll: the state, signed, as soon as it is another one than the agent's, or UNCHANGED.
 
@@ -87,7 +99,10 @@ class States:
         """
         deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
-        waiter = self._waiting[instance_id] = _Waiter(domain_id)  # before the look: no change falls in between
+        waiter = _Waiter(domain_id)
+        displaced = self._waiting.put(instance_id, waiter, tenant_id)  # before the look: no change falls in between
+        if displaced is not None:
+            displaced.changed.set()
         self._somebody.unpark_all()
         try:
             while self._waiting.get(instance_id) is waiter:
@@ -96,7 +111,7 @@ class States:
                 if issued.version != version:
                     return await self._signed(issued, key)
                 waiter.fingerprint, waiter.turns_at = issued.fingerprint, issued.wanted.turns_at
-                if self._closed or trio.current_time() >= deadline or len(self._waiting) > MOST_WAITING:
+                if self._closed or trio.current_time() >= deadline:
                     break
                 with parked(), trio.move_on_at(deadline):
                     await waiter.changed.wait()
@@ -106,10 +121,10 @@ class States:
             return dict(UNCHANGED)
         finally:
             if self._waiting.get(instance_id) is waiter:
-                del self._waiting[instance_id]
+                self._waiting.pop(instance_id)
 
     def _end(self, instance_id: int) -> None:
-        waiter = self._waiting.pop(instance_id, None)
+        waiter = self._waiting.pop(instance_id)
         if waiter is not None:
             waiter.changed.set()
 
