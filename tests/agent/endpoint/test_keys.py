@@ -68,6 +68,25 @@ def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
 
 
 @needs_shadow
+@pytest.mark.parametrize("remove", [False, True])
+def test_unknown_keys_in_the_second_file(tmp_path: Path, service: Service, remove: bool) -> None:
+    """Keys in authorized_keys2, which sshd reads too, are reported, also between the agent's marker lines; the file is
+    emptied if the setting says so."""
+    host = bare_host(tmp_path)
+    service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
+    agent = Agent(host, service)
+    agent.pass_()
+    path = host.path(f"{AUTHORIZED}2")
+    path.write_text(f"{BEGIN}\n{OTHER_KEY}\n{END}\n")
+    report = agent.pass_()
+    assert [(each.kind, each.put_back) for each in report.drift] == [(DriftKind.KEY, remove)]
+    assert (OTHER_KEY in path.read_text()) is not remove
+    assert OTHER_KEY not in host.path(AUTHORIZED).read_text()
+    assert KEY in host.path(AUTHORIZED).read_text()
+    assert agent.left() == []
+
+
+@needs_shadow
 def test_keys_by_command(tmp_path: Path, service: Service) -> None:
     """Keys lie in a directory of root's, and the home is not touched; they go with the account."""
     host = bare_host(tmp_path, keys="command")

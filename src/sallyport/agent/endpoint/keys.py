@@ -8,7 +8,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.agent.endpoint.accounts import Account
@@ -20,16 +20,20 @@ BEGIN: Final = "# BEGIN sallyport: what stands between these lines is rewritten"
 END: Final = "# END sallyport"
 LONGEST: Final = 1_000_000
 _FILE: Final = "authorized_keys"
+_SECOND: Final = "authorized_keys2"
+"""sshd reads both by default (AuthorizedKeysFile in sshd_config(5))."""
 _EXPIRES: Final = "# expires "
 _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """The lines of authorized_keys. managed: those of the block; others: all outside of it."""
+    """The lines of authorized_keys. managed: those of the block; others: all outside of it. second: the lines of
+    authorized_keys2, where the agent writes none."""
 
     managed: tuple[str, ...]
     others: tuple[str, ...]
+    second: tuple[str, ...] = ()
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
         """The file with these keys in the block. alone: no others are left."""
@@ -41,7 +45,7 @@ class KeyFile:
     @property
     def unknown(self) -> tuple[str, ...]:
         """Keys outside of the block."""
-        return tuple(line for line in self.others if is_key(line))
+        return tuple(line for line in (*self.others, *self.second) if is_key(line))
 
 
 def parse(octets: bytes) -> KeyFile:
@@ -49,7 +53,7 @@ def parse(octets: bytes) -> KeyFile:
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
-    for line in octets.decode("utf-8", "surrogateescape").splitlines():
+    for line in _lines(octets):
         if line == END:
             managed += block or ()
             block = None
@@ -58,6 +62,10 @@ def parse(octets: bytes) -> KeyFile:
         elif line != BEGIN or block is None:
             (others if block is None else block).append(line)
     return KeyFile(tuple(managed), (*others, *(block or ())))
+
+
+def _lines(octets: bytes) -> tuple[str, ...]:
+    return tuple(octets.decode("utf-8", "surrogateescape").splitlines())
 
 
 def is_key(line: str) -> bool:
@@ -85,26 +93,30 @@ def printable(text: str, most: int) -> str:
 
 
 class UserKeys:
-    """authorized_keys of accounts, in their homes."""
+    """authorized_keys and authorized_keys2 of accounts, in their homes."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
 
     def read(self, account: Account) -> KeyFile:
         """What is there. HostError: links, others' files, or directories that others may write."""
-        if not self._files.exists(f"{account.home}/.ssh/{_FILE}"):
+        if not self._has_any(account):
             return KeyFile((), ())
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
         with (
             self._files.directory(account.home, owners) as home,
             self._files.within(home, ".ssh", mode, make=False) as ssh,
         ):
-            content = self._files.look(ssh, _FILE, owners=owners, most=LONGEST)
-        return parse(content.octets) if content else KeyFile((), ())
+            content, second = (self._files.look(ssh, each, owners=owners, most=LONGEST) for each in (_FILE, _SECOND))
+        first = parse(content.octets if content else b"")
+        return replace(first, second=_lines(second.octets) if second else ())
+
+    def _has_any(self, account: Account) -> bool:
+        return any(self._files.exists(f"{account.home}/.ssh/{each}") for each in (_FILE, _SECOND))
 
     def write(self, account: Account, keys: Sequence[str], *, alone: bool) -> None:
         """Put keys into the block. alone: all others are removed. HostError: as in `read`, or the disk is full."""
-        if not keys and not self._files.exists(f"{account.home}/.ssh/{_FILE}"):
+        if not keys and not self._has_any(account):
             return
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
         with (
@@ -115,6 +127,9 @@ class UserKeys:
             octets = parse(before.octets if before else b"").with_keys(keys, alone=alone)
             if octets != (before.octets if before else b""):
                 self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
+            second = self._files.look(ssh, _SECOND, owners=owners, most=LONGEST) if alone else None
+            if second is not None and second.octets:
+                self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
 
 class CommandKeys:
