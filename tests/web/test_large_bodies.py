@@ -1,5 +1,6 @@
 """Large bodies of several tenants."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from threading import Event
 from typing import Annotated
@@ -11,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from sallyport.web.app import create_app
 from sallyport.web.operation import LARGE, Operations
-from sallyport.web.scope import OPERATORS, Body, Caller, Gate
+from sallyport.web.scope import MOST_LARGE_BODIES, OPERATORS, Body, Caller, Gate
 from tests.web.sample import SampleOwners, SampleTokens, client_of
 
 PATH = "/api/v1/sample/large"
@@ -61,3 +62,27 @@ async def test_large_bodies_are_parsed_one_at_a_time_of_each_tenant_in_turn() ->
         assert parsed == ["a", "s"]
         go_on.set()
     assert parsed == ["a", "s", "b", "x", "c"]
+
+
+async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None:
+    """One more is refused before it is read; small bodies and other tenants' large ones are not."""
+    gate = Gate(TwoTenants(), SampleOwners())
+    operations = Operations("Large", gate)
+
+    @operations.post(PATH, roles=OPERATORS)
+    async def large(body: Body, caller: Caller) -> str:
+        """Take a large body."""
+        return ""
+
+    app = create_app([operations], version="1", observe=lambda *_: None, not_ready=lambda: [], metrics=None)
+    async with client_of(app) as many, client_of(app, "operator") as one:
+
+        async def status(client: httpx.AsyncClient, text: str) -> int:
+            return (await client.post(PATH, json={"text": text})).status_code
+
+        with ExitStack() as held:
+            for _ in range(MOST_LARGE_BODIES):
+                held.enter_context(gate.large_body(await TwoTenants().authenticate("sp_admin")))
+            assert await status(many, "m" * LARGE) == 429
+            assert (await status(many, "m"), await status(one, "o" * LARGE)) == (200, 200)
+        assert await status(many, "m" * LARGE) == 200

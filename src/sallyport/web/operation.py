@@ -233,6 +233,13 @@ class _Checked(Generic[BodyT, AnswerT]):
         return known if known and not key else await self._gate.caller(key, source), body, claims
 
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
+        declared = request.headers.get("content-length", "")
+        if caller is None or (declared.isdecimal() and len(declared) < 6 and int(declared) < LARGE):
+            return await self._parse_body(request, caller)
+        with self._gate.large_body(caller):  # or one in chunks, whose size is not known
+            return await self._parse_body(request, caller)
+
+    async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         limit = KEYED_LIMIT if caller is None else BODY_LIMIT
         octets = await request_body.read(request, kind="application/json", limit=limit)
         if caller is None or len(octets) < LARGE:

@@ -52,6 +52,8 @@ WALLETS = frozenset({Role.WALLET})
 """The holder of one wallet."""
 MOST_RUNNING = 128
 """Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 places."""
+MOST_LARGE_BODIES = 32
+"""Large bodies of one tenant that are in memory at the same time, of up to 1 MiB each."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 
 
@@ -265,6 +267,7 @@ class Gate:
         self.small_bodies: FairPlaces[int] = FairPlaces(1)
         self.answers = Answers()
         self._running = Counter[int]()
+        self._large = Counter[int]()
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid
@@ -292,15 +295,27 @@ class Gate:
         if caller.role not in READERS:
             yield
             return
-        if self._running[caller.tenant_id] >= MOST_RUNNING:
-            raise TooMany(f"{MOST_RUNNING} requests of this tenant are running: try again later")
-        self._running[caller.tenant_id] += 1
-        try:
+        with _counted(self._running, caller.tenant_id, MOST_RUNNING, "requests"):
             yield
-        finally:
-            self._running[caller.tenant_id] -= 1
+
+    @contextmanager
+    def large_body(self, caller: Caller) -> Iterator[None]:
+        """Count a large body that is read and parsed within the block. TooMany."""
+        with _counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies"):
+            yield
 
     def _owns(self, caller: Caller, domain: int) -> bool:
         if caller.domain_id is not None and domain != caller.domain_id:
             return False
         return self._domains.tenant_of(domain) == caller.tenant_id
+
+
+@contextmanager
+def _counted(counter: Counter[int], tenant_id: int, most: int, what: str) -> Iterator[None]:
+    if counter[tenant_id] >= most:
+        raise TooMany(f"the tenant has {most} {what} in progress: try again later")
+    counter[tenant_id] += 1
+    try:
+        yield
+    finally:
+        counter[tenant_id] -= 1
