@@ -9,14 +9,14 @@ import trio
 
 from sallyport.base.errors import NotFound
 from sallyport.domains.model import Mode
-from sallyport.dynamic.revocations import Revocations
+from sallyport.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Removal
 from sallyport.login.rules.model import Action as Verdict
 from sallyport.login.rules.model import RuleFields
 from tests.areas import Areas
-from tests.dynamic.nas import FakeNas, ack, nak, running_nas
+from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.dynamic.world import Device, device, session, trail
 
 LOCAL = "127.0.0.1"
@@ -153,6 +153,28 @@ async def test_more_users_than_are_done_at_once(areas: Areas) -> None:
             await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, people, "a test"))
             await done(areas)
         assert len(set(ended(nas))) == 150
+
+
+async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
+    """Its revocations wait, as many as there are, and those of another tenant do not."""
+    tenant = await areas.tenancy.ensure_tenant(2, 1)
+    other = await areas.domains.add(tenant, "other")
+    await areas.domains.set_disconnect_on_revoke(other, True)
+    people = [f"u{number}" for number in range(2 * AT_ONCE)]
+    async with nas_of(areas) as (nas, corp), running_nas(silent, "127.0.0.2") as away:
+        client = await areas.client("127.0.0.2", coa_port=away.port, tenant=tenant)
+        elsewhere = await device(areas, client, "127.0.0.2", domain=other, NAS_IDENTIFIER=b"ap-9")
+        for name in people:
+            await session(areas, elsewhere, name, USER_NAME=name)
+        await session(areas, corp, "1", USER_NAME="ann")
+        await areas.store.write(lambda tx: areas.revocations.revoke(tx, other, people, "a test"))
+        await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, ["ann"], "a test"))
+        async with at_work(areas):
+            with trio.fail_after(20):
+                while not nas.requests:
+                    await trio.sleep(0.02)
+    assert ended(nas) == [b"1"]
+    assert await left(areas) >= AT_ONCE
 
 
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:

@@ -90,10 +90,25 @@ def revoke(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: i
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
-def revocations(tx: Tx, after: int, limit: int) -> list[Revocation]:
-    """Those that are not done yet, ordered by id."""
-    sql = "select id, domain_id, user_name, reason from revocations where id > :after order by id limit :limit"
-    return tx.all(Revocation, sql, after=after, limit=limit)
+def revoked_in(tx: Tx) -> list[int]:
+    """The domains that have revocations that are not done yet."""
+    return tx.all(_domain_id, "select distinct domain_id from revocations")
+
+
+def _domain_id(*, domain_id: int) -> int:
+    return domain_id
+
+
+def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocation]:
+    """Those of a domain that are not done yet, ordered by id."""
+    return tx.all(
+        Revocation,
+        "select id, domain_id, user_name, reason from revocations where domain_id = :d and id > :after "
+        "order by id limit :limit",
+        d=domain_id,
+        after=after,
+        limit=limit,
+    )
 
 
 def revoked(tx: Tx, revocation_id: int) -> None:

@@ -6,6 +6,7 @@ not begun. What a NAS does not answer by the RFC's timers is told, and not tried
 denies nobody by its rules, so that a lost group ends nothing there.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -54,9 +55,9 @@ class Revocations:
         self._domains = domains
         self._rules = rules
         self._clock = clock
-        self._begun = 0  # the last one that was begun
+        self._begun: dict[int, int] = {}  # the last one of each domain that was begun
         self._seen = -1  # the store's changes at the last look that found all
-        self._waiting = 0
+        self._waiting = Counter[int]()  # of each tenant
 
     # --- in the transaction of a change -------------------------------------------------------------------------
 
@@ -90,7 +91,7 @@ class Revocations:
 
     def forget(self) -> None:
         """The store was replaced: what is in it is begun anew."""
-        self._begun = 0
+        self._begun.clear()
         self._seen = -1
 
     async def run(self) -> None:
@@ -104,20 +105,29 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Begin with those that wait, as many as there is room for; whether that was all. StoreError."""
-        room = AT_ONCE - self._waiting
-        found = await self._store.read(partial(repo.revocations, after=self._begun, limit=room))
-        for each in found:
-            self._begun = each.id
-            self._waiting += 1
-            nursery.start_soon(self._end_sessions, each)
-        return len(found) < room
+        """Begin with those that wait, as many of each tenant as there is room for; whether that was all. StoreError.
 
-    async def _end_sessions(self, revocation: Revocation) -> None:
+        A tenant with many of them, whose devices do not answer, keeps no other tenant's waiting.
+        """
+        is_all = True
+        for domain_id in await self._store.read(repo.revoked_in):
+            domain = self._domains.table.by_id.get(domain_id)
+            tenant_id = 0 if domain is None else domain.tenant_id
+            room = AT_ONCE - self._waiting[tenant_id]
+            after = self._begun.get(domain_id, 0)
+            found = await self._store.read(partial(repo.revocations, domain_id=domain_id, after=after, limit=room))
+            for each in found:
+                self._begun[domain_id] = each.id
+                self._waiting[tenant_id] += 1
+                nursery.start_soon(self._end_sessions, each, tenant_id)
+            is_all = is_all and len(found) < room
+        return is_all
+
+    async def _end_sessions(self, revocation: Revocation, tenant_id: int) -> None:
         try:
             last = await self._insist(revocation)
         finally:
-            self._waiting -= 1
+            self._waiting[tenant_id] -= 1
         await trio.sleep(self._late_s)
         await self._insist(revocation, after=last)
 
