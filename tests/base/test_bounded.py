@@ -109,7 +109,7 @@ def test_the_oldest_entries_that_are_over_are_removed() -> None:
 
 @given(st.lists(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.integers(1, 6))
 def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit: int) -> None:
-    """An entry is found until `lifetime` has passed since it was put, and what has expired is removed."""
+    """An entry is found until `lifetime` has passed since it was put, and expired entries are removed."""
     expiring, model, now = ExpiringMap[int, int](limit, 7), dict[int, int](), 0
     for key, passes in steps:
         now += passes

@@ -100,7 +100,7 @@ class BoundedMap(Generic[K, V]):
 
 
 class ExpiringMap(Generic[K, V]):
-    """A bounded map whose entries expire `lifetime` after their last `put`, which also removes what has expired.
+    """A bounded map whose entries expire `lifetime` after their last `put`. Each `put` removes the expired entries.
 
     now: in the unit of `lifetime`.
     """
@@ -129,7 +129,7 @@ class ExpiringMap(Generic[K, V]):
         self._map.pop(key)
 
     def expire(self, *, now: float) -> list[V]:
-        """Remove what has expired. Return the values, the oldest first."""
+        """Remove the expired entries. Return their values, the oldest first."""
         return [value for _, value in self._map.pop_oldest_while(lambda entry: entry[0] <= now)]
 
 

@@ -1,6 +1,7 @@
 """RADIUS clients in memory: which one a source address belongs to, and what it may learn."""
 
 from ipaddress import ip_address, ip_network
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from sallyport.inventory.clients import model
 from sallyport.inventory.clients.issued import Issued
 from sallyport.inventory.clients.model import (
+    _MEMO,
     AnySignatures,
     Client,
     ClientTable,
@@ -336,3 +338,23 @@ def test_what_names_no_certificate(kind: object, text: str) -> None:
     """Refused, and not stored as something that never matches."""
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(text)
+
+
+class Watched(ClientTable):
+    """A table that notes the addresses that it searches its networks for."""
+
+    looked: ClassVar[list[str]] = []
+
+    def _look(self, host: str) -> model.Client | None:
+        self.looked.append(host)
+        return super()._look(host)
+
+
+def test_strangers_take_no_place_in_the_memory() -> None:
+    """The address of a client is searched for once, however many addresses strangers send from."""
+    table = Watched([make(1, "192.0.2.1/32")])
+    assert found(table, "192.0.2.1") == "192.0.2.1/32"
+    for number in range(_MEMO + 1):
+        table.find(str(ip_address(0x0A000000 + number)))
+    assert found(table, "192.0.2.1") == "192.0.2.1/32"
+    assert table.looked.count("192.0.2.1") == 1

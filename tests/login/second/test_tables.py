@@ -21,8 +21,8 @@ ANN = (1, "ann")
 OURS, OTHERS = 1, 2
 
 
-def test_prompts_of_another_tenant_forget_nobodys_rate() -> None:
-    """A user who was asked ten times within the minute is not asked again, however many others are."""
+def test_prompts_of_another_tenant_leave_the_rates() -> None:
+    """A user is not asked an eleventh time within a minute, however many users of another tenant are asked."""
     prompts = Prompts(lambda: 0.0, max_users=20)
 
     def ask(user: tuple[int, str], tenant_id: int) -> bool:

@@ -43,7 +43,7 @@ class Principals:
         self._store = store
         self._inhabited: frozenset[int] = frozenset()
         self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
-        self._versions = Counter[int]()  # by domain; what is known of an older version is not found any more
+        self._versions = Counter[int]()  # by domain; entries of older versions are not found
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:

@@ -2,7 +2,7 @@
 
 Looking a known device up costs a dictionary access; its product and medium are worked out when it is new, when its
 RADIUS client changes, and once a minute. What has been counted goes to the store with the next flush. The memory is
-bounded, with a share for each tenant: what makes room for another is found again in the store.
+bounded, with a share for each tenant: a device that made room is found again in the store.
 """
 
 import json

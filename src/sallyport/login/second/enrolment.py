@@ -124,7 +124,7 @@ class Enrolments:
             self._known.pop(user)
 
     async def run(self) -> None:
-        """Find out what was asked for, a few users of each tenant at a time, until cancelled."""
+        """Look users up, a few of each tenant at a time, until cancelled."""
         async with trio.open_nursery() as nursery:
             async for wanted in self._receive:
                 nursery.start_soon(self._work, wanted)

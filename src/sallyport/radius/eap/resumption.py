@@ -47,7 +47,7 @@ class Resumptions:
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """These sessions, by their digests, are somebody's. owner: counts against its share."""
+        """Remember the holder of these sessions, by their digests. owner: the tenant in whose share they count."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:
