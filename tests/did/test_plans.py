@@ -40,6 +40,7 @@ DEEP = Stretch(3, 500_000, 10)
         lambda tx: dids.document(tx, "did:web:a.test"),
         lambda tx: requests.first_open(tx, 5, "did:key:z", 1),
         lambda tx: requests.close_all(tx, 3, "did:key:z", "", 1),
+        lambda tx: requests.close_all(tx, 3, "", "did:key:z", 1),
     ],
     ids=lambda work: ".".join(work.__code__.co_names),
 )

@@ -145,6 +145,16 @@ async def test_an_unanswered_request_expires(world: World) -> None:
     assert (standing.state, standing.since) == (State.EXPIRED, request.expires_at)
 
 
+async def test_a_deleted_issuer_withdraws_what_is_open(world: World) -> None:
+    """A request that is expired stays so: a deletion does not walk through the requests of a month."""
+    old = await requested(world)
+    world.areas.clock.pass_by(3600)
+    new = await requested(world)
+    await world.dids.delete(world.areas.domain, [(Kind.ISSUER, world.issuer)])
+    states = [(await world.holding.presentations.status(world.areas.tenant, each.id)).state for each in (old, new)]
+    assert states == [State.EXPIRED, State.WITHDRAWN]
+
+
 async def test_a_revocation_closes_open_requests(world: World) -> None:
     """They are over at once; another holder's stay."""
     bob = await world.person("bob@corp.example", signer(3), "bob")

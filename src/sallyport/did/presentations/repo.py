@@ -80,16 +80,23 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw the open requests for a holder's credentials of an issuer, empty for any; which those were."""
+    """Withdraw the open requests for a holder's credentials of an issuer, empty for any; which those were.
+
+    A tenant may have a million requests that are expired: `+` leaves the planner the index of the expiry alone.
+    """
     meant = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
-    return tx.all(
+    ids = tx.all(
         _id,
-        "update presentation_requests set status = 'withdrawn', answered_at = :at where status = 'open' "
-        f"and domain_id = :d {''.join(f'and {name} = :{name} ' for name in meant)}returning id",
+        "select id from presentation_requests where expires_at > :at and status = 'open' "
+        f"and {'' if holder_did else '+'}domain_id = :d {''.join(f'and {name} = :{name} ' for name in meant)}",
         d=domain_id,
         at=at,
         **meant,
     )
+    for each in ids:
+        sql = "update presentation_requests set status = 'withdrawn', answered_at = :at where id = :id"
+        tx.execute(sql, at=at, id=each)
+    return ids
 
 
 def void(tx: Tx, at: int) -> None:
