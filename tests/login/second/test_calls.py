@@ -1,10 +1,15 @@
 """How often providers are asked."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sallyport.login.second.calls import Pace
+from sallyport.login.second.calls import Calls, Pace
+from sallyport.login.second.conversation import Conversation
+from sallyport.mfa.model import Answer, Outcome
 
 
 async def test_who_comes_alone_does_not_wait(autojump_clock: MockClock) -> None:
@@ -34,3 +39,23 @@ async def test_a_crowd_goes_one_by_one(autojump_clock: MockClock) -> None:
             await trio.testing.wait_all_tasks_blocked()
     assert [number for number, _ in went] == list(range(20))
     assert [round(at, 6) for _, at in went] == [round(number / 10, 6) for number in range(20)]
+
+
+async def test_calls_of_another_tenant_do_not_wait_for_a_crowd() -> None:
+    """One call begins in a turn of the event loop, and tenants take turns."""
+    calls, began = Calls(), list[int]()
+
+    async def ask(tenant_id: int) -> None:
+        async def begin() -> Answer:
+            began.append(tenant_id)
+            return Answer(Outcome.APPROVED)
+
+        talk = SimpleNamespace(tenant_id=tenant_id, deadline=60.0, attached=SimpleNamespace(timeout_s=60.0))
+        await calls.outcome(cast(Conversation, talk), begin)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(ask, 1)
+        await trio.lowlevel.checkpoint()
+        nursery.start_soon(ask, 2)
+    assert began.index(2) <= 5

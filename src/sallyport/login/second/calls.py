@@ -17,6 +17,7 @@ import trio
 
 from sallyport.login.second.conversation import Conversation
 from sallyport.mfa.model import Answer, Outcome, ProviderError
+from sallyport.outgoing.turns import Turns
 
 POLL_S: Final = 40.0  # some let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
@@ -40,15 +41,15 @@ class Pace:
 
 class Calls:
     """Asks providers. One call begins in a turn of the event loop: a thousand logins that begin or end together would
-    otherwise hold up everybody else's for as long as all of their calls take."""
+    otherwise hold up everybody else's for as long as all of their calls take. Tenants take turns."""
 
     def __init__(self) -> None:
-        self._turnstile = trio.Lock()
+        self._turns: defaultdict[int, Turns] = defaultdict(Turns(1).apart)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """What a conversation that begins with this call comes to; never WAITING. ProviderError."""
-        await self._pass()
+        await self._turns[talk.tenant_id].take()
         answer = await _when_free(talk, begin)
         while answer.outcome is Outcome.WAITING:
             talk.handle, talk.text = answer.handle, answer.text
@@ -72,10 +73,6 @@ class Calls:
                 await trio.sleep(POLL_AGAIN_S)
         await pace.keep()
         return await _when_free(talk, poll)
-
-    async def _pass(self) -> None:
-        async with self._turnstile:
-            await trio.lowlevel.checkpoint()
 
 
 async def _when_free(talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
