@@ -1,5 +1,7 @@
 """MAC authentication bypass: who is let in by an address, and who never is."""
 
+from contextlib import closing
+
 import pytest
 
 from sallyport.base.errors import Conflict, NotFound
@@ -9,7 +11,8 @@ from sallyport.login.bypass.model import mac_key
 from sallyport.login.model import Reason, Verdict
 from sallyport.login.rules.model import RuleFields
 from sallyport.radius.attributes import pull_attributes
-from sallyport.store.model import Tx
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Tx, Value
 from tests.areas import Areas
 from tests.login.conftest import Desk
 from tests.login.lockout.test_service import log_in
@@ -173,3 +176,25 @@ async def test_sessions_of_a_station_that_is_taken_off(areas: Areas) -> None:
     await areas.bypass.delete(areas.domain, [MAC])
     sql = "select count(*) from revocations where user_name in ('aabbccddeeff', 'aa-bb-cc-dd-ee-ff', 'aabb.ccdd.eeff')"
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 3
+
+
+class CountingTx(SqliteTx):
+    """A transaction that counts what it executes."""
+
+    executed = 0
+
+    def execute(self, sql: str, /, **parameters: Value) -> int:
+        """Count a statement and execute it."""
+        self.executed += 1
+        return super().execute(sql, **parameters)
+
+
+async def test_a_long_list_is_written_by_one_statement(areas: Areas) -> None:
+    """Adding and deleting take as many statements for 1,000 stations as for one."""
+    stations = [f"02000000{number:04x}" for number in range(1000)]
+    with closing(open_connection(areas.store.path)) as connection:
+        tx = CountingTx(connection)
+        repo.add(tx, areas.domain, stations, "printers", 1)
+        repo.delete(tx, areas.domain, stations[1:])
+        connection.rollback()
+    assert tx.executed == 2

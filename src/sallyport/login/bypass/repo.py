@@ -1,5 +1,10 @@
-"""The SQL of the stations of MAC authentication bypass. station: 12 hex digits in lower case."""
+"""The SQL of the stations of MAC authentication bypass. station: 12 hex digits in lower case.
 
+A list is written by one statement: the thread of the store gives the interpreter up for each, and while other threads
+compute it took 0.6 s to write 1,000 of them. The logins of all tenants waited for that transaction.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -61,25 +66,26 @@ def load(tx: Tx, known: Known) -> Lists:
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
     """Put stations on a list; one that is there gets the name, unless it is empty. Conflict: they are too many."""
-    for station in stations:
-        tx.execute(
-            "insert into bypass_stations (domain_id, station, name, added_at) values (:domain, :station, :name, :at) "
-            "on conflict (domain_id, station) do update set name = excluded.name where excluded.name <> ''",
-            domain=domain_id,
-            station=station,
-            name=name,
-            at=at,
-        )
+    tx.execute(
+        "insert into bypass_stations (domain_id, station, name, added_at) "
+        "select :domain, value, :name, :at from json_each(:stations) where true "
+        "on conflict (domain_id, station) do update set name = excluded.name where excluded.name <> ''",
+        domain=domain_id,
+        stations=json.dumps(list(stations)),
+        name=name,
+        at=at,
+    )
     if _count(tx, domain_id) > MAX_STATIONS:
         raise Conflict(f"a domain has at most {MAX_STATIONS} stations that are let in by their MAC address")
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
-    """Take stations off a list. NotFound: a station is not on the list."""
-    for station in stations:
-        sql = "delete from bypass_stations where domain_id = :domain and station = :station"
-        if not tx.execute(sql, domain=domain_id, station=station):
-            raise NotFound("station not found")
+    """Take stations, each given once, off a list. NotFound: a station is not on the list."""
+    sql = (
+        "delete from bypass_stations where domain_id = :domain and station in (select value from json_each(:stations))"
+    )
+    if tx.execute(sql, domain=domain_id, stations=json.dumps(list(stations))) < len(stations):
+        raise NotFound("station not found")
 
 
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
