@@ -14,20 +14,67 @@ from typing import Any
 
 import httpx
 
+from sallyport.base.model import Model
+from sallyport.login.first.ldap.fields import LdapFields
+from sallyport.login.first.upstream.fields import UpstreamFields
+from sallyport.mfa.providers import BUILT_IN
 from sallyport.web.examples import STORY
 from tests.api.story import JSON_KIND, Caller
 from tests.service import RunningService
+from tests.torture import crowd
 from tests.torture.walk import Costly, Walk
 
-_CLIENT, _USER = "/network_device/AddClient", "/api/v1/endpointUsers/addEpmUserInfo"
-_LISTED, _DELETED = "/network_device/ListClients", "/network_device/DeleteDevice"
+_FIRST = (
+    "/network_device/AddClient",
+    "/network_device/ListClients",
+    "/api/v1/endpointUsers/addEpmUserInfo",
+    "/network_device/DeleteDevice",
+    "/api/v1/instances/addInstance",
+    "/api/v1/agent/createKey",
+    "/api/v1/machine/add-machine",
+)
+"""The examples before the crowd and the other tenant: later ones take 1 and 2 for the ids of what they add."""
+_DELETED = "/network_device/DeleteDevice"
 _ADDS = ("add", "create", "register")
 _NAMES = ("name", "userName", "instanceName", "groupName", "policyName", "domainName", "username", "emailAddress")
 
 
+def open_fields() -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return what the description of the API leaves open: the fields of each provider and first factor.
+
+    Each is the path of its operation, the field that selects it, and a schema of the others.
+    """
+    found = [("/ad/SetMFAProvider", {"provider": each.name}, _schema(each.fields)) for each in BUILT_IN]
+    for name, fields in (("ldap", LdapFields), ("radius", UpstreamFields)):
+        schema = _schema(fields)
+        within = {"type": "object", "properties": {name: schema}, "$defs": schema.get("$defs", {})}
+        found.append(("/ad/SetFirstFactor", {"firstFactor": name}, within))
+    return found
+
+
+def _schema(model: type[Model]) -> dict[str, Any]:
+    return model.model_json_schema(ref_template="#/components/schemas/{model}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request of the hostile tenant."""
+
+    method: str
+    path: str
+    token: str
+    field: str
+    octets: bytes
+
+    @property
+    def operation(self) -> str:
+        """Its method and path."""
+        return f"{self.method} {self.path}"
+
+
 @dataclass(frozen=True)
 class Sent:
-    """A request of the hostile tenant. began, ended: seconds since the epoch. status: 0 without an answer."""
+    """What came of a request. began, ended: seconds since the epoch. status: 0 without an answer."""
 
     operation: str
     field: str
@@ -52,44 +99,71 @@ class Attack:
     def __post_init__(self) -> None:
         self.described: dict[str, Any] = self.service.request("GET", "/openapi.json").json()
         self._caller = Caller(self.service, self.described["paths"])
-        self._walk = Walk(self.described["components"]["schemas"])
-        # Later examples take 1 for the ids of what these add, so that no other tenant may come before.
-        self._caller.send("POST", _CLIENT)
-        self._caller.happens(_LISTED)
-        self._caller.send("POST", _USER)
-        self._caller.happens(_DELETED)
+        self._open = open_fields()
+        named = {name: schema for _, _, schema in self._open for name, schema in schema.get("$defs", {}).items()}
+        self._walk = Walk({**self.described["components"]["schemas"], **named})
+        for path in _FIRST:
+            self._caller.happens(path)
+            if path != _DELETED:
+                self._example("POST", path)
+        crowd.populate(self.service)
 
     def run(self) -> None:
         """Send each example, and its costly bodies behind it."""
-        url = f"http://127.0.0.1:{self.service.ports.http}"
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
+        with self._connected() as http:
             for method, path, _ in STORY:
-                if path not in (_LISTED, _DELETED):
+                if path not in _FIRST:
                     self._caller.happens(path)
+                if path not in _FIRST or path == _DELETED:
+                    self._example(method, path)
                 token, example = self._caller.token(method, path), self._caller.body(method, path)
-                began = time.time()
-                status = self._caller.send(method, path).status_code
-                self.sent.append(Sent(f"{method} {path}", "example", 0, began, time.time(), status))
-                content = self.described["paths"][path][method.lower()]["requestBody"]["content"]
-                if JSON_KIND in content:
-                    schema = content[JSON_KIND]["schema"]
-                    for costly in self._walk.bodies(schema, partial(self._with_own_names, path, example)):
-                        self._send(http, method, path, token or self.service.token, costly)
+                for costly in self._costly(method, path, example):
+                    request = Request(method, path, token or self.service.token, costly.field, costly.octets)
+                    self._send(http, request)
+                if path.rpartition("/")[2].startswith("Set"):
+                    self._example(method, path)  # the next examples go by what it sets
+
+    def _example(self, method: str, path: str) -> None:
+        """Send the example of an operation."""
+        began = time.time()
+        status = self._caller.send(method, path).status_code
+        self.sent.append(Sent(f"{method} {path}", "example", 0, began, time.time(), status))
+
+    def _costly(self, method: str, path: str, example: Mapping[str, Any]) -> Iterator[Costly]:
+        """Yield the costly bodies of an operation."""
+        content = self.described["paths"][path][method.lower()]["requestBody"]["content"]
+        if JSON_KIND in content:
+            yield from self._walk.bodies(content[JSON_KIND]["schema"], partial(self._with_own_names, path, example))
+        for of, fixed, schema in self._open:
+            if of == path:
+                yield from self._walk.bodies(schema, partial(dict, example, **fixed))
 
     def _with_own_names(self, path: str, example: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an example, with names that are not taken if the operation adds something."""
+        """Return an example, with names that are not taken if the operation adds something, or tells something new."""
+        number = next(self._numbers)
+        if path == "/api/v1/agent/report":
+            return {**example, "id": f"report-{number}"}
+        if "sequence" in example:
+            return {**example, "sequence": self._next_batch()}
         if not path.rpartition("/")[2].lower().startswith(_ADDS):
             return dict(example)
-        number = next(self._numbers)
         own = {name: f"{number}.{example[name]}" for name in _NAMES if name in example}
         if "address" in example:
             own["address"] = f"198.18.{number >> 8}.{number & 0xFF}"
         return {**example, **own}
 
-    def _send(self, http: httpx.Client, method: str, path: str, token: str, costly: Costly) -> None:
-        octets, status = costly.octets, 0
-        headers = {"x-authorization": token, "content-type": JSON_KIND}
-        began = time.time()
+    def _next_batch(self) -> int:
+        """Return the number of the batch that the run of a directory agent expects."""
+        return 1 + sum(each.operation.endswith("/batch") and each.status == 200 for each in self.sent)
+
+    def _send(self, http: httpx.Client, request: Request) -> None:
+        began, status = time.time(), 0
+        headers = {"x-authorization": request.token, "content-type": JSON_KIND}
         with suppress(httpx.HTTPError):
-            status = http.request(method, path, content=octets, headers=headers).status_code
-        self.sent.append(Sent(f"{method} {path}", costly.field, len(octets), began, time.time(), status))
+            answer = http.request(request.method, request.path, content=request.octets, headers=headers)
+            status = answer.status_code
+        self.sent.append(Sent(request.operation, request.field, len(request.octets), began, time.time(), status))
+
+    def _connected(self) -> httpx.Client:
+        url = f"http://127.0.0.1:{self.service.ports.http}"
+        return httpx.Client(base_url=url, timeout=60, trust_env=False)

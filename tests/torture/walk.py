@@ -119,8 +119,8 @@ class Walk:
         long = {name: f"{next(self._numbers)}{costly.MARKS}"[:64] for name in texts}
         return {**self._sample(entry), **long} if texts else None
 
-    def _sample(self, schema: Schema) -> Any:
-        """Return a small value; texts differ from one another."""
+    def _sample(self, schema: Schema, name: str = "") -> Any:
+        """Return a small value for a field; texts differ from one another."""
         schema = self._resolve(schema)
         if "enum" in schema:
             return schema["enum"][0]
@@ -128,12 +128,12 @@ class Walk:
         if "const" in schema:
             return schema["const"]
         if kind == "string":
-            return f"é{next(self._numbers)}"
+            return costly.GOOD.get(name, f"é{next(self._numbers)}")
         if kind == "array":
-            return []
+            return [self._sample(schema["items"], name)] * schema.get("minItems", 0)
         if kind == "object":
             needed = schema.get("required", ())
-            return {name: self._sample(each) for name, each in self._fields(schema).items() if name in needed}
+            return {name: self._sample(each, name) for name, each in self._fields(schema).items() if name in needed}
         return {"integer": 1, "boolean": True, "number": 1}.get(str(kind))
 
 
