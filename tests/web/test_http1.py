@@ -63,6 +63,25 @@ def test_a_head_that_could_be_read_in_two_ways_is_refused(octets: bytes, status:
     assert refused.value.status == status
 
 
+@pytest.mark.parametrize(
+    "octets", [b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n"]
+)
+def test_a_head_is_understood_alike_however_it_is_cut(end: bytes) -> None:
+    """What has been searched is not searched again, and nothing is missed where two pieces meet."""
+    octets = b"GET / HTTP/1.1\r\nHost: x" + end + b"A: b\r\n\r\n"
+    results = set()
+    for at in range(len(octets)):
+        made, head = Parser(LIMIT), None
+        try:
+            for piece in (octets[:at], octets[at:], octets):
+                made.feed(piece)
+                head = made.head()
+            results.add(str(head))
+        except Malformed as error:
+            results.add(str(error))
+    assert len(results) == 1
+
+
 def test_a_body_of_known_length_ends_where_the_next_request_begins() -> None:
     """Octets behind the body stay for the next head."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")

@@ -62,6 +62,7 @@ class Parser:
     def __init__(self, head_octets: int) -> None:
         self._head_octets = head_octets
         self._held = bytearray()
+        self._searched = 0  # octets of an incomplete head: a head of single octets would be searched 16,000 times
         self._chunks: h11.Connection | None = None
         self._remaining = 0
         self.body_due = False
@@ -78,12 +79,13 @@ class Parser:
 
     def head(self) -> Head | None:
         """Return the head of the next request, None if its octets are not complete. Raises Malformed."""
-        end = self._held.find(_END_OF_HEAD)
+        end = self._held.find(_END_OF_HEAD, max(self._searched - len(_END_OF_HEAD), 0))
         size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
         if size > self._head_octets:
             raise Malformed("the head is too long", 431)
-        if _BARE_LINE_FEED.search(self._held, 0, size):
+        if _BARE_LINE_FEED.search(self._held, self._searched, size):
             raise Malformed("a line ends without a carriage return")
+        self._searched = size if end < 0 else 0
         if end < 0:
             return None
         octets = bytes(self._held[:size])
