@@ -4,8 +4,8 @@ Unicode has two ways to write an `é`: as one character, and as an `e` with an a
 and system which one a person types, and both are the same name (RFC 8265 section 3.3: normalization form C).
 
 Normalization sorts the combining marks behind a letter in a time that grows with the square of their number: 80,000
-of them take 14 s. So a joiner is put behind each MARKS of them first (UAX #15 section 13, Stream-Safe Text Format). No
-text of any language has so many.
+of them take 14 s. So a joiner is put behind each MARKS of them first (UAX #15 section 13, Stream-Safe Text Format),
+where a text is longer than NAME characters: 255 marks take 0.4 ms at most. No text of any language has so many.
 """
 
 from collections.abc import Iterable
@@ -14,12 +14,13 @@ from typing import Final, Literal
 from unicodedata import combining, normalize
 
 MARKS: Final = 30
+NAME: Final = 255
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
 def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Return a text in a normalization form, in a time that grows with its length."""
-    return normalize(form, text if len(text) <= MARKS else _with_joiners(text))
+    return normalize(form, text if len(text) <= NAME else _with_joiners(text))
 
 
 def composed(text: str) -> str:
@@ -33,8 +34,7 @@ def fold(text: str) -> str:
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts in the form that is compared. Names of 255 accented letters take up to 1 ms each: fold many of them
-    in a thread."""
+    """Return texts in the form that is compared. A hostile name takes 0.4 ms: fold many of them in a thread."""
     return frozenset(map(fold, texts))
 
 
