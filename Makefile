@@ -11,11 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
-# Much of the time of the tests is waiting, so that files run side by side; tests that measure time run alone after them.
-# Exit status 5: ARGS selects no test of that kind.
+# Tests that measure time run alone, before the others. Much of the time of the others is waiting, so that files run side
+# by side. Exit status 5: ARGS selects no test of that kind.
 test: $(READY) peers lint
-	@$(BIN)/pytest -n 3 -m 'not serial' $(ARGS); others=$$?; \
-	$(BIN)/pytest -m serial $(ARGS); timed=$$?; \
+	@$(BIN)/pytest -m serial $(ARGS); timed=$$?; \
+	$(BIN)/pytest -n 3 -m 'not serial' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
 
 lint: $(READY)
