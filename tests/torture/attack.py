@@ -19,9 +19,9 @@ from sallyport.login.first.ldap.fields import LdapFields
 from sallyport.login.first.upstream.fields import UpstreamFields
 from sallyport.mfa.providers import BUILT_IN
 from sallyport.web.examples import STORY
-from tests.api.story import JSON_KIND, Caller
+from tests.api.story import JSON_KIND, PASSWORD, SECRET, Caller
 from tests.service import RunningService
-from tests.torture import crowd
+from tests.torture import costly, crowd
 from tests.torture.walk import Costly, Walk
 
 _FIRST = (
@@ -117,17 +117,33 @@ class Attack:
                 if path not in _FIRST or path == _DELETED:
                     self._example(method, path)
                 token, example = self._caller.token(method, path), self._caller.body(method, path)
-                for costly in self._costly(method, path, example):
-                    request = Request(method, path, token or self.service.token, costly.field, costly.octets)
+                if "multipart/form-data" in self.described["paths"][path][method.lower()]["requestBody"]["content"]:
+                    self._upload(http, path, example)
+                for body in self._costly(method, path, example):
+                    request = Request(method, path, token or self.service.token, body.field, body.octets)
                     self._send(http, request)
                 if path.rpartition("/")[2].startswith("Set"):
                     self._example(method, path)  # the next examples go by what it sets
+                self._log_in()
 
     def _example(self, method: str, path: str) -> None:
         """Send the example of an operation."""
         began = time.time()
         status = self._caller.send(method, path).status_code
         self.sent.append(Sent(f"{method} {path}", "example", 0, began, time.time(), status))
+
+    def _upload(self, http: httpx.Client, path: str, example: Mapping[str, Any]) -> None:
+        """Send costly files of directories; each is imported while the walk goes on."""
+        for label, file in costly.LDIF.items():
+            began, data = time.time(), {"domainId": example["domainId"], "directoryName": label}
+            answer = http.post(path, data=data, files={"file": file}, headers={"x-authorization": self.service.token})
+            self.sent.append(Sent(f"POST {path}", label, len(file), began, time.time(), answer.status_code))
+
+    def _log_in(self) -> None:
+        """Send logins that meet what has been set: rules, groups, providers. Their answers are not waited for."""
+        with self.service.radius(SECRET) as client:
+            for name in ("ann", costly.MARKS[:126], "(" * 253):
+                client.send(client.packet(name, PASSWORD, CALLING_STATION_ID=costly.MARKS[:120].encode()))
 
     def _costly(self, method: str, path: str, example: Mapping[str, Any]) -> Iterator[Costly]:
         """Yield the costly bodies of an operation."""

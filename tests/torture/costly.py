@@ -141,6 +141,16 @@ BY_NAME: Final[Mapping[str, Mapping[str, Any]]] = {
     "privileged": {"accounts": [{"name": f"a{n}", "via": ["sudo"] * 4} for n in range(2000)]},
 }
 """Values for fields whose cost depends on the meaning of their text."""
+_PERSON: Final = "dn: uid={0},dc=a\nobjectClass: person\nuid: {0}\nmail: {0}@a.example\n\n"
+LDIF: Final[Mapping[str, bytes]] = {
+    "people": "".join(_PERSON.format(f"p{number}") for number in range(20_000)).encode(),
+    "members": "\n".join(
+        ["dn: cn=g,dc=a", "objectClass: groupOfNames", *_numbered("member: uid=p{},dc=a", 50_000)]
+    ).encode(),
+    "a long line": b"dn: uid=a,dc=a\nobjectClass: person\nuid: a\ncn:: " + b"zIHM" * 1_000_000 + b"\n",
+    "folded lines": b"dn: uid=a,dc=a\nobjectClass: person\nuid: a" + b"\n a" * 1_000_000 + b"\n",
+}
+"""Files of directories (RFC 2849)."""
 GOOD: Final[Mapping[str, Any]] = {
     "servers": "ldaps://127.0.0.1:9",
     "baseDN": "dc=example",
