@@ -45,7 +45,7 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
-from sallyport.login.area import Lent, LoginArea
+from sallyport.login.area import Dependencies, LoginArea
 from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Checker
 from sallyport.login.first.winbind.helpers import Helpers
@@ -266,7 +266,7 @@ class App:
         self.reverts = Reverts(self.domains, self.clock)
         self.ntlm_auth = Helpers(settings.ntlm_auth)
         self._organizations = self.configuration.hold(tokens_repo.organizations, dict[int, int]())
-        lent = Lent(
+        parts = Dependencies(
             store=store,
             vault=vault,
             configuration=self.configuration,
@@ -288,7 +288,7 @@ class App:
             ntlm_auth=overrides.ntlm_auth or self._winbind_of,
         )
         self.logins = LoginArea(
-            lent,
+            parts,
             lockout_failures=settings.lockout_failures,
             lockout_minutes=settings.lockout_minutes,
             kinds=overrides.providers,
@@ -313,7 +313,7 @@ class App:
         dynamic = DynamicAuthorization(
             self.store,
             Sender(self.http.egress, timers=self._overrides.timers, clock=self.clock),
-            self.rules.words,
+            self.rules.translation,
             DynamicMetrics(self.registry),
             self.clock,
             domains=lambda: self.domains.table,

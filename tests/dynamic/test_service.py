@@ -94,7 +94,7 @@ def impatient(areas: Areas) -> DynamicAuthorization:
     return DynamicAuthorization(
         areas.store,
         Sender(areas.http.egress, timers=timers, clock=areas.clock),
-        areas.rules.words,
+        areas.rules.translation,
         DynamicMetrics(type(areas.registry)()),
         areas.clock,
         domains=lambda: areas.domains.table,

@@ -21,7 +21,7 @@ from sallyport.inventory.clients.model import Client
 from sallyport.inventory.sessions.session import State
 from sallyport.login.rules.match import station_key
 from sallyport.login.rules.model import ReplyAttribute
-from sallyport.login.rules.words import Words
+from sallyport.login.rules.translation import Translation
 from sallyport.metrics import DynamicMetrics
 from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.dynamic import ROOM, Kind
@@ -66,7 +66,7 @@ class DynamicAuthorization:
         self,
         store: Store,
         sender: Sender,
-        words: Words,
+        translation: Translation,
         metrics: DynamicMetrics,
         clock: Clock = now_us,
         *,
@@ -76,7 +76,7 @@ class DynamicAuthorization:
     ) -> None:
         self._store = store
         self._sender = sender
-        self._words = words
+        self._translation = translation
         self._metrics = metrics
         self._clock = clock
         self._domains = domains
@@ -113,7 +113,7 @@ class DynamicAuthorization:
     ) -> Asked:
         """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
         names the entry."""
-        octets = self._words.replies("", attributes)
+        octets = self._translation.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
                 accepted = "an attribute that does not identify the session"

@@ -44,8 +44,8 @@ from sallyport.store.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
-    """The parts of the service that logins use. find_client: the RADIUS client of an address. credentials: the current
+class Dependencies:
+    """The parts of the service that logins need. find_client: the RADIUS client of an address. credentials: the current
     server certificate. certificate_tenant: the tenant that a client certificate was issued for, by its SHA-256 in hex.
     ntlm_auth: the helpers that ask winbind for a domain, or None if its organization may not."""
 
@@ -76,7 +76,7 @@ class LoginArea:
 
     def __init__(
         self,
-        lent: Lent,
+        parts: Dependencies,
         *,
         lockout_failures: int,
         lockout_minutes: int,
@@ -84,66 +84,73 @@ class LoginArea:
         first_kinds: Mapping[FirstFactor, type[Checker]] = KINDS,
         patience: Callable[[Login, Attached], float] = device_patience,
     ) -> None:
-        self._lent = lent
-        store, vault, configuration, clock = lent.store, lent.vault, lent.configuration, lent.clock
-        mfa_metrics = MfaMetrics(lent.registry)
-        self._upstream_metrics = UpstreamMetrics(lent.registry)
-        self._hidden = hidden_places(lent.dictionary.attributes.values())
+        self._parts = parts
+        store, vault, configuration, clock = (
+            parts.store,
+            parts.vault,
+            parts.configuration,
+            parts.clock,
+        )
+        mfa_metrics = MfaMetrics(parts.registry)
+        self._upstream_metrics = UpstreamMetrics(parts.registry)
+        self._hidden = hidden_places(parts.dictionary.attributes.values())
         kinds = available() if kinds is None else kinds
         self.providers = Providers(configuration, vault, kinds, self._host, mfa_metrics, clock)
         self.second = SecondFactor(
             store, vault, self.providers, mfa_metrics, patience=patience, clock=clock, hidden=self._hidden
         )
         self.first = FirstFactors(configuration, vault, first_kinds, self._first_host, clock)
-        metrics = LockoutMetrics(lent.registry)
+        metrics = LockoutMetrics(parts.registry)
         self.lockouts = Lockouts(store, metrics, limit=lockout_failures, minutes=lockout_minutes, clock=clock)
-        self.trials = Trials(lent.domains, lent.users, self.first, self.second.has_codes, self.lockouts.refuses, clock)
-        self.bypass = Bypass(configuration, clock, revocations=lent.revocations)
+        self.trials = Trials(
+            parts.domains, parts.users, self.first, self.second.has_codes, self.lockouts.refuses, clock
+        )
+        self.bypass = Bypass(configuration, clock, revocations=parts.revocations)
         enrolled = SecondFactors(self.providers, self.second.enrolments)
-        self.preview = Preview(store, configuration, lent.domains, lent.rules, enrolled, lent.find_client, clock)
-        self.enforcement = Enforcement(lent.domains, self.preview)
+        self.preview = Preview(store, configuration, parts.domains, parts.rules, enrolled, parts.find_client, clock)
+        self.enforcement = Enforcement(parts.domains, self.preview)
         self.pipeline = Pipeline(
-            lent.domains,
-            lent.users,
-            lent.sightings,
-            lent.rules,
+            parts.domains,
+            parts.users,
+            parts.sightings,
+            parts.rules,
             self.first,
             self.second,
             self.lockouts,
             Eap(
-                lent.users,
+                parts.users,
                 self.first,
                 self.second,
                 self.lockouts,
-                lent.credentials,
-                lent.certificate_tenant,
+                parts.credentials,
+                parts.certificate_tenant,
                 now=trio.current_time,
             ),
             self.bypass,
-            lent.principals,
+            parts.principals,
         )
 
     def _first_host(self, domain_id: int) -> FirstHost:
         """What a domain's first factor may use of the service."""
-        domain = self._lent.domains.table.by_id[domain_id]
+        domain = self._parts.domains.table.by_id[domain_id]
         return FirstHost(
             domain_id=domain_id,
             domain=domain.name,
-            egress=self._lent.http.of(domain.tenant_id).egress,
-            clock=self._lent.clock,
+            egress=self._parts.http.of(domain.tenant_id).egress,
+            clock=self._parts.clock,
             upstream=self._upstream_metrics,
             hidden=self._hidden,
-            ntlm_auth=self._lent.ntlm_auth(domain_id),
+            ntlm_auth=self._parts.ntlm_auth(domain_id),
         )
 
     def _host(self, domain_id: int) -> Host:
         """What a domain's MFA provider may use of the service."""
-        domain = self._lent.domains.table.by_id[domain_id]
+        domain = self._parts.domains.table.by_id[domain_id]
         return Host(
             domain_id=domain_id,
             domain=domain.name,
-            http=self._lent.http.of(domain.tenant_id),
-            seeds=self._lent.seeds,
-            wallets=self._lent.wallets,
-            clock=self._lent.clock,
+            http=self._parts.http.of(domain.tenant_id),
+            seeds=self._parts.seeds,
+            wallets=self._parts.wallets,
+            clock=self._parts.clock,
         )

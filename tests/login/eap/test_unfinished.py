@@ -2,9 +2,9 @@
 
 from structlog.testing import capture_logs
 
-from sallyport.login.eap.examiners import Station
 from sallyport.login.eap.model import Result, Talk
 from sallyport.login.eap.unfinished import Unfinished
+from sallyport.login.eap.verifiers import Station
 from sallyport.login.model import Reason
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers

@@ -3,9 +3,9 @@
     model       what it and the login path say to each other
     rounds      what the login path lends a conversation, and what the end of one comes to
     service     one Access-Request: finds its conversation, goes on with it, and says what the login comes to
-    habits      by which method a station logged in last
+    preferred   the method by which each station logged in last
     unfinished  clients that stop answering, as the log tells of them
-    examiners   answer a conversation's questions: from the passwords in memory, or by asking the domain's directory
+    verifiers   answer the questions of a conversation from the passwords in memory, or by asking the directory
 
 A domain whose first factor is `local` or `ldap` ends EAP; `radius` passes it on as it is. What the first factor cannot
 check is not offered. Each round is answered at once and needs no record. The verdict on a wrong password is a decision

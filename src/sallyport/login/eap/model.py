@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from sallyport.login.eap.examiners import Examiner
+from sallyport.login.eap.verifiers import Verifier
 from sallyport.login.model import NOTHING, Decision, Reason
 from sallyport.login.second.session import Session
 from sallyport.mfa.model import Code
@@ -62,15 +62,26 @@ class Talk:
     became of it."""
 
     __slots__ = (
-        "client", "code", "conversation", "examiner", "found", "named_by", "refused", "scope", "second", "session",
-        "stamp", "told", "user",
+        "client",
+        "code",
+        "conversation",
+        "found",
+        "named_by",
+        "refused",
+        "scope",
+        "second",
+        "session",
+        "stamp",
+        "told",
+        "user",
+        "verifier",
     )  # fmt: skip
 
-    def __init__(self, conversation: Conversation, scope: str, examiner: Examiner, client: str) -> None:
+    def __init__(self, conversation: Conversation, scope: str, verifier: Verifier, client: str) -> None:
         self.client = client
         self.conversation = conversation
         self.scope = scope
-        self.examiner = examiner
+        self.verifier = verifier
         self.user = ""
         self.named_by: NamedBy | None = None
         self.found = NOTHING

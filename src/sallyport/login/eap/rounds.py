@@ -9,9 +9,9 @@ from sallyport.endpoints.service import MISSING, EndpointUsers, Missing
 from sallyport.login.bypass.model import spellings
 from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import ROUND, decide
-from sallyport.login.eap.examiners import Station
 from sallyport.login.eap.model import Caller, Open, Result, Second
 from sallyport.login.eap.service import Eap
+from sallyport.login.eap.verifiers import Station
 from sallyport.login.first.password import still
 from sallyport.login.identity import principal
 from sallyport.login.model import PASSED, Decision, Login, Method, Reason, Verdict

@@ -16,10 +16,10 @@ from sallyport.certs.model import Credentials
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import EndpointUsers, Missing
-from sallyport.login.eap.examiners import Binds, Directory, Examiner, Finding, Local, Station
-from sallyport.login.eap.habits import Habits
 from sallyport.login.eap.model import Caller, Open, Result, Talk
+from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.login.eap.unfinished import Unfinished
+from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import in_full
 from sallyport.login.lockout.service import Lockouts
@@ -90,7 +90,7 @@ class Eap:
         self._certificate_tenant = certificate_tenant
         self._now = now
         self._talks = Conversations[Talk](left=Unfinished(now).note)
-        self._habits = Habits()
+        self._preferred = PreferredMethods()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
@@ -147,13 +147,13 @@ class Eap:
         if state is not None:
             talk = self._talks.find(login.client.id, state, now=now)
             return (Reason.CHALLENGE_OVER if talk is None or talk.scope != _scope(domain) else talk), state
-        examiner = station or self._examiner(domain)
-        if isinstance(examiner, Reason):
-            return examiner, b""
+        verifier = station or self._verifier(domain)
+        if isinstance(verifier, Reason):
+            return verifier, b""
         size, scope = _fragment_size(login), _scope(domain)
-        order = self._habits.order(scope, _station(login)) if station is None else (MD5,)
-        terms = Terms(self._tls(), examiner.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
-        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, examiner, login.client.name)
+        order = self._preferred.order(scope, _station(login)) if station is None else (MD5,)
+        terms = Terms(self._tls(), verifier.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
+        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.client.name)
         return talk, self._talks.add(login.client.tenant_id, login.client.id, talk, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
@@ -164,7 +164,7 @@ class Eap:
             self._offers.put(terms, found, terms.owner)
         return found
 
-    def _examiner(self, domain: Domain) -> Examiner | Reason:
+    def _verifier(self, domain: Domain) -> Verifier | Reason:
         if domain.first_factor is FirstFactor.LOCAL:
             known = partial(self._users.cached, domain.id)
             return Local(known, partial(self._user, domain.id), partial(self._second.takes_codes, domain))
@@ -203,7 +203,7 @@ class Eap:
         name = self._name(login, talk, question, caller)
         if not caller.recalled():
             return None
-        finding = self._refused(login, domain, talk.examiner, name, question) or talk.examiner.at_once(name, question)
+        finding = self._refused(login, domain, talk.verifier, name, question) or talk.verifier.at_once(name, question)
         return None if finding is None else self._judge(login, talk, question, finding)
 
     async def _verdict(self, login: Login, domain: Domain, talk: Talk, check: Check, caller: Caller) -> Verdict:
@@ -214,7 +214,7 @@ class Eap:
             return await self._second_factor(talk, Code(as_text(question.password)), caller)
         name = self._name(login, talk, question, caller)
         await caller.recall()
-        finding = self._refused(login, domain, talk.examiner, name, question) or await talk.examiner.examine(
+        finding = self._refused(login, domain, talk.verifier, name, question) or await talk.verifier.verify(
             name, question
         )
         verdict = self._judge(login, talk, question, finding)
@@ -232,7 +232,7 @@ class Eap:
         return name
 
     def _refused(
-        self, login: Login, domain: Domain, examiner: Examiner, name: str, question: Question
+        self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
         """Return the refusal of a login whose question needs no answer, or None."""
         if isinstance(question, Certificate):
@@ -241,7 +241,7 @@ class Eap:
                 return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:
             return Finding(Reason.UNKNOWN_REALM)
-        if self._lockouts.some and not isinstance(examiner, Station) and self._lockouts.refuses(login, domain):
+        if self._lockouts.some and not isinstance(verifier, Station) and self._lockouts.refuses(login, domain):
             return Finding(Reason.LOCKED_OUT)
         return None
 
@@ -285,13 +285,13 @@ class Eap:
             return talk.refused
         login.method = outcome.method
         if outcome.success:
-            self._habits.note(talk.scope, _station(login), talk.conversation.kind, login.client.tenant_id)
+            self._preferred.note(talk.scope, _station(login), talk.conversation.kind, login.client.tenant_id)
             login.code = talk.code
             accept = _accept(login, outcome) + talk.found.accept
             login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
             if talk.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
                 self._talks.end(state)
-            by_address = isinstance(talk.examiner, Station)
+            by_address = isinstance(talk.verifier, Station)
             return Result(Reason.NONE, talk.second, by_address=by_address, stamp=talk.stamp)
         return self._refuse(login, talk, state, outcome)
 

@@ -1,9 +1,9 @@
 """Login rules of a domain: who is let in, who is asked for a second factor, who is not let in (/ad/...LoginRule(s)).
 
-    model    what a rule is, in the service, in the store and in the interface
-    match    the rules of a domain against the facts of a login: no I/O, some microseconds
-    words    what bodies name as numbers and octets: Service-Type, medium, clients, reply attributes
-    service  all rules in memory, replaced as a whole after each change, so that it holds for the very next request
+    model        what a rule is, in the service, in the store and in the interface
+    match        the rules of a domain against the facts of a login: no I/O, some microseconds
+    translation  what bodies name as numbers and octets: Service-Type, medium, clients, reply attributes
+    service      all rules in memory, replaced as a whole after each change, so that it holds for the very next request
 
 A scope list that is given must hold for the login, by any of its entries; an empty one is no condition. Rules that
 name users stand before those that name groups, these before those that name OUs, these before the rest; then the

@@ -74,7 +74,7 @@ def _entry(service: LoginRules, rule: Rule, position: int) -> RuleEntry:
         products=list(kept.products),
         media=list(kept.media),
         stations=list(kept.stations),
-        serviceTypes=[service.words.service_type_name(number) for number in kept.serviceTypes],
+        serviceTypes=[service.translation.service_type_name(number) for number in kept.serviceTypes],
         time=None if kept.time is None else _time(kept.time),
         vlan=kept.vlan,
         replyAttributes=list(kept.replyAttributes),

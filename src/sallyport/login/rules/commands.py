@@ -83,7 +83,7 @@ def _row(service: LoginRules, rule: Rule) -> Row:
         "products": list[JSON](kept.products),
         "media": list[JSON](kept.media),
         "stations": list[JSON](kept.stations),
-        "serviceTypes": [service.words.service_type_name(number) for number in kept.serviceTypes],
+        "serviceTypes": [service.translation.service_type_name(number) for number in kept.serviceTypes],
         "time": None if window is None else window.model_dump(mode="json", by_alias=True),
         "vlan": kept.vlan,
         "replyAttributes": [{"name": each.name, "value": each.value} for each in kept.replyAttributes],

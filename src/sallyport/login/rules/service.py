@@ -8,7 +8,7 @@ from sallyport.login.rules import repo
 from sallyport.login.rules.match import DomainRules
 from sallyport.login.rules.model import Definition, ReplyAttribute, Rule, RuleFields
 from sallyport.login.rules.repo import OfDomain
-from sallyport.login.rules.words import Words, check_clients
+from sallyport.login.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
 from sallyport.store.model import Tx
@@ -19,7 +19,7 @@ class LoginRules:
     """The login rules of all domains; reading never waits, changing returns once it holds."""
 
     def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
-        self.words = Words(dictionary)
+        self.translation = Translation(dictionary)
         self._configuration = configuration
         self._clock = clock
         known = repo.Known()
@@ -83,9 +83,9 @@ class LoginRules:
         if fields.time is not None:
             kept["time"] = None if fields.time.always else fields.time.kept()
         if fields.serviceTypes is not None:
-            kept["serviceTypes"] = tuple(self.words.service_types(fields.serviceTypes))
+            kept["serviceTypes"] = tuple(self.translation.service_types(fields.serviceTypes))
         if fields.media is not None:
-            kept["media"] = tuple(self.words.media(fields.media))
+            kept["media"] = tuple(self.translation.media(fields.media))
         if fields.vlan is not None:
             kept["vlan"] = fields.vlan.strip()
         check_clients(fields.clients or ())
@@ -93,7 +93,7 @@ class LoginRules:
 
     def _replies(self, definition: Definition) -> bytes:
         replies: Sequence[ReplyAttribute] = definition.replyAttributes
-        return self.words.replies(definition.vlan, replies)
+        return self.translation.replies(definition.vlan, replies)
 
 
 def _record(

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sallyport.directory.reading.filters import escaped
-from sallyport.login.eap.examiners import Binds
+from sallyport.login.eap.verifiers import Binds
 from sallyport.login.model import Method, Reason
 from sallyport.radius.attributes import USER_PASSWORD
 from tests.areas import SetClock

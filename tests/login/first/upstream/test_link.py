@@ -143,7 +143,7 @@ async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) 
 
 
 async def test_what_a_connection_brings_is_taken_in_turns(upstream: Upstream, home: SecureHome) -> None:
-    """Once from the connection and once from the lane, for each answer that comes alone."""
+    """Once from the connection and once from the channel, for each answer that comes alone."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await configure(upstream, home.fields(), statusCheck=False)
     for number in range(5):

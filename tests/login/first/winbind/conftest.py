@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sallyport.login.first.winbind.helpers import Helpers
-from sallyport.login.first.winbind.words import Question
+from sallyport.login.first.winbind.protocol import Question
 from sallyport.radius.mschap import challenge_response, nt_hash, nt_hash_hash
 
 CHALLENGE = bytes(range(8))

@@ -5,7 +5,7 @@
     rewrite  a request and an answer as they look on the other hop: hidden with its secret
     names    realms, and whom an Accept names
     health   whether a home server is alive: states and times as FreeRADIUS has them; no socket, no clock
-    lanes    the sockets of a home server; each has 256 identifiers
+    channels    the sockets of a home server; each has 256 identifiers
     pool     which home server is asked; who waits for which answer; what moves to another server
 
 Retransmits of the NAS drive ours: a request is sent again when the NAS sends it again, as the same packet, so that the

@@ -8,25 +8,25 @@ from typing import Final
 
 import trio
 
+from sallyport.login.first.upstream.channels import Channel, udp
 from sallyport.login.first.upstream.health import Health, State
-from sallyport.login.first.upstream.lanes import Lane, udp
 from sallyport.login.first.upstream.link import Link
 from sallyport.outgoing.sockets import Sockets
 from sallyport.radius.authenticator import SharedSecret
 
-MAX_LANES: Final = 64
+MAX_CHANNELS: Final = 64
 
 
 class Ask:
-    """Somebody who waits for an answer under an identifier of a lane.
+    """Somebody who waits for an answer under an identifier of a channel.
 
     packet: what was sent. ends_at: when its window is over.
     """
 
-    __slots__ = ("ends_at", "identifier", "lane", "packet", "sent_at")
+    __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
     def __init__(self) -> None:
-        self.lane: Lane[Ask]
+        self.channel: Channel[Ask]
         self.identifier = 0
         self.packet = b""
         self.sent_at = self.ends_at = 0.0
@@ -59,7 +59,7 @@ class HomeServer:
         self.trouble = ""
         self.waiting = 0
         self.refused_at = self.warned_at = -math.inf
-        self.lanes: list[Lane[Ask]] = []
+        self.channels: list[Channel[Ask]] = []
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -73,48 +73,48 @@ class HomeServer:
         """It is at one of these addresses; where it was before, if that is one of them."""
         if self.address not in addresses:
             self.address = addresses[0]
-            for lane in self.lanes:
-                lane.retired = True
+            for channel in self.channels:
+                channel.retired = True
 
     def refused(self, now: float) -> None:
         """The network says that nobody is there."""
         self.refused_at = now
         self.health.refused(now)
 
-    def free_lane(self, now: float) -> tuple[Lane[Ask], bool] | None:
-        """A lane with a free identifier, and whether it is a new one. None: there is none, and may be no more, or no
+    def free_lane(self, now: float) -> tuple[Channel[Ask], bool] | None:
+        """A channel with a free identifier, and whether it is a new one. None: there is none, and may be no more, or no
         way to the server."""
-        for lane in self.lanes:
-            if lane.has_room:
-                return lane, False
-        if not self.address or len(self.lanes) >= MAX_LANES:
+        for channel in self.channels:
+            if channel.has_room:
+                return channel, False
+        if not self.address or len(self.channels) >= MAX_CHANNELS:
             return None
         try:
-            lane = self._lane(now)
+            channel = self._lane(now)
         except OSError as error:
             self.trouble = error.strerror or type(error).__name__
             self.refused(now)
             return None
-        self.lanes.append(lane)
-        return lane, True
+        self.channels.append(channel)
+        return channel, True
 
-    def _lane(self, now: float) -> Lane[Ask]:
+    def _lane(self, now: float) -> Channel[Ask]:
         """OSError."""
         if self.link is None:
-            return Lane(udp(self._sockets, self.address, self.port), now)
+            return Channel(udp(self._sockets, self.address, self.port), now)
         near, far = self.link.pair()
-        return Lane(near, now, far)
+        return Channel(near, now, far)
 
-    def lost(self, lane: Lane[Ask], now: float) -> None:
+    def lost(self, channel: Channel[Ask], now: float) -> None:
         """A connection has ended: whoever waits there is asked for anew when the NAS repeats itself."""
-        lane.retired = True
+        channel.retired = True
         self.refused(now)
 
-    def send(self, lane: Lane[Ask], packet: bytes, now: float) -> None:
+    def send(self, channel: Channel[Ask], packet: bytes, now: float) -> None:
         """Send without waiting. What the kernel does not take is lost, as on any way."""
         for _ in range(2):  # an error may be about what was sent before; then nothing was sent now
             try:
-                lane.sock.send(packet)
+                channel.sock.send(packet)
             except BlockingIOError:
                 return
             except OSError as error:
@@ -125,8 +125,8 @@ class HomeServer:
 
     def close_lanes(self, now: float = math.inf) -> None:
         """Close those that are of no use any more; at no time given, all."""
-        idle = [lane for lane in self.lanes if now == math.inf or lane.is_idle(now)]
-        for lane in idle:
-            self.lanes.remove(lane)
-            trio.lowlevel.notify_closing(lane.sock)
-            lane.sock.close()
+        idle = [channel for channel in self.channels if now == math.inf or channel.is_idle(now)]
+        for channel in idle:
+            self.channels.remove(channel)
+            trio.lowlevel.notify_closing(channel.sock)
+            channel.sock.close()

@@ -1,6 +1,6 @@
 """RADIUS over TLS to a home server (RFC 6614): a connection behind a pair of local sockets.
 
-A lane has one end of the pair and uses it like a socket of its own kind, so that whoever asks a server need not know
+A channel has one end of the pair and uses it like a socket of its own kind, so that whoever asks a server need not know
 what carries the packets; a task moves them between the other end and the connection. When the connection ends, so does
 the pair.
 """
@@ -48,7 +48,7 @@ class Link:
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
-        """A lane's end, and the one for `carry`. OSError: there are no sockets."""
+        """A channel's end, and the one for `carry`. OSError: there are no sockets."""
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     async def carry(self, far: socket.socket, address: str, port: int) -> str:
@@ -97,7 +97,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: Turns) -> str:
 
 
 async def _to_server(far: socket.socket, tls: Tls) -> None:
-    """What the lane sends, until it is closed."""
+    """What the channel sends, until it is closed."""
     while True:
         await trio.lowlevel.wait_readable(far)
         packets: list[bytes] = []

@@ -33,8 +33,8 @@ from sallyport.radius.packet import (
 )
 
 if TYPE_CHECKING:
+    from sallyport.login.first.upstream.channels import Channel
     from sallyport.login.first.upstream.fields import UpstreamFields
-    from sallyport.login.first.upstream.lanes import Lane
     from sallyport.login.first.upstream.link import Link
     from sallyport.login.first.upstream.rewrite import Forward
     from sallyport.metrics import UpstreamMetrics
@@ -144,21 +144,21 @@ class Pool:
         if not server.is_alive and not question.stays and self._can_flee(question):
             return self._move(question, now)
         self._again_cell.count += 1
-        if question.lane.far is not None and question.lane.retired:
+        if question.channel.far is not None and question.channel.retired:
             return self._reconnect(question, server, now)
-        return server.send(question.lane, question.packet, now)
+        return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
         """The connection by which it was asked has ended. While there is no new one it keeps its place."""
-        before, identifier = question.lane, question.identifier
-        lane = self._lane(server, now)
-        if lane is None:
+        before, identifier = question.channel, question.identifier
+        channel = self._lane(server, now)
+        if channel is None:
             return
         before.rest(identifier, now)
-        question.lane = lane
-        question.identifier = lane.take(question, now)
+        question.channel = channel
+        question.identifier = channel.take(question, now)
         question.packet = question.forward.packet(question.identifier, server.secret)
-        server.send(lane, question.packet, now)
+        server.send(channel, question.packet, now)
 
     def leave(self, question: Question, now: float) -> None:
         """Nobody waits for it any more."""
@@ -204,30 +204,30 @@ class Pool:
 
     def _send(self, question: Question, server: HomeServer, now: float) -> bool:
         question.tried.append(server)
-        lane = self._lane(server, now)
-        if lane is None:
+        channel = self._lane(server, now)
+        if channel is None:
             return False
         self._stirred.set()
-        question.server, question.lane = server, lane
+        question.server, question.channel = server, channel
         question.sent_at = now
         question.ends_at = min(now + self._window_s, question.limit_at)
-        question.identifier = lane.take(question, now)
+        question.identifier = channel.take(question, now)
         server.waiting += 1
         self._waiting += 1
         question.packet = question.forward.packet(question.identifier, server.secret)
-        server.send(lane, question.packet, now)
+        server.send(channel, question.packet, now)
         return True
 
-    def _lane(self, server: HomeServer, now: float) -> Lane[Ask] | None:
+    def _lane(self, server: HomeServer, now: float) -> Channel[Ask] | None:
         found = None if self._over else server.free_lane(now)
         if found is None:
             return None
-        lane, is_new = found
+        channel, is_new = found
         if is_new:
-            self._nursery.start_soon(self._read, server, lane)
-            if server.link is not None and lane.far is not None:
-                self._nursery.start_soon(self._carry, server, server.link, lane.far)
-        return lane
+            self._nursery.start_soon(self._read, server, channel)
+            if server.link is not None and channel.far is not None:
+                self._nursery.start_soon(self._carry, server, server.link, channel.far)
+        return channel
 
     async def _carry(self, server: HomeServer, link: Link, far: socket.socket) -> None:
         server.trouble = await link.carry(far, server.address, server.port)
@@ -236,40 +236,40 @@ class Pool:
     def _let_go(self, question: Question, now: float) -> None:
         """Its identifier rests: an answer may still come."""
         if question.server is not None:
-            question.lane.rest(question.identifier, now + self._window_s)
+            question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
             self._waiting -= 1
             question.server = None
 
     # --- what comes -------------------------------------------------------------------------------------------
 
-    async def _read(self, server: HomeServer, lane: Lane[Ask]) -> None:
-        recv = lane.sock.recv
+    async def _read(self, server: HomeServer, channel: Channel[Ask]) -> None:
+        recv = channel.sock.recv
         while True:
             try:
-                await trio.lowlevel.wait_readable(lane.sock)
+                await trio.lowlevel.wait_readable(channel.sock)
             except trio.ClosedResourceError:
                 return None
             await self._egress.turns.take()
-            if lane.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
+            if channel.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
                 return None
             now = trio.current_time()
             try:
                 for _ in range(DRAIN):
                     datagram = recv(MAX_LENGTH + 1)
-                    if not datagram and lane.far is not None:
-                        return server.lost(lane, now)
-                    self._take(server, lane, datagram, now)
+                    if not datagram and channel.far is not None:
+                        return server.lost(channel, now)
+                    self._take(server, channel, datagram, now)
             except BlockingIOError:
                 pass
             except OSError:  # an ICMP error of what was sent
-                if lane.sock.fileno() < 0:
+                if channel.sock.fileno() < 0:
                     return None
                 server.refused(now)
 
-    def _take(self, server: HomeServer, lane: Lane[Ask], datagram: bytes, now: float) -> None:
+    def _take(self, server: HomeServer, channel: Channel[Ask], datagram: bytes, now: float) -> None:
         """Give an answer to who waits for it; what proves to be none is dropped, and the right one may still come."""
-        ask = lane.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
+        ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
             return self._discard(server, "nobody waits for it", "unexpected", now)
         try:
@@ -281,7 +281,7 @@ class Pool:
                 raise PacketError("without Message-Authenticator, see requireMessageAuthenticator", "unsigned")
         except PacketError as error:
             return self._discard(server, str(error), error.reason, now)
-        lane.give(ask.identifier)
+        channel.give(ask.identifier)
         if not isinstance(ask, Question):
             return server.health.check_answered(now)
         server.health.answered(now)
@@ -307,21 +307,21 @@ class Pool:
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)
-            for lane in server.lanes:
+            for channel in server.channels:
                 due = [
                     ask
-                    for ask in lane.waiting.values()
+                    for ask in channel.waiting.values()
                     if ask.ends_at <= now or (flees and ask.sent_at <= server.refused_at)
                 ]
                 for ask in due:
                     self._end(server, ask, now)
-                lane.pass_by(now)
+                channel.pass_by(now)
             server.close_lanes(now)
             if server.address and server.health.is_check_due(now):
                 self._check(server, now)
         if self._waiting:
             return TICK_S
-        calm = all(server.health.state is State.ALIVE and not server.lanes for server in self.servers)
+        calm = all(server.health.state is State.ALIVE and not server.channels for server in self.servers)
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Ask, now: float) -> None:
@@ -334,18 +334,18 @@ class Pool:
             elif self._can_flee(ask):
                 self._move(ask, now)
         elif ask.ends_at <= now:
-            ask.lane.rest(ask.identifier, now + self._window_s)
+            ask.channel.rest(ask.identifier, now + self._window_s)
             server.health.check_unanswered()
 
     def _check(self, server: HomeServer, now: float) -> None:
-        lane = self._lane(server, now)
-        if lane is None:
+        channel = self._lane(server, now)
+        if channel is None:
             return server.health.check_unanswered()
         check = Check()
-        check.lane, check.sent_at, check.ends_at = lane, now, now + CHECK_TIMEOUT_S
-        check.identifier = lane.take(check, now)
+        check.channel, check.sent_at, check.ends_at = channel, now, now + CHECK_TIMEOUT_S
+        check.identifier = channel.take(check, now)
         check.packet = encode_request(STATUS_SERVER, check.identifier, server.secret, _WHO)
-        return server.send(lane, check.packet, now)
+        return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
         """Look names up, read and check, until cancelled; then nobody is asked any more."""
@@ -373,8 +373,8 @@ class Pool:
     def _give_up(self) -> None:
         """Nobody reads any more."""
         for server in self.servers:
-            for lane in server.lanes:
-                for ask in tuple(lane.waiting.values()):
+            for channel in server.channels:
+                for ask in tuple(channel.waiting.values()):
                     if isinstance(ask, Question):
                         self._let_go(ask, trio.current_time())
                         ask.end()

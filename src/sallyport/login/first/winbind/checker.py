@@ -10,8 +10,8 @@ import structlog
 from sallyport.login.first.model import Tell
 from sallyport.login.first.mschap import attempt_of, let_in
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
+from sallyport.login.first.winbind.protocol import Question
 from sallyport.login.first.winbind.reasons import NO_WINBIND, why_refused
-from sallyport.login.first.winbind.words import Question
 from sallyport.login.model import Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from sallyport.base.config import PREFIX
-from sallyport.login.first.winbind.words import ARGUMENTS, Answer, Nonsense, Question, pull_answer, push_question
+from sallyport.login.first.winbind.protocol import ARGUMENTS, Answer, Nonsense, Question, pull_answer, push_question
 
 MOST: Final = 16
 PATIENCE_S: Final = 10.0

@@ -1,14 +1,14 @@
-"""Words of bodies as numbers and octets."""
+"""Translation of bodies as numbers and octets."""
 
 import pytest
 
 from sallyport.base.errors import Invalid
 from sallyport.login.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
-from sallyport.login.rules.words import Words, check_clients
+from sallyport.login.rules.translation import Translation, check_clients
 from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
 from tests.areas import dictionary
 
-WORDS = Words(dictionary())
+WORDS = Translation(dictionary())
 
 
 def replies(*pairs: tuple[str, str], vlan: str = "") -> bytes:

@@ -18,7 +18,7 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 }
 
 
-class Habits:
+class PreferredMethods:
     """Of stations that do not log in by the first of `ORDER`. most: so many are kept, a share of them for each
     tenant; who logged in longest ago makes room."""
 

@@ -64,8 +64,8 @@ _NUMERAL: Final = re.compile(r"[0-9]{1,10}")
 _LIKE_ADDRESS: Final = re.compile(r"[0-9.]+|.*/[0-9]+|(?=.*:.*:)[0-9A-Fa-f:.%]+")
 
 
-class Words:
-    """Turns words into what is kept and sent."""
+class Translation:
+    """Translates between the names in bodies and the numbers and octets that are stored and sent."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary

@@ -1,4 +1,5 @@
-"""Who answers a conversation's questions: for `local` the passwords in memory, for `ldap` the directory and winbind."""
+"""Verifiers answer the questions of a conversation: for `local` from the passwords in memory, for `ldap` by asking the
+directory and winbind."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Finding:
     stamp: str = ""
 
 
-class Examiner(Protocol):
+class Verifier(Protocol):
     """Answers questions about the users of one domain. checkable: the kinds that it can."""
 
     @property
@@ -46,7 +47,7 @@ class Examiner(Protocol):
     def at_once(self, user: str, question: Question) -> Finding | None:
         """The answer, where it is known without waiting. user: the name without its realm."""
 
-    async def examine(self, user: str, question: Question) -> Finding:
+    async def verify(self, user: str, question: Question) -> Finding:
         """Answer one. user: the name without its realm. StoreError, SecretError."""
 
 
@@ -67,12 +68,12 @@ class Local:
         self._takes_codes = takes_codes
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        """See `Examiner`."""
+        """See `Verifier`."""
         person = self._cached(user)
         return None if person is Missing.MISSING else self._examined(person, question)
 
-    async def examine(self, user: str, question: Question) -> Finding:
-        """See `Examiner`."""
+    async def verify(self, user: str, question: Question) -> Finding:
+        """See `Verifier`."""
         return self._examined(await self._load(user), question)
 
     def _examined(self, person: User | None, question: Question) -> Finding:
@@ -106,12 +107,12 @@ class Station:
         self._passwords = passwords
         self._listed = listed
 
-    async def examine(self, user: str, question: Question) -> Finding:
-        """See `Examiner`."""
+    async def verify(self, user: str, question: Question) -> Finding:
+        """See `Verifier`."""
         return self.at_once(user, question)
 
     def at_once(self, user: str, question: Question) -> Finding:
-        """See `Examiner`."""
+        """See `Verifier`."""
         if not isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
         if not self._listed():
@@ -158,14 +159,14 @@ class Directory:
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """See `Examiner`."""
+        """See `Verifier`."""
         return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
-        """See `Examiner`: a directory has to be asked."""
+        """See `Verifier`: a directory has to be asked."""
 
-    async def examine(self, user: str, question: Question) -> Finding:
-        """See `Examiner`. One question is one bind: see `Ldap.check`."""
+    async def verify(self, user: str, question: Question) -> Finding:
+        """See `Verifier`. One question is one bind: see `Ldap.check`."""
         return replace(await self._examined(user, question), stamp=self._stamp)
 
     async def _examined(self, user: str, question: Question) -> Finding:

@@ -1,6 +1,6 @@
 """By which method a station logged in last."""
 
-from sallyport.login.eap.habits import Habits
+from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.radius.eap.methods import ORDER
 from sallyport.radius.eap.packet import MD5, PEAP, TLS, TTLS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
@@ -41,28 +41,28 @@ async def test_who_tells_no_address_has_no_habit(nas: Nas) -> None:
 
 def test_weak_methods_are_never_offered_first() -> None:
     """An impostor's login by one does not make the station's own password go that way."""
-    habits = Habits()
-    habits.note("1/local", b"station", TTLS, 1)
-    assert habits.order("1/local", b"station") == (TTLS, PEAP, *ORDER[2:])
-    habits.note("1/local", b"station", MD5, 1)
-    assert habits.order("1/local", b"station") == ORDER
-    assert len(habits) == 0
+    preferred = PreferredMethods()
+    preferred.note("1/local", b"station", TTLS, 1)
+    assert preferred.order("1/local", b"station") == (TTLS, PEAP, *ORDER[2:])
+    preferred.note("1/local", b"station", MD5, 1)
+    assert preferred.order("1/local", b"station") == ORDER
+    assert len(preferred) == 0
 
 
 def test_habits_are_of_a_scope_and_bounded() -> None:
     """Of the stations that are kept, who logged in longest ago makes room."""
-    habits = Habits(most=2)
+    preferred = PreferredMethods(most=2)
     for station in (b"a", b"b", b"a", b"c"):
-        habits.note("1/local", station, TLS, 1)
-    orders = [habits.order("1/local", station)[0] for station in (b"a", b"b", b"c")]
+        preferred.note("1/local", station, TLS, 1)
+    orders = [preferred.order("1/local", station)[0] for station in (b"a", b"b", b"c")]
     assert orders == [TLS, PEAP, TLS]
-    assert habits.order("2/local", b"a") == ORDER
+    assert preferred.order("2/local", b"a") == ORDER
 
 
 def test_each_tenant_has_a_share_of_the_habits() -> None:
     """A station's habit stays, however many stations of another tenant log in."""
-    habits = Habits(most=10)
-    habits.note("1/local", b"ours", TLS, 1)
+    preferred = PreferredMethods(most=10)
+    preferred.note("1/local", b"ours", TLS, 1)
     for number in range(100):
-        habits.note("2/local", b"%d" % number, TLS, 2)
-    assert habits.order("1/local", b"ours")[0] == TLS
+        preferred.note("2/local", b"%d" % number, TLS, 2)
+    assert preferred.order("1/local", b"ours")[0] == TLS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.login.first.winbind.words import Answer, Nonsense, Question, pull_answer, push_question
+from sallyport.login.first.winbind.protocol import Answer, Nonsense, Question, pull_answer, push_question
 
 RIGHT = b"Authenticated: Yes\nUser-Session-Key: 00112233445566778899aAbBcCdDeEfF\n.\n"
 KEY = bytes.fromhex("00112233445566778899aabbccddeeff")

@@ -29,7 +29,7 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
     return sock
 
 
-class Lane(Generic[Waits]):
+class Channel(Generic[Waits]):
     """One connected socket. waiting: who waits for the answer under each identifier. far: the other end of a link's,
     which ends with its connection; None for UDP. retired: nobody is asked by it any more.
 
