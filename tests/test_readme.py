@@ -56,13 +56,14 @@ from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.totp import OneTimeSeeds
 from sallyport.endpoints.users import api as users_api
 from sallyport.endpoints.users.service import Users
+from sallyport.events import api as events_api
+from sallyport.events.service import Events
 from sallyport.inventory.clients import api as clients_api
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices import api as devices_api
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.sessions import api as sessions_api
 from sallyport.inventory.sessions.service import Sessions
-from sallyport.login import api as logins_api
 from sallyport.login.bypass import api as bypass_api
 from sallyport.login.bypass.service import Bypass
 from sallyport.login.first import api as first_factors_api
@@ -73,7 +74,6 @@ from sallyport.login.lockout.service import Lockouts
 from sallyport.login.preview import api as previews_api
 from sallyport.login.rules import api as rules_api
 from sallyport.login.rules.service import LoginRules
-from sallyport.login.service import Events
 from sallyport.mfa import api as providers_api
 from sallyport.mfa.service import Providers
 from sallyport.passwords import api as policies_api
@@ -282,7 +282,7 @@ def operations() -> Iterator[str]:
         dids_api.operations(cast(Dids, NOTHING), gate),
         schemas_api.operations(cast(Schemas, NOTHING), gate),
         credentials_api.operations(cast(Credentials, NOTHING), now_us, gate),
-        logins_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
+        events_api.operations(cast(Events, NOTHING), cast(Domains, NOTHING), gate),
         lockouts_api.operations(cast(Lockouts, NOTHING), gate),
         audit_api.operations(cast(Audit, NOTHING), gate),
         wallets_api.operations(cast(Wallets, NOTHING), gate),

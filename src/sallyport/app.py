@@ -38,6 +38,10 @@ from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.targets import AccessTargets
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users.service import Users
+from sallyport.events.outlets.model import targets_of
+from sallyport.events.outlets.service import Outlets
+from sallyport.events.retention import Retention
+from sallyport.events.service import Events
 from sallyport.inventory.clients.issued import IssuedCertificates
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
@@ -51,13 +55,9 @@ from sallyport.login.first.model import Checker
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
 from sallyport.login.model import Login
-from sallyport.login.outlets.model import targets_of
-from sallyport.login.outlets.service import Outlets
-from sallyport.login.retention import Retention
 from sallyport.login.rules.service import LoginRules
 from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
-from sallyport.login.service import Events
 from sallyport.metrics import (
     AgentMetrics,
     CredentialMetrics,

@@ -16,11 +16,11 @@ from sallyport.endpoints.agents import commands as agent_commands
 from sallyport.endpoints.groups import commands as group_commands
 from sallyport.endpoints.instances import commands as instance_commands
 from sallyport.endpoints.users import commands as user_commands
+from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.sessions import commands as session_commands
 from sallyport.listen import commands as listen_commands
-from sallyport.login import commands as login_commands
 from sallyport.login.bypass import commands as bypass_commands
 from sallyport.login.first import commands as first_commands
 from sallyport.login.lockout import commands as lockout_commands
@@ -83,7 +83,7 @@ def commands(app: App) -> Commands:
             policy_commands.commands(app.policies, app.tenancy),
             bypass_commands.commands(app.logins.bypass, find_domain),
             rule_commands.commands(app.rules, find_domain),
-            login_commands.commands(app.events, app.domains.anywhere, now_us),
+            event_commands.commands(app.events, app.domains.anywhere, now_us),
             lockout_commands.commands(app.logins.lockouts, find_domain),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
             did_commands.commands(app.issuing, app.domains.anywhere, now_us),

@@ -24,10 +24,10 @@ from sallyport.endpoints.agents import api as agents_api
 from sallyport.endpoints.groups import api as groups_api
 from sallyport.endpoints.instances import api as instances_api
 from sallyport.endpoints.users import api as users_api
+from sallyport.events import api as events_api
 from sallyport.inventory.clients import api as clients_api
 from sallyport.inventory.devices import api as devices_api
 from sallyport.inventory.sessions import api as sessions_api
-from sallyport.login import api as logins_api
 from sallyport.login.bypass import api as bypass_api
 from sallyport.login.first import api as first_factors_api
 from sallyport.login.lockout import api as lockouts_api
@@ -54,7 +54,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         rules_api.operations(app.rules, gate),
         bypass_api.operations(app.logins.bypass, gate),
         policies_api.operations(app.policies, gate),
-        logins_api.operations(app.events, app.domains, gate),
+        events_api.operations(app.events, app.domains, gate),
         lockouts_api.operations(app.logins.lockouts, gate),
         audit_api.operations(app.audit, gate),
         wallets_api.operations(app.holding.wallets, gate),

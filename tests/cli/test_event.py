@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.clock import SECOND, now_us
-from sallyport.login.cli import ALL_COLUMNS
+from sallyport.events.cli import ALL_COLUMNS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient

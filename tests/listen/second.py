@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 import trio
 
-from sallyport.login.repo import EventQuery, EventRow
-from sallyport.login.service import Events
+from sallyport.events.repo import EventQuery, EventRow
+from sallyport.events.service import Events
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.authenticator import SharedSecret

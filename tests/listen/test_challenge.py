@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.domains.model import Fallback, Mode
-from sallyport.login.repo import EventRow
+from sallyport.events.repo import EventRow
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE

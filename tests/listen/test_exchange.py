@@ -5,10 +5,10 @@ import trio
 import trio.testing
 
 from sallyport.base.errors import StoreError
+from sallyport.events.repo import EventQuery, EventRow
+from sallyport.events.service import Events
 from sallyport.listen.exchange import Kind
 from sallyport.listen.undecided import BEGIN_AT_ONCE
-from sallyport.login.repo import EventQuery, EventRow
-from sallyport.login.service import Events
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (

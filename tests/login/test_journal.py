@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import StoreError
+from sallyport.events.repo import EventQuery, EventRow
+from sallyport.events.service import Events
 from sallyport.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
 from sallyport.login.model import AccountingRecord, Answered, Login
-from sallyport.login.repo import EventQuery, EventRow
-from sallyport.login.service import Events
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply

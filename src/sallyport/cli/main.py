@@ -32,7 +32,7 @@ COMMANDS = {
     "directory": ("sallyport.directory.cli:directory", "Directories: people and groups that other systems keep."),
     "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
     "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
-    "event": ("sallyport.login.cli:event", "The log of logins: what was decided, and its export."),
+    "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
     "log": ("sallyport.cli.log:log", "What the running service logs."),
     "lockout": ("sallyport.login.lockout.cli:lockout", "Users and stations that have failed too often."),
     "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),

@@ -11,6 +11,6 @@
 function. Their result is one `Decision`, made by `decision.decide` for live logins and for everything that asks what
 would have been. A decided login goes to the `journal`, which writes the
 event, the first sighting of a device, the state of a challenge and the answer in one transaction for all that arrived
-meanwhile, and only then lets the answers go. `repo`, `service` and `retention` are for events afterwards; `preview` is
+meanwhile, and only then lets the answers go. `events` has what is read of them afterwards; `preview` is
 the impact of enforcing. `area` puts all of it together.
 """

@@ -21,13 +21,13 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
+from sallyport.events.repo import ACCOUNTING_COUNTER, COUNTER
 from sallyport.inventory.devices.model import Device, Station
 from sallyport.inventory.devices.service import Registered, write_first_sighting
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
 from sallyport.login.model import AccountingRecord, Answered, Login, Method
-from sallyport.login.repo import ACCOUNTING_COUNTER, COUNTER
 from sallyport.login.rules.model import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source

@@ -1,18 +1,13 @@
-"""A login, its decision, and the events of the interface."""
+"""A login and its decision."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pydantic import Field
-
-from sallyport.base.model import Model
 from sallyport.domains.model import FirstFactor
 from sallyport.inventory.sessions.report import Report
 from sallyport.radius.attributes import SERVICE_TYPE
-from sallyport.web.paging import Paged
-from sallyport.web.scope import AddressOrText, InDomain, Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -296,40 +291,3 @@ class AccountingRecord(Answered):
         self.domain_id = 0
         self.report = Report(request, at)
         self.user = self.report.user
-
-
-class GetAuthLog(InDomain, Paged):
-    """Body of GetAuthLog. from and to: ISO 8601; cursor: of the page before."""
-
-    search: AddressOrText = ""
-    since: Text = Field(default="", validation_alias="from")
-    until: Text = Field(default="", validation_alias="to")
-    cursor: Text = ""
-
-
-class EventEntry(Model):
-    """One event. time: ISO 8601 UTC; latencyMs: from receipt to decision."""
-
-    eventId: int
-    time: str
-    user: str
-    domain: str
-    ip_address: str
-    client_ip: str
-    device_name: str
-    station: str
-    method: str
-    factor: str
-    decision: str
-    appliedDecision: str
-    wouldHaveBeen: str
-    reason: str
-    latencyMs: float
-
-
-class EventList(Model):
-    """Answer of GetAuthLog, newest first. cursor: names the next page; empty on the last."""
-
-    events: list[EventEntry]
-    totalCount: int
-    cursor: str

@@ -24,7 +24,7 @@ class SetMfaProvider(InDomain):
     model_config = ConfigDict(extra="allow")
 
     provider: Annotated[Name, BeforeValidator(_lower)]
-    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = 60  # noqa: N815
+    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = 60
 
     @model_validator(mode="after")
     def _has_few_fields(self) -> Self:
@@ -48,4 +48,4 @@ class MfaProvider(Model):
     code: int = 200
     status: str = "Success"
     provider: str
-    timeoutSeconds: int  # noqa: N815
+    timeoutSeconds: int

@@ -9,9 +9,9 @@ import trio
 
 from sallyport.base.clock import SECOND
 from sallyport.domains.impact import Impact
+from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.posture import Posture
-from sallyport.login.repo import COUNTER
 from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
 from sallyport.store import counters

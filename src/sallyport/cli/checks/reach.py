@@ -10,7 +10,7 @@ import trio
 
 from sallyport.base.command import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
-from sallyport.login.outlets.model import targets_of
+from sallyport.events.outlets.model import targets_of
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 

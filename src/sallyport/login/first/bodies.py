@@ -18,7 +18,7 @@ class GetFirstFactor(InDomain):
 class SetFirstFactor(InDomain):
     """Body of SetFirstFactor. What is left out stays as it was configured before."""
 
-    firstFactor: AnyFirstFactor  # noqa: N815
+    firstFactor: AnyFirstFactor
     ldap: Members | None = None
     radius: Members | None = None
 
@@ -32,8 +32,8 @@ class DomainFirstFactor(Model):
 
     code: int = 200
     status: str = "Success"
-    domainId: int  # noqa: N815
-    firstFactor: FirstFactor  # noqa: N815
+    domainId: int
+    firstFactor: FirstFactor
     ldap: Values | None = None
     radius: Values | None = None
 
@@ -41,7 +41,7 @@ class DomainFirstFactor(Model):
 class CheckFirstFactor(InDomain):
     """Body of CheckFirstFactor: what a person would type at a device. mschap: which brings it by MS-CHAPv2, not PAP."""
 
-    userName: Annotated[PlainText, Field(min_length=1, max_length=253)]  # noqa: N815
+    userName: Annotated[PlainText, Field(min_length=1, max_length=253)]
     password: SecretStr
     mschap: Flag = False
 

@@ -3,10 +3,10 @@
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import posture
 from sallyport.login.model import Method, Reason
 from sallyport.login.preview.periods import Span
-from sallyport.login.repo import COUNTER
 from sallyport.store import counters
 from sallyport.store.model import Tx
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sallyport.audit.repo import NumberedRow
 from sallyport.base.log import Pseudonyms
-from sallyport.login.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
-from sallyport.login.outlets.model import parse_target
-from sallyport.login.outlets.repo import Decided
+from sallyport.events.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
+from sallyport.events.outlets.model import parse_target
+from sallyport.events.outlets.repo import Decided
 
 EVENT = Decided(
     7, 1_767_225_600_000_000, 1, "ann", "192.0.2.1", "192.0.2.9", "lobby", "aa-bb", "pap", "local", "reject", "accept",

@@ -2,9 +2,9 @@
 
 from sallyport.base.clock import iso
 from sallyport.domains.service import Domains
-from sallyport.login.model import EventEntry, EventList, GetAuthLog
-from sallyport.login.repo import FOREVER, EventQuery, EventRow
-from sallyport.login.service import Events, parse_cursor
+from sallyport.events.bodies import EventEntry, EventList, GetAuthLog
+from sallyport.events.repo import FOREVER, EventQuery, EventRow
+from sallyport.events.service import Events, parse_cursor
 from sallyport.web.moment import moment
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate

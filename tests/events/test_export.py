@@ -11,13 +11,13 @@ from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.command import JSON, Commands, Row, entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.domains.model import Domain
-from sallyport.login import commands as login_commands
-from sallyport.login import repo
-from sallyport.login.cli import ALL_COLUMNS, COLUMNS
-from sallyport.login.commands import PAGE
-from sallyport.login.model import EventEntry
-from sallyport.login.repo import FOREVER, EventQuery, Stretch
-from sallyport.login.service import Events
+from sallyport.events import commands as event_commands
+from sallyport.events import repo
+from sallyport.events.bodies import EventEntry
+from sallyport.events.cli import ALL_COLUMNS, COLUMNS
+from sallyport.events.commands import PAGE
+from sallyport.events.repo import FOREVER, EventQuery, Stretch
+from sallyport.events.service import Events
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value
 from tests.areas import SetClock, running_store
@@ -87,7 +87,7 @@ async def events(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
     """An empty log."""
     path = tmp_path / "s.db"
     async with running_store(path) as store:
-        yield Log(path, store, Commands([login_commands.commands(Events(store), corp, clock)]))
+        yield Log(path, store, Commands([event_commands.commands(Events(store), corp, clock)]))
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 7, 20, 21])

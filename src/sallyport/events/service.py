@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sallyport.base.errors import invalid_field
-from sallyport.login import repo
-from sallyport.login.repo import FOREVER, EventQuery, EventRow, Outcome, Stretch
+from sallyport.events import repo
+from sallyport.events.repo import FOREVER, EventQuery, EventRow, Outcome, Stretch
 from sallyport.store.model import Store
 
 

@@ -24,8 +24,8 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.periodic import every
-from sallyport.login import repo
-from sallyport.login.repo import TABLES, Held, Kept
+from sallyport.events import repo
+from sallyport.events.repo import TABLES, Held, Kept
 from sallyport.metrics import LoginMetrics
 from sallyport.store.model import Store, Tx, Work
 

@@ -11,7 +11,7 @@ from sallyport.audit.repo import NumberedRow
 from sallyport.base.clock import iso
 from sallyport.base.command import JSON
 from sallyport.base.log import IDENTITIES, Pseudonyms
-from sallyport.login.outlets.repo import Decided
+from sallyport.events.outlets.repo import Decided
 from sallyport.store.audit import HIDDEN
 
 LOGIN: Final = "login"

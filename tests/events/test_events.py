@@ -6,8 +6,8 @@ import pytest
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
-from sallyport.login.repo import COUNTER, EventQuery
-from sallyport.login.service import Events, cursor_after, parse_cursor
+from sallyport.events.repo import COUNTER, EventQuery
+from sallyport.events.service import Events, cursor_after, parse_cursor
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from tests.areas import Areas

@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
-from sallyport.login import repo
+from sallyport.events import repo
+from sallyport.events.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
+from sallyport.events.retention import CHUNK, DAY, PAUSE_S, Retention
+from sallyport.events.service import Events
 from sallyport.login.journal import ACCOUNTING_COLUMNS
-from sallyport.login.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
-from sallyport.login.retention import CHUNK, DAY, PAUSE_S, Retention
-from sallyport.login.service import Events
 from sallyport.metrics import LoginMetrics
 from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection

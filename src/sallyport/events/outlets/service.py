@@ -15,8 +15,8 @@ from sallyport.base import log as logs
 from sallyport.base.errors import StoreError
 from sallyport.base.log import Pseudonyms
 from sallyport.base.periodic import every
-from sallyport.login.outlets import repo
-from sallyport.login.outlets.format import (
+from sallyport.events.outlets import repo
+from sallyport.events.outlets.format import (
     AUDIT,
     LOGIN,
     Fields,
@@ -27,9 +27,9 @@ from sallyport.login.outlets.format import (
     host_name,
     login_fields,
 )
-from sallyport.login.outlets.model import Target
-from sallyport.login.outlets.repo import Decided
-from sallyport.login.outlets.transport import Transport, transport_to
+from sallyport.events.outlets.model import Target
+from sallyport.events.outlets.repo import Decided
+from sallyport.events.outlets.transport import Transport, transport_to
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError

@@ -1,0 +1,1 @@
+"""The events of logins as they are read."""
