@@ -1,13 +1,15 @@
 """SSH keys: the block in authorized_keys, the command's files, and what users may have put in the way."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.agent.endpoint.keys import BEGIN, END, KeyFile, authorized, for_command, found, parse
+from sallyport.agent.endpoint.executor import Keys
+from sallyport.agent.endpoint.keys import BEGIN, END, LONGEST, KeyFile, authorized, for_command, found, parse
 from sallyport.base.agentwire.report import DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
@@ -147,13 +149,6 @@ def open_to_all(host: Host) -> None:
     _ssh(host).chmod(0o777)
 
 
-def endless(host: Host) -> None:
-    path = _ssh(host) / "authorized_keys"
-    with path.open("wb") as file:
-        file.truncate(2**33)
-    os.chown(path, 2000, 2000)
-
-
 def _ssh(host: Host) -> Path:
     path = host.path("/home/ann/.ssh")
     path.mkdir()
@@ -164,7 +159,7 @@ def _ssh(host: Host) -> Path:
 @needs_shadow
 @pytest.mark.torture
 @pytest.mark.parametrize(
-    "trap", [link_file, link_directory, link_home, hard_link, pipe, directory, somebody_elses, open_to_all, endless]
+    "trap", [link_file, link_directory, link_home, hard_link, pipe, directory, somebody_elses, open_to_all]
 )
 def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: object) -> None:
     """Links, pipes and files of others are refused by name, nothing else of the pass is stopped, and no file outside of
@@ -188,6 +183,81 @@ def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: obj
     )
     assert {"authorized_keys", ".ssh"}.isdisjoint(each.name for each in host.path("/etc").iterdir())
     assert set(listing) <= {each.name for each in host.path("/etc").iterdir()}
+
+
+def link_to_own(host: Host) -> None:
+    host.path("/home/ann/own").write_text(OTHER_KEY)
+    _ssh(host).joinpath("authorized_keys").symlink_to("../own")
+
+
+def link_second(host: Host) -> None:
+    host.path("/home/ann/own").write_text(OTHER_KEY)
+    _ssh(host).joinpath("authorized_keys2").symlink_to("../own")
+
+
+def link_directory_to_own(host: Host) -> None:
+    _ssh(host).rename(host.path("/home/ann/own"))
+    host.path("/home/ann/own/authorized_keys").write_text(OTHER_KEY)
+    host.path("/home/ann/.ssh").symlink_to("own")
+
+
+def endless(host: Host) -> None:
+    _long(_ssh(host) / "authorized_keys", 2**33)
+
+
+def long_second(host: Host) -> None:
+    _long(_ssh(host) / "authorized_keys2", LONGEST)
+
+
+def _long(path: Path, size: int) -> None:
+    """A comment, and behind so many octets a key."""
+    with path.open("wb") as file:
+        file.write(b"# mine\n#")
+        file.seek(size)
+        file.write(f"\n{OTHER_KEY}\n".encode())
+    os.chown(path, 2000, 2000)
+
+
+@needs_shadow
+@pytest.mark.parametrize("trap", [link_to_own, link_second, link_directory_to_own, endless, long_second, hard_link])
+@pytest.mark.parametrize("keys", ["file", "command"])
+def test_unknown_keys_where_the_agent_cannot_read_them(
+    tmp_path: Path, service: Service, trap: Callable[[Host], None], keys: Keys
+) -> None:
+    """sshd reads a key behind a link or a million octets. The file is replaced by one with the keys of the state, in
+    one pass, and what a link names stays as it was."""
+    host = bare_host(tmp_path, keys=keys)
+    service.want(DesiredUser("ann", uid=2000), settings=Settings(remove_unknown_keys=True))
+    agent = Agent(host, service)
+    agent.pass_()
+    shadow = host.path("/etc/shadow").read_bytes()
+    trap(host)
+    service.want(DesiredUser("ann", uid=2000, ssh_keys=(KEY,)))
+    assert errors(agent.pass_().actions) == []
+    text = "".join(path.read_text() for path in host.path("/home/ann/.ssh").iterdir())
+    assert OTHER_KEY not in text
+    assert (KEY in text) is (keys == "file")
+    assert host.path("/etc/shadow").read_bytes() == shadow
+    assert agent.left() == []
+
+
+@needs_shadow
+def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service) -> None:
+    """Where unknown keys may stay, the agent's are written into a file of any length, whose first lines stay in it; the
+    file as it was stays beside it, and the next pass has nothing to do."""
+    host = bare_host(tmp_path)
+    service.want(DesiredUser("ann", uid=2000))
+    agent = Agent(host, service)
+    agent.pass_()
+    path = _ssh(host) / "authorized_keys"
+    path.write_text(f"{OTHER_KEY}\n" + "# mine\n" * (LONGEST // 7 + 1))
+    os.chown(path, 2000, 2000)
+    before = path.read_bytes()
+    service.want(DesiredUser("ann", uid=2000, ssh_keys=(KEY,)))
+    assert errors(agent.pass_().actions) == []
+    assert {KEY, OTHER_KEY, "# mine"} <= set(path.read_text().splitlines())
+    assert path.with_suffix(".long").read_bytes() == before
+    assert agent.left() == []
 
 
 def test_thousands_of_blocks() -> None:

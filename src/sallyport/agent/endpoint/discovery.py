@@ -35,6 +35,8 @@ _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
 """Records of wtmp that are looked at: 2 MB."""
+_MOST_KEYS: Final = 100
+"""Of an account."""
 _ROOM: Final = MAX_REPORT // 2
 """Octets of a discovery: a report has other things to say."""
 
@@ -137,8 +139,8 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
         there = executor.user_keys.read(account)
     except HostError:
         return ()
-    keys = [found(line, managed=True) for line in there.managed]
-    return tuple(keys + [found(line, managed=False) for line in there.unknown])[:100]
+    lines = [(line, True) for line in there.managed] + [(line, False) for line in there.unknown]
+    return tuple(found(line, managed=managed) for line, managed in lines[:_MOST_KEYS])
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:

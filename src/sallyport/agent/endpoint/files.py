@@ -31,10 +31,10 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A regular file. octets: at most as many as were asked for."""
+    """A regular file. octets: at most as many as were asked for; is_whole: whether these are all."""
 
     octets: bytes
-    mode: Mode
+    is_whole: bool
 
 
 class Files:
@@ -101,11 +101,17 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Whether there is anything of that name, be it a link."""
-        return os.path.lexists(self.prefix / path.lstrip("/"))
+        """Whether there may be anything of that name, be it a link, or hidden from root by a mount of a user's."""
+        try:
+            os.lstat(self.prefix / path.lstrip("/"))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
 
     def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
-        """A file in an open directory; None where there is none. HostError: a link, another's, too long."""
+        """A file in an open directory; None where there is none. HostError: a link, or another's."""
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         except FileNotFoundError:
@@ -123,9 +129,26 @@ class Files:
                 octets = file.read(most + 1)
         except OSError as error:
             raise HostError(f"{name}: {_reason(error)}") from None
-        if len(octets) > most:
-            raise HostError(f"{name}: longer than {most} octets")
-        return Content(octets, Mode(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid))
+        return Content(octets[:most], len(octets) <= most)
+
+    def keep_as(self, directory: int, name: str, other: str) -> None:
+        """Give a file in an open directory a second name, by which it stays when its first is written. HostError."""
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(other, dir_fd=directory)
+            os.link(name, other, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        except OSError as error:
+            raise HostError(f"{other}: {_reason(error)}") from None
+
+    def drop_link(self, directory: int, name: str) -> None:
+        """Remove a symbolic link in an open directory, if it is one. HostError."""
+        try:
+            if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=directory)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise HostError(f"{name}: {_reason(error)}") from None
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         """Write a file in an open directory, whole or not at all, on disk when it returns. HostError."""

@@ -2,6 +2,9 @@
 
 Which of the two is chosen in the agent's file. In the block, between two marker lines, nothing but the agent's keys
 stands; what is outside is the user's. The command's files belong to root, so that no home is touched.
+
+sshd reads a file of any length, and through a link. Where unknown keys are to be removed, a file that the agent cannot
+read is therefore replaced. Else a long file stays under a second name, and its first lines in the first.
 """
 
 import base64
@@ -12,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.agent.endpoint.accounts import Account
-from sallyport.agent.endpoint.files import Files, Mode
+from sallyport.agent.endpoint.files import Content, Files, Mode
 from sallyport.base.agentwire.report import FoundKey
 from sallyport.base.errors import HostError
 
@@ -22,6 +25,8 @@ LONGEST: Final = 1_000_000
 _FILE: Final = "authorized_keys"
 _SECOND: Final = "authorized_keys2"
 """sshd reads both by default (AuthorizedKeysFile in sshd_config(5))."""
+_LONG: Final = "authorized_keys.long"
+_SSH: Final = ".ssh"
 _EXPIRES: Final = "# expires "
 _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 
@@ -29,11 +34,13 @@ _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 @dataclass(frozen=True, slots=True)
 class KeyFile:
     """The lines of authorized_keys. managed: those of the block; others: all outside of it. second: the lines of
-    authorized_keys2, where the agent writes none."""
+    authorized_keys2, where the agent writes none. is_whole, second_is_whole: whether these are all lines."""
 
     managed: tuple[str, ...]
     others: tuple[str, ...]
     second: tuple[str, ...] = ()
+    is_whole: bool = True
+    second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
         """The file with these keys in the block. alone: no others are left."""
@@ -105,11 +112,13 @@ class UserKeys:
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
         with (
             self._files.directory(account.home, owners) as home,
-            self._files.within(home, ".ssh", mode, make=False) as ssh,
+            self._files.within(home, _SSH, mode, make=False) as ssh,
         ):
-            content, second = (self._files.look(ssh, each, owners=owners, most=LONGEST) for each in (_FILE, _SECOND))
-        first = parse(content.octets if content else b"")
-        return replace(first, second=_lines(second.octets) if second else ())
+            first, second = (self._files.look(ssh, each, owners=owners, most=LONGEST) for each in (_FILE, _SECOND))
+        there = parse(first.octets) if first else KeyFile((), ())
+        lines = _lines(second.octets) if second else ()
+        wholes = [each is None or each.is_whole for each in (first, second)]
+        return replace(there, second=lines, is_whole=wholes[0], second_is_whole=wholes[1])
 
     def _has_any(self, account: Account) -> bool:
         return any(self._files.exists(f"{account.home}/.ssh/{each}") for each in (_FILE, _SECOND))
@@ -119,17 +128,38 @@ class UserKeys:
         if not keys and not self._has_any(account):
             return
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
-        with (
-            self._files.directory(account.home, owners) as home,
-            self._files.within(home, ".ssh", mode, make=True) as ssh,
-        ):
-            before = self._files.look(ssh, _FILE, owners=owners, most=LONGEST)
-            octets = parse(before.octets if before else b"").with_keys(keys, alone=alone)
-            if octets != (before.octets if before else b""):
-                self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
-            second = self._files.look(ssh, _SECOND, owners=owners, most=LONGEST) if alone else None
-            if second is not None and second.octets:
-                self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
+        with self._files.directory(account.home, owners) as home:
+            if alone:
+                self._files.drop_link(home, _SSH)
+            with self._files.within(home, _SSH, mode, make=True) as ssh:
+                self._write_first(ssh, account, keys, alone=alone)
+                if alone:
+                    self._empty_second(ssh, account)
+
+    def _write_first(self, ssh: int, account: Account, keys: Sequence[str], *, alone: bool) -> None:
+        before = self._seen(ssh, _FILE, account, alone=alone)
+        there = before.octets if before else b""
+        if before is not None and not before.is_whole:
+            if not alone:
+                self._files.keep_as(ssh, _FILE, _LONG)
+            there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]  # with the keys again shorter than LONGEST
+        octets = parse(there).with_keys(keys, alone=alone)
+        if before != Content(octets, is_whole=True) and (before is not None or octets):
+            self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
+
+    def _empty_second(self, ssh: int, account: Account) -> None:
+        before = self._seen(ssh, _SECOND, account, alone=True)
+        if before not in {None, Content(b"", is_whole=True)}:
+            self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
+
+    def _seen(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
+        """Return a file; of one that cannot be read, no more than that it is there if it is to be written `alone`."""
+        try:
+            return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
+        except HostError:
+            if not alone:
+                raise
+            return Content(b"", is_whole=False)
 
 
 class CommandKeys:

@@ -276,26 +276,34 @@ class _Planner:
     def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
         if self._executor.options.keys == "off":
             return
+        alone = self._settings.remove_unknown_keys
+        in_file = self._executor.options.keys == "file"
         try:
             there = self._executor.user_keys.read(account)
         except HostError as error:
-            self.refused.append(Action("keys", account.name, "authorized_keys", printable(str(error), 500)))
-            if self._executor.options.keys == "file":
-                return
-            there = KeyFile((), ())
-        alone = self._settings.remove_unknown_keys
+            reason = printable(str(error), 300)
+            if alone:
+                self.drift.append(Drift(DriftKind.KEY, account.name, reason, put_back=True))
+            else:
+                self.refused.append(Action("keys", account.name, "authorized_keys", reason))
+                if in_file:
+                    return
+            there = KeyFile((), (), is_whole=not alone)
         for line in there.unknown[:20]:
             key = found(line, managed=False)
             detail = f"{key.type} {key.fingerprint} {key.comment}"[:300]
             self.drift.append(Drift(DriftKind.KEY, account.name, detail, put_back=alone))
         current, in_home = there.managed, keys
-        if self._executor.options.keys == "command":
+        if not in_file:
             octets = self._executor.command_keys.read(account.name)
             current = keys if octets == for_command(keys, expires) else ("?",)
             in_home = ()
-        if current != keys or there.managed != in_home or (alone and there.unknown):
-            detail = _difference(current, keys) + (f" -{len(there.unknown)} unknown" if alone and there.unknown else "")
-            yield self._keys_step(account.name, keys, expires, detail.strip())
+        is_cut = (not there.is_whole and (alone or in_file)) or (not there.second_is_whole and alone)
+        if current != keys or there.managed != in_home or (alone and there.unknown) or is_cut:
+            parts = [_difference(current, keys)]
+            parts += [f"-{len(there.unknown)} unknown"] if alone and there.unknown else []
+            parts += ["replaces what cannot be read as a whole"] if is_cut else []
+            yield self._keys_step(account.name, keys, expires, " ".join(parts))
 
     def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> Step:
         alone = self._settings.remove_unknown_keys
