@@ -1,4 +1,4 @@
-# Two targets do everything on a fresh machine: `make demo` and `make test`.
+# Three targets do everything on a fresh machine: `make demo`, `make test` and `make test-system`.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
@@ -6,7 +6,7 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench lint lock peers clean
+.PHONY: demo test test-system bench lint lock peers peers-system clean
 
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -14,9 +14,13 @@ demo: $(READY)
 # Tests that measure time run alone, before the others. Much of the time of the others is waiting, so that files run side
 # by side. Exit status 5: ARGS selects no test of that kind.
 test: $(READY) peers lint
-	@$(BIN)/pytest -m serial $(ARGS); timed=$$?; \
-	$(BIN)/pytest -n 3 -m 'not serial' $(ARGS); others=$$?; \
+	@$(BIN)/pytest -m 'serial and not system' $(ARGS); timed=$$?; \
+	$(BIN)/pytest -n 3 -m 'not serial and not system' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
+
+# Tests that need whole installations: an Active Directory domain, a Debian, other packages, other Pythons.
+test-system: $(READY) peers-system
+	$(BIN)/pytest -n 3 -m system $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests grafana
@@ -30,6 +34,10 @@ bench: $(READY) peers
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:
 	@tests/peers/install
+
+# Those of the system tests as well.
+peers-system:
+	@tests/peers/install system
 
 $(READY): requirements.lock requirements-ldap.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON)

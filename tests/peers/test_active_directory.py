@@ -23,7 +23,7 @@ from tests.peers.samba import (
     needs_samba,
 )
 
-pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 R = Reason
 

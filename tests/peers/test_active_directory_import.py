@@ -14,7 +14,7 @@ from tests.areas import Areas, SetClock, running_areas
 from tests.directory.reading.readings import needs_bonsai
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 
-pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 
 async def synced(areas: Areas) -> Job:

@@ -13,7 +13,7 @@ from tests.directory.reading.readings import Reading, names, needs_bonsai, read
 from tests.peers.authority import Authority
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, STAFF, Corp, in_network, look_up, needs_samba
 
-pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 USERS = f"CN=Users,{BASE}"
 

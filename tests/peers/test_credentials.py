@@ -20,7 +20,7 @@ from tests.did.world import identity
 from tests.peers.npm_verifiers import ask, needs_npm
 
 __all__ = ["areas", "clock"]
-pytestmark = [pytest.mark.peer, needs_npm]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_npm]
 
 
 @pytest.fixture

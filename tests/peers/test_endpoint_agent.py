@@ -15,7 +15,7 @@ import pytest
 from tests.peers.isolated import IsolatedHost, base, needs_isolation
 from tests.service import RunningService, running_service
 
-pytestmark = [pytest.mark.peer, *needs_isolation]
+pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_isolation]
 CONFIG = "/etc/sallyport/endpoint-agent.toml"
 OWN_FILES = ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers")
 LIMIT_S = 90.0

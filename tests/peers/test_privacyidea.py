@@ -13,7 +13,7 @@ from sallyport.mfa.privacyidea import PrivacyIdeaFields
 from tests.mfa.host import make_host, question
 from tests.peers.privacyidea import REALM, PrivacyIdea, running_privacyidea
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.system]
 
 SEED = b"12345678901234567890"
 USERS = (

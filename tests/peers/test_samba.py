@@ -45,7 +45,7 @@ from tests.peers.second_factor import event
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 
-pytestmark = [pytest.mark.peer, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 DOMAIN = "corp.example"
 
