@@ -55,6 +55,14 @@ def test_the_description_names_every_operation(world: World) -> None:
     assert list(properties)[:4] == ["ip_address", "client_ip", "device_type", "nas_port_type"]
 
 
+def test_the_description_shows_messages_of_agents_as_they_are_sent(world: World) -> None:
+    """The fields of a message stand beside orgId and tenantId, in camelCase, also in the messages inside it."""
+    schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
+    assert list(schemas["PollBody"]["properties"]) == ["orgId", "tenantId", "version", "waitS", "key"]
+    assert schemas["ReportBody"]["required"] == ["id", "at", "version"]
+    assert {"fullName", "lastLogin"} <= schemas["FoundAccount"]["properties"].keys()
+
+
 async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, tmp_path: Path) -> None:
     """It is refused before anything is changed, and the service goes on."""
     async with running_store(tmp_path / "other.db") as store:

@@ -67,9 +67,6 @@ class Walk:
         found: dict[str, Schema] = {}
         for part in (schema, *schema.get("allOf", ())):
             found |= self._resolve(part).get("properties", {})
-        if "said" in found:  # a message of an agent is not wrapped, and spelled in camelCase
-            inner = self._resolve(found.pop("said"))["properties"]
-            found |= {_camel(name): each for name, each in inner.items()}
         return found
 
     def _values(self, name: str, schema: Schema, room: int) -> Iterator[tuple[str, Any]]:
@@ -144,8 +141,3 @@ def _filled(make: Callable[[], Any], label: str, most: int, room: int) -> Iterat
     containers = sum(json.dumps(entry).count(each) for each in "[{") or 1
     number = min(most, room // octets, CONTAINERS // containers)
     yield label, [make() for _ in range(max(number, 1))]
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)

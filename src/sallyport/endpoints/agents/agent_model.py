@@ -7,12 +7,14 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from pydantic import AliasChoices, ConfigDict, Field, SkipValidation, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, GetJsonSchemaHandler, SkipValidation, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.errors import FieldError, Invalid, WireError
 from sallyport.base.model import Model
-from sallyport.base.wire import decode
+from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
 from sallyport.endpoints.instances.model import AddressText
@@ -103,6 +105,16 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     said: SkipValidation[MessageT]
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe the message as it is sent: its own fields, in camelCase, beside orgId and tenantId."""
+        body = handler.resolve_ref_schema(handler(schema))
+        message = handler.resolve_ref_schema(body["properties"].pop("said"))
+        _spell_as_sent(message, handler)
+        body["properties"] |= message["properties"]
+        body["required"] = message.get("required", [])
+        return body
+
+    @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
         """The message in a JSON value. WireError names the field, without the value."""
@@ -119,6 +131,16 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
             name = _INDEX.sub("", path).rpartition(".")[2]
             kind = "missing" if told == "missing" else "invalid"
             raise Invalid(f"{kind} {name}", (FieldError(path, told),)) from None
+
+
+def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:
+    """Write the names of a message's fields, and of the messages in it, in camelCase."""
+    for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("properties", {}).values()):
+        if part:
+            _spell_as_sent(handler.resolve_ref_schema(part), handler)
+    if "properties" in schema:
+        schema["properties"] = {camel(name): field for name, field in schema["properties"].items()}
+        schema["required"] = [camel(name) for name in schema.get("required", ())]
 
 
 class PollBody(AgentMessage[Poll]):
