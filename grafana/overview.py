@@ -90,7 +90,8 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "New and returned devices",
-            "Registered: never seen before. Registered again: an admin had deleted it, and it still asks.",
+            "Registered: never seen before. Registered again: an admin had deleted it, and it still asks. "
+            "Refused: requests of devices and stations beyond their tenant's limit.",
             (
                 Query("sum(increase(sallyport_devices_registered_total{$here}[1h])) or on () vector(0)", "registered"),
                 Query(
@@ -98,6 +99,7 @@ OVERVIEW: Final = Board(
                     "registered again",
                 ),
                 Query("sum(increase(sallyport_devices_deleted_total{$here}[1h])) or on () vector(0)", "deleted"),
+                Query("sum(increase(sallyport_inventory_refused_total{$here}[1h])) or on () vector(0)", "refused"),
             ),
             width=8,
         ),

@@ -297,7 +297,7 @@ class App:
         )
         self.journal = Journal(
             store,
-            self.devices.count_registered,
+            self.devices.count_written,
             self.sessions.count_records,
             keep_answers_s=2.0 * settings.duplicate_window_s,
             clock=self.clock,

@@ -299,7 +299,7 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
     with closing(sqlite3.connect(desk.areas.store.path, isolation_level=None)) as connection:
         stepping = StepStore(desk.areas.store, connection)
         areas = desk.areas
-        told = areas.devices.count_registered, areas.sessions.count_records
+        told = areas.devices.count_written, areas.sessions.count_records
         journal = Journal(stepping, *told, keep_answers_s=30, clock=areas.clock)
         lost, kept = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
         journal.add(lost)
@@ -313,6 +313,29 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
     row = (await desk.areas.devices.one(desk.areas.domain, event.device_id)).row
     assert (row.nas_identifier, kept.device.id) == ("switch-1", row.id)
     assert await count(desk.areas, "stations") == 1
+
+
+async def test_a_device_beyond_the_limit_of_its_tenant(desk: Desk) -> None:
+    """Its logins and accounting records are answered and kept as ever, with no device and without a session."""
+    areas = desk.areas
+    await areas.store.write(lambda tx: tx.execute("update limits set most = 0 where name = 'devices'"))
+    login = await desk.ready(pap("ann", "hello", SWITCH))
+    entries: list[Answered] = [login]
+    for status in (1, 7):
+        body = attributes(ACCT_STATUS_TYPE=status.to_bytes(4), ACCT_SESSION_ID=b"s", NAS_IDENTIFIER=b"switch-1")
+        request = opened(accounting(body, identifier=status))
+        known = Entry((SOURCE, status), request.authenticator)
+        record = AccountingRecord(request, desk.client, SOURCE, areas.clock(), desk.answers, known)
+        record.domain_id, record.device = areas.domain, login.device
+        record.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
+        entries.append(record)
+    await written(desk, *entries)
+    assert (desk.answers.sent, login.device.id) == (entries, None)
+    assert [event.device_id for event in await events(areas)] == [0]
+    kept = await areas.store.read(lambda tx: tx.rows("select device_id from accounting_records"))
+    assert kept == [(0,), (0,)]
+    tables = ("devices", "stations", "sessions", "device_restarts")
+    assert [await count(areas, table) for table in tables] == [0, 0, 0, 0]
 
 
 async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:

@@ -7,6 +7,7 @@
 
 The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`).
 A refused transaction raises `errors.LimitReached`. Where `keeps_newest` is true, the oldest row is deleted instead.
+Where `leaves_out` is true, the store only counts: the repository does not add the row, and its transaction goes on.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ class Limit:
     most: int
     counts: str
     keeps_newest: bool = False
+    leaves_out: bool = False
 
 
 LIMITS: Final = (
@@ -33,6 +35,7 @@ LIMITS: Final = (
     Limit("bypass_stations", 1_000_000, "stations of the MAC authentication bypass"),
     Limit("client_domains", 500_000, "domains of RADIUS clients"),
     Limit("credentials", 5_000_000, "credentials"),
+    Limit("devices", 1_000_000, "network devices; those beyond are not registered", leaves_out=True),
     Limit("did_keys", 4_000_000, "keys of DIDs"),
     Limit("dids", 2_000_000, "DIDs, deleted issuers included"),
     Limit("directories", 1_000, "directories"),
@@ -53,6 +56,7 @@ LIMITS: Final = (
     Limit("presentation_requests", 1_000_000, "presentation requests, those of logins excluded"),
     Limit("radius_clients", 50_000, "RADIUS clients"),
     Limit("schemas", 10_000, "credential schemas"),
+    Limit("stations", 5_000_000, "stations behind network devices; those beyond are not kept", leaves_out=True),
     Limit("taken_over_accounts", 2_000_000, "accounts that agents took over"),
     Limit("waiting_imports", 100, "imports that wait or run; a file of each may be on the disk"),
     Limit("wallet_assignments", 10_000_000, "wallets and credentials of endpoint users"),
@@ -66,4 +70,5 @@ LIMITS: Final = (
 )
 DEFAULTS: Final[Mapping[str, int]] = {limit.name: limit.most for limit in LIMITS}
 HISTORIES: Final = frozenset(limit.name for limit in LIMITS if limit.keeps_newest)
+UNCHECKED: Final = frozenset(limit.name for limit in LIMITS if limit.leaves_out)
 HIGHEST: Final = 10**12

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import compress
-from typing import Final, cast
+from typing import Final
 
 import structlog
 import trio
@@ -23,7 +23,7 @@ from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
 from sallyport.events.repo import ACCOUNTING_COUNTER, COUNTER
 from sallyport.inventory.devices.model import Device, Station
-from sallyport.inventory.devices.service import Registered, write_first_sighting
+from sallyport.inventory.devices.service import Refused, Registered, write_first_sighting
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
@@ -61,20 +61,20 @@ class KeptAnswer:
 
 
 class Journal:
-    """Writes decided logins and accounting records. on_registered, on_accounted: hear of what was committed: devices
-    that got their row, and how many accounting records of each Acct-Status-Type."""
+    """Writes decided logins and accounting records. on_sightings, on_accounted: hear of what was committed: devices
+    that got their row, and those beyond a limit, and how many accounting records of each Acct-Status-Type."""
 
     def __init__(
         self,
         store: Store,
-        on_registered: Callable[[list[Registered]], None],
+        on_sightings: Callable[[list[Registered | Refused]], None],
         on_accounted: Callable[[Mapping[int, int]], None],
         *,
         keep_answers_s: float,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
-        self._on_registered = on_registered
+        self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
         self._clock = clock
@@ -91,7 +91,7 @@ class Journal:
         if self._entries and not self._writing:
             batch = _Batch(self._take(), self._clock())
             self._writing = True
-            self._store.submit(batch.write, lambda registered, error: self._written(batch, registered, error))
+            self._store.submit(batch.write, lambda sightings, error: self._written(batch, sightings, error))
 
     def _take(self) -> list[Answered]:
         """The entries of the next transaction."""
@@ -116,7 +116,9 @@ class Journal:
         self._gathers = False
         self.flush()
 
-    def _written(self, batch: "_Batch", registered: list[Registered] | None, error: BaseException | None) -> None:
+    def _written(
+        self, batch: "_Batch", sightings: list[Registered | Refused] | None, error: BaseException | None
+    ) -> None:
         self._writing = False
         if error is not None:
             batch.undo()  # before the next one asks which devices have their row
@@ -124,8 +126,8 @@ class Journal:
                 entry.exchange.abandoned(entry)
         else:
             self._answer(batch.entries)
-        if registered:
-            self._on_registered(registered)
+        if sightings:
+            self._on_sightings(sightings)
         if batch.accounted and error is None:
             self._on_accounted(batch.accounted)
         self.flush()
@@ -173,14 +175,14 @@ class _Batch:
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
-    def write(self, tx: Tx) -> list[Registered]:
+    def write(self, tx: Tx) -> list[Registered | Refused]:
         """In the transaction: devices and stations first, since events name them."""
-        registered: list[Registered] = []
+        sightings: list[Registered | Refused] = []
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
         for entry in self.entries:
             if _is_first(entry):
-                registered += self._sighting(tx, entry)
+                sightings += self._sighting(tx, entry)
             if isinstance(entry, Login):
                 alike[_likeness(entry)].append(entry)
                 if entry.keep is not None:
@@ -196,22 +198,21 @@ class _Batch:
         for (domain_id, name), count in totals.items():
             counters.add(tx, domain_id, name, count)
         tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.entries)))])
-        return registered
+        return sightings
 
     def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:
         """Write sessions and records; return the records that are kept: all but those that were sent again."""
-        fresh = write_records(tx, [Record(each.domain_id, cast(int, each.device.id), each.report) for each in records])
+        fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
         kept = list(compress(records, fresh))
         self.accounted.update([each.report.status for each in kept])
         tx.insert("accounting_records", ACCOUNTING_COLUMNS, map(_record, kept))
         return kept
 
-    def _sighting(self, tx: Tx, entry: Answered) -> list[Registered]:
+    def _sighting(self, tx: Tx, entry: Answered) -> list[Registered | Refused]:
         device, behind = entry.device, entry.behind
         if device.id is None:
             self._new_devices.append(device)
-        registered = write_first_sighting(tx, device, behind)
-        return [] if registered is None else [registered]
+        return write_first_sighting(tx, device, behind)
 
     def undo(self) -> None:
         """The transaction was not kept: its devices and stations are as new as before."""
@@ -235,7 +236,7 @@ def _event(login: Login) -> tuple[Value, ...]:
         login.user,
         device.ip_address,
         device.client_ip,
-        device.id,
+        device.id or 0,
         device.device_name,
         login.station,
         login.latency_us,
@@ -279,7 +280,7 @@ def _record(entry: AccountingRecord) -> tuple[Value, ...]:
     return (
         entry.at,
         entry.domain_id,
-        entry.device.id,
+        entry.device.id or 0,
         entry.report.status,
         first.get(ACCT_SESSION_ID, b""),
         entry.user,

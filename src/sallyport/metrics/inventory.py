@@ -19,6 +19,9 @@ class InventoryMetrics:
             registry, "sallyport_devices_reregistered", "Devices seen again after their deletion.", ("domain",)
         )
         self.deleted = Tally(registry, "sallyport_devices_deleted", "Devices deleted by an admin.", ("domain",))
+        self.refused = Tally(
+            registry, "sallyport_inventory_refused", "Devices and stations beyond their tenant's limit.", ("limit",)
+        )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Count from 0 on for these domains, given with their modes."""

@@ -7,7 +7,7 @@ import pytest
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import Device, DeviceQuery, Station
 from sallyport.inventory.devices.repo import DeviceRow
-from sallyport.inventory.devices.service import Registered, write_first_sighting
+from sallyport.inventory.devices.service import Refused, Registered, write_first_sighting
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.packets import access_request, attributes, opened
@@ -32,15 +32,14 @@ class Seen:
         return self.areas.devices.sightings.station(device, name, user, self.areas.clock())
 
     async def write(self, *devices: Device, station: Station | None = None) -> list[Registered]:
-        """Write what has no row yet, and tell the inventory of it."""
+        """Write what has no row yet, and tell the inventory of it. Return what was registered."""
 
-        def work(tx: Tx) -> list[Registered]:
-            found = [write_first_sighting(tx, device, station) for device in devices]
-            return [each for each in found if each is not None]
+        def work(tx: Tx) -> list[Registered | Refused]:
+            return [each for device in devices for each in write_first_sighting(tx, device, station)]
 
-        registered = await self.areas.store.write(work)
-        self.areas.devices.count_registered(registered)
-        return registered
+        sightings = await self.areas.store.write(work)
+        self.areas.devices.count_written(sightings)
+        return [each for each in sightings if isinstance(each, Registered)]
 
     async def device(self, name: str, source: str = "192.0.2.1", **values: bytes) -> Device:
         """A device of that NAS-Identifier with its row."""

@@ -13,11 +13,13 @@ from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
 _SEARCH = SearchIndex("devices_search")
+_TOO_MANY = exceeds("devices", ":d")
 _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas_identifier = :nas"
 
 
@@ -100,7 +102,8 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
 
 
 def register(tx: Tx, device: Device) -> bool:
-    """Give a device its row where it has none; whether it was new. Sets `device.id`.
+    """Give a device its row where it has none; whether it was new. Sets `device.id`: to None if the tenant has reached
+    its limit.
 
     One that was deleted comes back as a new row with `registrations` one higher.
     """
@@ -108,9 +111,9 @@ def register(tx: Tx, device: Device) -> bool:
         int,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
-        "nas_port_type_key, first_seen, last_seen, request_count, registrations) values (:d, :ip, :client, :nas, "
+        "nas_port_type_key, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, :nas, "
         ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
-        f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted')) "
+        f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
         "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id",
         **_identity(device),
         **_description(device),
@@ -120,6 +123,7 @@ def register(tx: Tx, device: Device) -> bool:
     )
     if device_id is None:
         row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where {_IDENTITY}", **_identity(device))
+        device.id = None
         if row is not None:
             _recall(tx, device, row)
         return False
@@ -204,12 +208,15 @@ _SEEN_AGAIN = (
 )
 
 
-def note_station(tx: Tx, station: Station, requests: int) -> None:
-    """Keep a station with its last user, adding what was counted; not where its device was deleted meanwhile."""
-    tx.execute(
+def note_station(tx: Tx, station: Station, requests: int) -> bool:
+    """Keep a station with its last user, adding what was counted. False: its device was deleted meanwhile, or the
+    station is new and the tenant has reached its limit."""
+    changed = tx.execute(
         f"insert into stations ({', '.join(_STATION)}) "
-        "select :d, :device, :station, :user, :first, :last, :requests where exists "
-        f"(select 1 from devices where id = :device) {_SEEN_AGAIN}",
+        "select :d, :device, :station, :user, :first, :last, :requests "
+        f"where exists (select 1 from devices where id = :device) and (not {exceeds('stations', ':d')} or exists "
+        "(select 1 from stations where domain_id = :d and device_id = :device and station = :station)) "
+        f"{_SEEN_AGAIN}",
         d=station.device.domain_id,
         device=station.device.id,
         station=station.name,
@@ -218,17 +225,28 @@ def note_station(tx: Tx, station: Station, requests: int) -> None:
         last=station.last_seen,
         requests=requests,
     )
+    return changed > 0
+
+
+def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
+    """Whether another station would exceed the limit of a domain's tenant."""
+    return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
 
 
 def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
-    """`note_station` of one or many in two statements, for each of which a thread has to wait for the interpreter."""
+    """`note_station` of one or many in two statements, for each of which a thread has to wait for the interpreter.
+    Near the limit of their tenant, in a statement each."""
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
     marks = ", ".join(f":{name}" for name in ids)
-    there = {row[0] for row in tx.rows(f"select id from devices where id in ({marks})", **ids)}
+    too_many = exceeds("stations", "devices.domain_id", ":new")
+    found = tx.rows(f"select id, {too_many} from devices where id in ({marks})", new=len(counted), **ids)
+    near_limit = {row[0]: bool(row[1]) for row in found}  # of the devices that were not deleted meanwhile
     merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
     for station, requests in counted:
         key = (station.device.domain_id, station.device.id, station.name)
-        if station.device.id in there:  # two in memory may be one row
+        if near_limit.get(station.device.id):
+            note_station(tx, station, requests)
+        elif station.device.id in near_limit:  # two in memory may be one row
             first_seen, _, before = merged.get(key, (station.first_seen, station, 0))
             merged[key] = first_seen, station, before + requests
     tx.insert(

@@ -6,7 +6,8 @@ from functools import partial
 import structlog
 import trio
 
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.bounded import ExpiringMap
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, StoreError
 from sallyport.inventory.devices import posture, repo
 from sallyport.inventory.devices.model import MAX_DELETED, Device, DeviceQuery, Station
@@ -18,6 +19,8 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 FLUSH_S = 1.0
+TELL_AGAIN_US = 3600 * SECOND
+MAX_TOLD = 10_000
 FILTERS = {
     "DEVICE_NAME": "device_name",
     "DEVICE_TYPE": "device_type",
@@ -39,6 +42,15 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A sighting without a row, since its tenant has reached a limit (`base/limits.py`)."""
+
+    limit: str
+    device: Device
+    station: Station | None
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """A device as the inventory shows it."""
 
@@ -57,6 +69,7 @@ class Devices:
         self._changing = trio.Lock()
         self._counts: dict[tuple[str, ...], float] = {}
         self._counted = -1  # as of which change of the store
+        self._told = ExpiringMap[tuple[int, str], bool](MAX_TOLD, TELL_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[Seen], int]:
@@ -147,16 +160,19 @@ class Devices:
             left = self.sightings.take_changes().parts()
             try:
                 while left:
-                    self.count_registered(await self._store.write(partial(_write_counts, changes=left[0])))
+                    self.count_written(await self._store.write(partial(_write_counts, changes=left[0])))
                     del left[0]
             except BaseException:
                 for changes in left:
                     self.sightings.put_back(changes)
                 raise
 
-    def count_registered(self, registered: list[Registered]) -> None:
-        """Tell metrics and log about devices that got their row."""
-        for each in registered:
+    def count_written(self, sightings: list[Registered | Refused]) -> None:
+        """Tell metrics and log about devices that got their row, and about sightings that got none."""
+        for each in sightings:
+            if isinstance(each, Refused):
+                self._refuse(each)
+                continue
             counter = self._metrics.reregistered if each.again else self._metrics.registered
             counter.cell(str(each.device.domain_id)).count += 1
             log.info(
@@ -167,6 +183,16 @@ class Devices:
                 product=each.device.device_type,
                 again=each.again,
             )
+
+    def _refuse(self, refused: Refused) -> None:
+        """Count a sighting without a row; the log hears of a tenant's limit once an hour."""
+        self._metrics.refused.cell(refused.limit).count += 1
+        if refused.device.id is None:
+            self.sightings.set_aside(refused.device, refused.station)
+        key, now = (refused.device.tenant_id, refused.limit), self._clock()
+        if self._told.get(key, now=now) is None:
+            self._told.put(key, True, now=now)
+            log.warning("inventory_limit_reached", tenant=key[0], setting=f"limits.{refused.limit}")
 
     async def run(self) -> None:
         """Flush once a second, until cancelled; then once more."""
@@ -189,14 +215,16 @@ class Devices:
             log.warning("counts of devices are not kept", error=str(error))
 
 
-def _write_counts(tx: Tx, changes: Changes) -> list[Registered]:
-    back = []
+def _write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
+    back: list[Registered | Refused] = []
     for device, requests, taken in changes.devices:
         if device.id is None:
             continue
         if not repo.flush(tx, device, requests):
             repo.register(tx, device)
-            repo.flush(tx, device, requests)
+            if not repo.flush(tx, device, requests):
+                back.append(Refused("devices", device, None))
+                continue
             back.append(Registered(device, again=True))
         posture.flush(tx, device.id, taken)
     if changes.stations:
@@ -204,15 +232,19 @@ def _write_counts(tx: Tx, changes: Changes) -> list[Registered]:
     return back
 
 
-def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> Registered | None:
-    """In the transaction of a decision: the rows of a device and a station that have none. What was registered."""
-    registered = None
+def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
+    """In the transaction of a decision: write the rows of a device and a station that have none. Return what was
+    registered, and what got no row. A station that got none is tried again with each flush."""
+    sightings: list[Registered | Refused] = []
     if device.id is None and repo.register(tx, device):
-        registered = Registered(device, again=repo.registrations(tx, device.id or 0) > 1)
+        sightings.append(Registered(device, again=repo.registrations(tx, device.id or 0) > 1))
+    if device.id is None:
+        return [Refused("devices", device, station)]
     if station is not None and not station.stored:
-        repo.note_station(tx, station, 0)
+        if not repo.note_station(tx, station, 0) and repo.has_too_many_stations(tx, device.domain_id):
+            sightings.append(Refused("stations", device, station))
         station.stored = True
-    return registered
+    return sightings
 
 
 def filter_column(filter_by: str) -> str:

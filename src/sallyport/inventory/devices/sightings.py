@@ -126,6 +126,14 @@ class Sightings:
             self._changed_stations[station] = None
             station.requests += requests
 
+    def set_aside(self, device: Device, station: Station | None) -> None:
+        """Drop what was counted for a device that got no row, and for the station behind it."""
+        self._changed_devices.pop(device, None)
+        device.requests = 0
+        if station is not None:
+            self._changed_stations.pop(station, None)
+            station.requests = 0
+
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop devices that were deleted, and what was counted for them: their next request registers them anew."""
 

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class Record(NamedTuple):
-    """One record of a transaction: what it tells, and of which device."""
+    """One record of a transaction: what it tells, and of which device. device_id: 0 for a device without a row."""
 
     domain_id: int
     device_id: int
@@ -42,6 +42,11 @@ class Record(NamedTuple):
     def key(self) -> Key:
         """What it calls its session."""
         return self.device_id, self.report.session_id
+
+    @property
+    def has_session(self) -> bool:
+        """Whether it is of a session: these are known by their device and Acct-Session-Id."""
+        return self.device_id > 0 and bool(self.report.session_id)
 
     @property
     def ends_all(self) -> bool:
@@ -58,7 +63,7 @@ def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
         part = list(group)
         if ends_all:
-            for record in part:
+            for record in filter(lambda record: record.device_id, part):
                 repo.restart(tx, Restart(record.device_id, record.domain_id, record.report.at))
             fresh += [True] * len(part)
         else:
@@ -67,12 +72,12 @@ def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
 
 
 def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
-    sessions = repo.newest(tx, {record.key for record in records if record.report.session_id})
+    sessions = repo.newest(tx, {record.key for record in records if record.has_session})
     changed: dict[Key, Session] = {}
     fresh = []
     for record in records:
         report, key = record.report, record.key
-        if not report.session_id:
+        if not record.has_session:
             fresh.append(True)
             continue
         session = sessions.get(key)
