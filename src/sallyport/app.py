@@ -29,8 +29,9 @@ from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
 from sallyport.endpoints import repo as endpoints_repo
 from sallyport.endpoints.agents.desired import vacate as vacate_accounts
+from sallyport.endpoints.agents.reports_repo import forget_machine, forget_users
 from sallyport.endpoints.agents.service import Agents
-from sallyport.endpoints.groups.repo import forget_policy
+from sallyport.endpoints.groups.repo import forget_policies
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
@@ -238,13 +239,14 @@ class App:
             vault,
             self.clock,
             changed=self._user_changed,
-            deleted=self.holding.users.user_deleted,
+            deleted=lambda tx, ids: self.holding.users.unlink(tx, ids) or forget_users(tx, ids),
             vacated=vacate_accounts,
             revocations=self.revocations,
         )
-        self.instances = Instances(self.store, self.clock, deleted=self._instance_deleted)
+        forget = (keys_repo.forget_instance, forget_machine, self._forget_found, forget_instance)
+        self.instances = Instances(self.store, self.clock, deleted=forget)
         self.keys = Keys(self.store, self.clock, has_instance=self.instances.in_domain)
-        self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policy)
+        self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policies)
         self.groups = Groups(self.store, self.users, self.policies, self.clock)
         self.accounts = Users(self.store, vault, self.users, self.policies, self.holding.users, self.clock)
         self.agents = Agents(
@@ -322,10 +324,8 @@ class App:
         )
         return dynamic, Revocations(self.store, dynamic, self.domains, self.rules, self.clock)
 
-    def _instance_deleted(self, tx: Tx, instance_id: int) -> None:
-        forget_instance(tx, instance_id)
-        keys_repo.forget_instance(tx, instance_id)
-        self.agents.reports.forget(tx, instance_id)
+    def _forget_found(self, tx: Tx, instance_id: int) -> int:
+        return self.agents.reports.forget(tx, instance_id)
 
     def _user_changed(self, domain_id: int, name: str | None) -> None:
         self.logins.second.enrolments.forget(domain_id, name)

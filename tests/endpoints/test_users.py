@@ -221,8 +221,8 @@ class Wallets:
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
         return next((user for user, held in self.held.items() if held == credential_id), None)
 
-    def user_deleted(self, tx: Tx, user_id: int) -> None:
-        self.held.pop(user_id, None)
+    def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
+        return sum(self.held.pop(user_id, None) is not None for user_id in user_ids)
 
 
 def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), **fields: Sequence[int]) -> WalletChange:
@@ -234,7 +234,7 @@ def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), *
 async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
     """Groups, instances, type, privilege and credential; where one is unknown, none of them."""
     wallets = Wallets()
-    users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.user_deleted)
+    users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
     ann = await accounts.add(areas.domain, Said("ann", password=b"x"))
     group = await areas.groups.add(areas.domain, NewGroup("g"))

@@ -114,14 +114,16 @@ async def test_policies_are_deleted(desk: Desk) -> None:
 
 
 async def test_others_are_told_of_deleted_policies(desk: Desk) -> None:
-    """In the transaction of the deletion: what they raise undoes it."""
+    """Before the policies are deleted: what they raise keeps the policies."""
     told: list[int] = []
 
-    def deleted(tx: Tx, policy_id: int) -> None:
+    def deleted(tx: Tx, policy_ids: Sequence[int]) -> int:
+        (policy_id,) = policy_ids
         assert desk.policies.exists(tx, desk.ours, policy_id) and not desk.policies.exists(tx, desk.theirs, policy_id)
         if told:
             raise Conflict("needed")
         told.append(policy_id)
+        return 0
 
     one, two = await desk.add("one"), await desk.add("two")
     listening = PasswordPolicies(desk.areas.store, Machines(), deleted=deleted)

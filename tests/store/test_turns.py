@@ -1,12 +1,14 @@
 """Long writes in short transactions."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import trio
 
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import AT_ONCE, in_turns
+from sallyport.store.turns import AT_ONCE, SLICE, delete_slice, in_slices, in_turns
+from tests.slices import OneSlice, Stopped
 
 
 async def test_each_entry_is_written_once_in_order(store: Store) -> None:
@@ -47,3 +49,45 @@ async def test_other_writes_come_between(store: Store) -> None:
         nursery.start_soon(in_turns, store, range(3 * AT_ONCE), work)
         nursery.start_soon(store.write, lambda _tx: order.append("other"))
     assert order.index("other") <= AT_ONCE
+
+
+async def test_a_deletion_in_slices(store: Store) -> None:
+    """Each transaction finds the object and deletes a slice; the object goes in the one that finds nothing left. The
+    same call completes a deletion that was stopped."""
+    await store.write(_add)
+    left = [await _delete(OneSlice(store), store) for _ in range(4)]
+    assert left == [(SLICE + 50, 1), (50, 1), (0, 1), (0, 0)]
+
+
+async def test_a_deletion_of_few_rows(store: Store) -> None:
+    """They go in the transaction of the object itself, which is undone as a whole when it raises."""
+    await store.write(_add)
+
+    def fail(_tx: Tx, _found: int) -> None:
+        raise ValueError("refused")
+
+    with pytest.raises(ValueError, match="refused"):
+        await in_slices(store, lambda _tx: 1, [lambda tx, _found: _slice(tx) if _count(tx) > 2 * SLICE else 0], fail)
+    assert await store.read(_count) == 2 * SLICE + 50
+
+
+def _add(tx: Tx) -> None:
+    tx.insert("counters", ("domain_id", "name", "value"), [(1, str(each), each) for each in range(2 * SLICE + 50)])
+    tx.insert("counters", ("domain_id", "name", "value"), [(2, "object", 0)])
+
+
+def _slice(tx: Tx) -> int:
+    return delete_slice(tx, "counters", "domain_id, name", "domain_id = :d", d=1)
+
+
+def _count(tx: Tx) -> int:
+    return tx.value(int, "select count(*) from counters where domain_id = 1") or 0
+
+
+async def _delete(busy: Store, store: Store) -> tuple[int, int]:
+    """Delete with one transaction; how many dependents and objects are left."""
+    end = "delete from counters where domain_id = 2"
+    with suppress(Stopped):
+        await in_slices(busy, lambda _tx: 2, [lambda tx, _found: _slice(tx)], lambda tx, _found: tx.execute(end))
+    objects = await store.read(lambda tx: tx.value(int, "select count(*) from counters where domain_id = 2"))
+    return await store.read(_count), objects or 0

@@ -14,6 +14,7 @@ from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.model import NO_USER, Person
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
+from sallyport.store.turns import SLICE
 
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}
@@ -36,6 +37,8 @@ class Link:
     total: str
 
 
+Pair = tuple[int, int]
+"""An assignment: the ids of holder and held."""
 USERS_OF_INSTANCE = Link("endpoint_instance_users", "instance_id", "user_id", INSTANCES, USERS, "total_users")
 GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id", INSTANCES, GROUPS, "total_groups")
 USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USERS, "users_count")
@@ -72,8 +75,8 @@ def people(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Person]:
     return [found[each] for each in dict.fromkeys(user_ids)]
 
 
-def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> int:
-    """Assign, or take away, each with each; how many assignments there are more, or fewer. All of them must exist."""
+def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
+    """Assign, or take away, each with each; the assignments that changed. All of them must exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -81,7 +84,8 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
     )
     if action is Action.REMOVE:
         sql = f"delete from {link.table} where {link.holder} in {holder_ids} and {link.held} in {held_ids}"  # noqa: S608
-    return _changed(tx, link, sql, 1 if action is Action.ADD else -1, holders=listed(holders), held=listed(held))
+    sign = 1 if action is Action.ADD else -1
+    return _changed(tx, link, sql, sign, holders=listed(holders), held=listed(held))
 
 
 def held_by(tx: Tx, link: Link, holder: int) -> list[int]:
@@ -126,21 +130,27 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
     return [policy for each in group_ids for policy in tx.all(_id, sql, group=each)]
 
 
-def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> None:
-    """What held is deleted."""
-    sql = f"delete from {link.table} where {link.holder} in {LISTED}"  # noqa: S608
-    _changed(tx, link, sql, -1, ids=listed(holders))
+def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
+    """Delete up to SLICE assignments to holders that are to be deleted; what they were."""
+    return _slice(tx, link, link.holder, holders)
 
 
-def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> None:
-    """What was held is deleted."""
-    sql = f"delete from {link.table} where {link.held} in {LISTED}"  # noqa: S608
-    _changed(tx, link, sql, -1, ids=listed(held))
+def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
+    """Delete up to SLICE assignments of what is to be deleted; how many."""
+    return len(_slice(tx, link, link.held, held))
 
 
-def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> int:
-    """Add or delete assignments, and keep the totals of their holders and of assigned users; how many there are."""
-    rows = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
+def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int]) -> list[Pair]:
+    key = f"{link.holder}, {link.held}"
+    some = f"select {key} from {link.table} where {column} in {LISTED} limit {SLICE}"  # noqa: S608
+    sql = f"delete from {link.table} where ({key}) in ({some})"  # noqa: S608
+    return _changed(tx, link, sql, -1, ids=listed(ids))
+
+
+def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
+    """Add or delete assignments, and keep the totals of their holders and of assigned users; what they are."""
+    changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
+    rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]
     by_change = dict[int, list[Value]]()
     for holder, own in Counter(holder for holder, _ in rows).items():
         by_change.setdefault(sign * own, []).append(holder)
@@ -149,7 +159,7 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> int:
         tx.execute(total, change=each, ids=listed(holders))
     if rows and link is USERS_OF_INSTANCE:
         _mark(tx, [user for _, user in rows])
-    return len(rows)
+    return rows
 
 
 def _mark(tx: Tx, user_ids: Sequence[Value]) -> None:

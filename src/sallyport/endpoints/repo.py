@@ -3,11 +3,13 @@ sealed under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confi
 `totp_enrolments/ID/seed` for one that waits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from sallyport.base.text import folded
 from sallyport.endpoints.groups.model import ttl_seconds
+from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.model import Person, User, UserKey, name_key
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
@@ -181,6 +183,14 @@ def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
     sql = "update endpoint_users set motp = null, motp_step = -1, updated_at = :at where id = :id and motp is not null"
     had_seed = tx.execute(sql, at=at, id=user_id) > 0
     return end_enrolment(tx, user_id) or had_seed
+
+
+def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
+    """Take passwords, seeds and enrolments from users; how many users had a password or a seed."""
+    tx.execute(f"delete from totp_enrolments where user_id in {LISTED}", ids=listed(user_ids))
+    sql = "update endpoint_users set password = null, motp = null, motp_step = -1"
+    having = f"id in {LISTED} and (password is not null or motp is not null)"
+    return tx.execute(f"{sql} where {having}", ids=listed(user_ids))
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:

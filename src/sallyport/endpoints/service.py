@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from sallyport.base.bounded import BoundedMap
@@ -9,7 +10,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import membership, repo
 from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.membership import USERS_OF_INSTANCE
+from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
 from sallyport.endpoints.model import USER_NAME, User, check_password, is_user_name, name_key
 from sallyport.endpoints.revocations import NoRevocations, Revocations
 from sallyport.endpoints.trail import note, note_all
@@ -19,6 +20,7 @@ from sallyport.endpoints.users.values import LOCAL
 from sallyport.store import audit
 from sallyport.store.audit import changed as differing
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import Slice, in_slices
 from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
@@ -40,8 +42,8 @@ class EndpointUsers:
 
     changed: called with domain and name of each changed user; with None as name after many changes in the domain.
     max_cached: the users, and the names without a user, in memory; each tenant has a share.
-    deleted: called with each deleted user's id, in the transaction. vacated: called with a user's id in the
-    transaction, before another user can take its name. revocations: told of each user without access from now on.
+    deleted, vacated: slices by ids of users, which run before users are deleted, and before others can take their
+    names. revocations: told of each user without access from now on.
     """
 
     def __init__(
@@ -52,14 +54,20 @@ class EndpointUsers:
         *,
         max_cached: int = MAX_CACHED,
         changed: Callable[[int, str | None], None] = lambda _domain_id, _name: None,
-        deleted: Callable[[Tx, int], None] = lambda _tx, _user_id: None,
-        vacated: Callable[[Tx, int], None] = lambda _tx, _user_id: None,
+        deleted: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
+        vacated: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
         revocations: Revocations | None = None,
     ) -> None:
         self.revocations = revocations or NoRevocations()
         self._changed = changed
-        self._deleted = deleted
         self.vacated = vacated
+        self.slices: Sequence[Slice[Sequence[Account]]] = (
+            _by_ids(repo.clear_all),  # first: a user who has lost a group that blocks it does not log in
+            _by_ids(deleted),
+            _by_ids(_take_from_instances),
+            _by_ids(_take_from_groups),
+            _by_ids(vacated),
+        )
         self._store = store
         self._vault = vault
         self._clock = clock
@@ -114,22 +122,27 @@ class EndpointUsers:
     async def remove(self, domain_id: int, name: str) -> None:
         """Delete a user; its next login fails. NotFound."""
 
-        def work(tx: Tx) -> None:
+        def find(tx: Tx) -> list[Account]:
             account = accounts.named(tx, domain_id, name)
             if account is None:
                 raise NotFound(f"the domain has no user {name}")
-            self.delete_in(tx, domain_id, [account])
+            return [account]
 
         try:
-            await self._store.write(work)
+            await in_slices(self._store, find, self.slices, partial(self.delete_in, domain_id=domain_id))
         finally:
             self.drop(domain_id, name)
 
-    def delete_in(self, tx: Tx, domain_id: int, gone: Sequence[Account]) -> None:
-        """`remove` users in a transaction, after which the caller must `drop` them."""
-        for account in gone:
-            self._deleted(tx, account.id)
-            self.vacated(tx, account.id)
+    def delete_found(self, tx: Tx, account: Account) -> None:
+        """`remove` a user in a transaction, who was only discovered, and has few dependents therefore."""
+        for delete in self.slices:
+            while delete(tx, [account]):
+                pass
+        self.delete_in(tx, [account], account.domain_id)
+
+    def delete_in(self, tx: Tx, gone: Sequence[Account], domain_id: int) -> None:
+        """Delete users in a transaction in which all `slices` have returned 0; afterwards the caller must `drop`
+        them."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         note_all(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
@@ -163,6 +176,18 @@ class EndpointUsers:
             self._users.pop((domain_id, name_key(name)))
             self._absent.pop((domain_id, name_key(name)))
             self._changed(domain_id, name)
+
+
+def _by_ids(delete: Slice[Sequence[int]]) -> Slice[Sequence[Account]]:
+    return lambda tx, gone: delete(tx, [account.id for account in gone])
+
+
+def _take_from_instances(tx: Tx, user_ids: Sequence[int]) -> int:
+    return membership.forget_held(tx, USERS_OF_INSTANCE, user_ids)
+
+
+def _take_from_groups(tx: Tx, user_ids: Sequence[int]) -> int:
+    return membership.forget_held(tx, USERS_OF_GROUP, user_ids)
 
 
 def _check(name: str, password: bytes) -> None:

@@ -10,5 +10,5 @@ are additions under the names that pwquality.conf gives them. A field without a 
 machine apply to a password, each by itself.
 
 The area knows of machines (`instances`) by their ids alone. Which of them a tenant has is asked of `Instances`, and
-whoever deletes one tells `repo.forget_instance` in the same transaction.
+`repo.forget_instance` takes the policies off one before it is deleted.
 """

@@ -3,11 +3,13 @@
 Every query names the tenant, but for those that begin with a machine or an assignment: the caller knows whose it is.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.passwords.model import PasswordPolicy, Policy
 from sallyport.store.model import Tx
+from sallyport.store.turns import delete_slice
 from sallyport.web.paging import Page
 
 NOT_FOUND = "policy not found"
@@ -107,9 +109,14 @@ def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
         raise Conflict("the tenant has a password policy of this name")
 
 
+def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
+    """Take policies that are to be deleted off up to SLICE machines; how many."""
+    condition = "policy_id in (select value from json_each(:ids))"
+    return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=json.dumps(list(policy_ids)))
+
+
 def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
-    """Take a tenant's policy off every machine, and away."""
-    tx.execute("delete from policy_instances where policy_id = :id", id=policy_id)
+    """Delete a tenant's policy, which no machine has any more."""
     tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
 
 
@@ -125,6 +132,6 @@ def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
-def forget_instance(tx: Tx, instance_id: int) -> None:
-    """A machine is deleted, in this transaction: no policy is assigned to it any more."""
-    tx.execute("delete from policy_instances where instance_id = :instance", instance=instance_id)
+def forget_instance(tx: Tx, instance_id: int) -> int:
+    """Take up to SLICE policies off a machine that is to be deleted; how many."""
+    return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

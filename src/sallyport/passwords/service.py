@@ -1,6 +1,6 @@
 """The rules of password policies: who may change which, and what holds for a machine."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from sallyport.base.agentwire import state as agentwire
@@ -13,6 +13,7 @@ from sallyport.passwords.engine import Failure, Quality, Rules
 from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import Slice, in_slices
 from sallyport.web.paging import Page
 
 MAX_ENTRIES = 200
@@ -28,19 +29,15 @@ class Instances(Protocol):
         """Whether a tenant has this machine."""
 
 
-Deleted = Callable[[Tx, int], None]
-"""Told of a policy that is deleted, by its id, in that transaction."""
-
-
-def _nobody(_tx: Tx, _policy_id: int) -> None:
-    """Needs to know of nothing."""
+def _nobody(_tx: Tx, _policy_ids: Sequence[int]) -> int:
+    return 0
 
 
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: told of each that is deleted."""
+    """The password policies of all tenants. deleted: a slice by ids of policies, which runs before they are deleted."""
 
     def __init__(
-        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Deleted = _nobody
+        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nobody
     ) -> None:
         self._store = store
         self._instances = instances
@@ -97,18 +94,24 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[PasswordPolicy]:
-        """Delete policies, all or none, which also takes them off their machines; what they were. NotFound."""
+        """Delete policies, which also takes them off their machines; what they were. NotFound: nothing is changed if
+        one does not exist.
+
+        A stop in the middle leaves all policies, assigned to fewer machines; see `in_slices`.
+        """
         _check_number(policy_ids)
 
-        def work(tx: Tx) -> list[PasswordPolicy]:
-            policies = [repo.get(tx, tenant_id, each) for each in dict.fromkeys(policy_ids)]
+        def find(tx: Tx) -> list[Policy]:
+            return [repo.get(tx, tenant_id, each) for each in dict.fromkeys(policy_ids)]
+
+        def end(tx: Tx, policies: list[Policy]) -> list[PasswordPolicy]:
             for policy in policies:
-                self._deleted(tx, policy.id)
                 repo.delete(tx, tenant_id, policy.id)
                 self._note(tx, "policy.delete", tenant_id, policy, policy.fields.values(), {})
             return [policy.fields for policy in policies]
 
-        return await self._store.write(work)
+        slices = (lambda tx, _found: self._deleted(tx, policy_ids), lambda tx, _found: repo.take_off(tx, policy_ids))
+        return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[AssignPolicy]) -> None:
         """Assign policies to machines, or take them off, all or none. What holds already is no error. NotFound."""

@@ -2,16 +2,21 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Store, Tx, Value
 
 TURN_S: Final = 0.005
 AT_ONCE: Final = 400
 """Entries of one transaction."""
+SLICE: Final = 200
+"""Rows of one statement that deletes in slices: triggers take up to 20 µs for each."""
 
 T = TypeVar("T")
+FoundT = TypeVar("FoundT")
+Slice = Callable[[Tx, T], int]
+"""Deletes up to SLICE rows that depend on something, and returns how many."""
 
 
 def one_turn(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
@@ -36,6 +41,36 @@ async def in_turns(store: Store, entries: Iterable[T], work: Callable[[Tx, Itera
 
     while left:
         await store.write(step)
+
+
+async def in_slices(
+    store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
+) -> T:
+    """Delete what depends on objects in as many transactions as it takes, and the objects in the last of them.
+
+    find: returns the objects, in each transaction; raises if one does not exist. slices: run in this order, each until
+    it returns 0. end: deletes the objects, in a transaction in which nothing depends on them.
+    A stop between two transactions leaves the objects with fewer dependents; the same call completes the deletion.
+    StoreError.
+    """
+
+    def step(tx: Tx) -> list[T]:
+        found, until = find(tx), time.perf_counter() + TURN_S
+        for delete in slices:
+            while delete(tx, found):
+                if tx.others_wait() or time.perf_counter() > until:
+                    return []
+        return [end(tx, found)]
+
+    while not (result := await store.write(step)):
+        pass
+    return result[0]
+
+
+def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Value) -> int:
+    """Delete up to SLICE rows of a table; how many. key: the columns that identify a row. condition: SQL."""
+    some = f"select {key} from {table} where {condition} limit {SLICE}"  # noqa: S608
+    return tx.execute(f"delete from {table} where ({key}) in ({some})", **parameters)  # noqa: S608
 
 
 def _taken(left: deque[T]) -> Iterator[T]:

@@ -3,16 +3,21 @@
 from functools import partial
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.model import MAX_DELETED, DeviceQuery
 from sallyport.inventory.devices.repo import HistoryRow
-from sallyport.inventory.devices.service import filter_column, write_first_sighting
-from sallyport.store.model import Tx
+from sallyport.inventory.devices.service import Devices, filter_column, write_first_sighting
+from sallyport.inventory.devices.sightings import Sightings
+from sallyport.metrics import InventoryMetrics
+from sallyport.store.model import Store, Tx
+from sallyport.store.turns import SLICE
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
+from tests.slices import OneSlice, Stopped
 
 WIRELESS, ETHERNET = (number.to_bytes(4) for number in (19, 15))
 
@@ -192,6 +197,25 @@ async def test_a_deleted_device_is_gone_until_it_talks(areas: Areas, seen: Seen)
     assert areas.sample("sallyport_devices_registered_total", domain=str(areas.domain)) == 1
     assert areas.sample("sallyport_devices_reregistered_total", domain=str(areas.domain)) == 1
     assert areas.sample("sallyport_devices_deleted_total", domain=str(areas.domain)) == 1
+
+
+async def test_a_device_with_many_stations(areas: Areas, seen: Seen) -> None:
+    """Its stations go in slices, then the device; a deletion that was stopped is completed by the next."""
+    device = await seen.device("switch")
+    rows = [(areas.domain, device.id, str(number), "ann", 1, 1, 1) for number in range(2 * SLICE + 1)]
+    columns = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
+    await areas.store.write(lambda tx: tx.insert("stations", columns, rows))
+
+    async def delete(store: Store) -> None:
+        devices = Devices(store, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+        assert len(await seen.rows()) == 1
+        await devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann")
+
+    with pytest.raises(Stopped):
+        await delete(OneSlice(areas.store))
+    await delete(OneSlice(areas.store, 4))
+    assert await seen.rows() == []
+    assert (await areas.devices.stations(areas.domain, 0, "", offset=0, limit=9))[1] == 0
 
 
 async def test_the_history_is_kept(areas: Areas, seen: Seen) -> None:

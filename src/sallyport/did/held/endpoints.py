@@ -101,6 +101,6 @@ class UserCredentials:
         """The endpoint user who has this credential."""
         return repo.user_of(tx, domain_id, credential_id)
 
-    def user_deleted(self, tx: Tx, user_id: int) -> None:
-        """An endpoint user is deleted, in this transaction."""
-        repo.unlink(tx, user_id)
+    def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
+        """Take wallets and credentials from endpoint users that are to be deleted, some at a time; how many."""
+        return repo.unlink(tx, user_ids)

@@ -1,11 +1,13 @@
 """The SQL of credentials as wallets hold them."""
 
+import json
 from collections.abc import Sequence
 
 from sallyport.base.text import fold
 from sallyport.did.credentials.model import Status
 from sallyport.did.held.model import HeldCredential, Holder
 from sallyport.store.model import Tx
+from sallyport.store.turns import delete_slice
 
 _SELECT = (
     "select c.id, c.domain_id, c.issuer_id, c.schema_id, c.name, c.issuer_did, "
@@ -193,10 +195,12 @@ def user_of(tx: Tx, domain_id: int, name: str) -> int | None:
     return tx.value(int, sql, d=domain_id, name=name)
 
 
-def unlink(tx: Tx, user_id: int) -> None:
-    """An endpoint user is deleted."""
-    tx.execute("delete from endpoint_user_wallets where user_id = :user", user=user_id)
-    tx.execute("delete from endpoint_user_credentials where user_id = :user", user=user_id)
+def unlink(tx: Tx, user_ids: Sequence[int]) -> int:
+    """Take wallets and credentials from endpoint users that are to be deleted, up to SLICE at a time; how many."""
+    condition, ids = "user_id in (select value from json_each(:ids))", json.dumps(list(user_ids))
+    return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
+        tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids
+    )
 
 
 def _id(*, id: int) -> int:

@@ -14,8 +14,10 @@ from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import orders_repo, settings_repo, signers
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
 from sallyport.endpoints.groups.model import allows
+from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
+from sallyport.store.turns import SLICE, delete_slice
 from sallyport.store.vault import Vault
 
 SSH, PASSWORD = "SSH", "Password"
@@ -253,22 +255,29 @@ def account_name(user_name: str) -> str:
     return name if _NAME.fullmatch(name) else ""
 
 
-def vacate(tx: Tx, user_id: int) -> None:
-    """A user's name is free to be another's: who has it next gets neither the passwords that were made for this one on
-    hosts, nor the accounts there that were taken over for him."""
-    sql = "select name, domain_id from endpoint_users where id = :id"
-    for name, domain_id in tx.rows(sql, id=user_id):
-        same: dict[str, Value] = {"account": account_name(str(name)), "d": domain_id}
-        made = "update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at)"
-        tx.execute(f"{made} where {_held('agent_passwords')} and state in ('current', 'candidate')", **same)
-        tx.execute(f"delete from agent_takeovers where {_held('agent_takeovers')}", **same)  # noqa: S608
+def vacate(tx: Tx, user_ids: Sequence[int]) -> int:
+    """Prepare the names of users of a domain for other users, up to SLICE rows at a time; how many rows.
+
+    The next user of a name gets neither the passwords that were made for this one on hosts, nor the accounts there that
+    were taken over for this one.
+    """
+    sql = f"select name, domain_id from endpoint_users where id in {LISTED}"  # noqa: S608
+    people = tx.rows(sql, ids=listed(user_ids))
+    names = {account_name(str(name)) for name, _ in people} - {""}
+    same: dict[str, Value] = {"ids": listed(names), "d": people[0][1] if people else 0}
+    held = f"{_held('agent_passwords')} and state in ('current', 'candidate')"
+    current = f"select id from agent_passwords where {held} limit {SLICE}"  # noqa: S608
+    made = "update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at)"
+    return tx.execute(f"{made} where id in ({current})", **same) or delete_slice(
+        tx, "agent_takeovers", "instance_id, account", _held("agent_takeovers"), **same
+    )
 
 
 def _held(table: str) -> str:
-    """Return the condition for the rows of an account on the machines of a domain. By the account: a domain may have
+    """Return the condition for the rows of accounts on the machines of a domain. By the account: a domain may have
     many machines, each of which `in` would look at."""
     machine = f"select 1 from agents a where a.instance_id = {table}.instance_id and a.domain_id = :d"  # noqa: S608
-    return f"account = :account and exists ({machine})"
+    return f"account in {LISTED} and exists ({machine})"
 
 
 def password_stamp(sealed: bytes) -> str:

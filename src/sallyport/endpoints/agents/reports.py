@@ -29,6 +29,8 @@ from sallyport.store.turns import in_turns
 T = TypeVar("T")
 LONGEST: Final = 32_768
 """Characters that are kept of the lists of a report or of a privilege status."""
+MOST_FORGOTTEN: Final = 20
+"""Accounts of a deleted machine that are forgotten at a time, up to 0.5 ms each."""
 MOST_PEOPLE: Final = 200
 """Accounts of a machine that become users whose source is `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
@@ -188,18 +190,23 @@ class Reports:
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
                 if account.has_totp or accounts.machines(tx, [user_id]) or accounts.groups(tx, [user_id]):
                     continue  # an admin has enrolled or assigned him since
-                self._users.delete_in(tx, domain_id, [account])
+                self._users.delete_found(tx, account)
                 names.append(account.name)
         return names
 
-    def forget(self, tx: Tx, instance_id: int) -> None:
-        """An instance is deleted, in this transaction, and with it who was discovered there alone. They are not dropped
-        from memory: without password, seed and groups they are to a login what nobody is."""
+    def forget(self, tx: Tx, instance_id: int) -> int:
+        """Delete what was discovered on an instance that is to be deleted, with the users who were discovered there
+        alone, up to MOST_FORGOTTEN at a time; how many accounts and groups.
+
+        The users are not dropped from memory: without password, seed and groups they are to a login what nobody is.
+        """
         agent = repo.get(tx, instance_id)
+        found = kept.discovered_users(tx, instance_id, MOST_FORGOTTEN)
+        for key in found:
+            kept.forget_discovered(tx, instance_id, *key)
         if agent is not None:
-            users = set(kept.discovered_users(tx, instance_id).values())
-            kept.forget_machine(tx, instance_id)
-            self._unfound(tx, agent.domain_id, users)
+            self._unfound(tx, agent.domain_id, set(found.values()))
+        return len(found)
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, room: int) -> tuple[int | None, bool]:
         """Return the user that an account is, and whether it is new: a person's account becomes a user. What a host

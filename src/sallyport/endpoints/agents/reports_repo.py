@@ -7,8 +7,10 @@ from typing import Final
 
 from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.command import JSON
+from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.users.model import DISCOVERED
 from sallyport.store.model import Tx, Value
+from sallyport.store.turns import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
 """Of each machine."""
@@ -17,6 +19,11 @@ MOST_OF_KIND: Final = 300
 MOST_DRIFT: Final = 1000
 """Things of a machine that are remembered, with what is over."""
 ACCOUNT, GROUP = "account", "group"
+_OF_MACHINE: Final = (
+    ("agent_ways", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
+    ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
+)  # fmt: skip
+"""The tables with rows of machines, and their keys."""
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
@@ -221,9 +228,10 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
     return tx.one(Discovered, sql, i=instance_id, name=name)
 
 
-def discovered_users(tx: Tx, instance_id: int) -> dict[tuple[str, str], int | None]:
-    """Return the user of each account and group that was found on a machine, by kind and name."""
-    rows = tx.rows("select kind, name, user_id from agent_discovered where instance_id = :i", i=instance_id)
+def discovered_users(tx: Tx, instance_id: int, most: int = -1) -> dict[tuple[str, str], int | None]:
+    """Return the user of each account and group that was found on a machine, by kind and name. most: -1 for all."""
+    sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
+    rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
 
 
@@ -244,9 +252,24 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
     tx.execute(sql, i=instance_id, kind=kind, name=name)
 
 
-def forget_machine(tx: Tx, instance_id: int) -> None:
-    """Delete what was found on a machine."""
-    tx.execute("delete from agent_discovered where instance_id = :i", i=instance_id)
+def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
+    """Delete the ways of users that are to be deleted, and forget whose accounts were found, SLICE rows at a time; how
+    many."""
+    whose = f"user_id in {LISTED}"
+    found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
+    lost = f"update agent_discovered set user_id = null where (instance_id, kind, name) in ({found})"
+    ids = listed(user_ids)
+    key = "instance_id, user_id, group_id"
+    return delete_slice(tx, "agent_ways", key, whose, ids=ids) or tx.execute(lost, ids=ids)
+
+
+def forget_machine(tx: Tx, instance_id: int) -> int:
+    """Delete what is kept of a machine that is to be deleted, but for its accounts, SLICE rows at a time; how many."""
+    return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
+
+
+def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
+    return delete_slice(tx, table, key, "instance_id = :i", i=instance_id)
 
 
 def people(tx: Tx, instance_id: int) -> list[Discovered]:

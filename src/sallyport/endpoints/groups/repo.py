@@ -5,13 +5,13 @@ from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.endpoints import membership
 from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, LISTED, USERS_OF_GROUP, listed
+from sallyport.endpoints.membership import LISTED, listed
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, cut
 from sallyport.store.search import page as page_of
+from sallyport.store.turns import SLICE
 
 COUNTER = "endpoint_groups"
 TAKEN = "the domain has a group of that name"
@@ -77,10 +77,8 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
-    """Remove groups of a domain, their assignments and their credential policies."""
+    """Remove groups of a domain, to which nothing is assigned any more, and their credential policies."""
     ids = [group.id for group in old]
-    membership.forget_held(tx, GROUPS_OF_INSTANCE, ids)
-    membership.forget_holders(tx, USERS_OF_GROUP, ids)
     _SEARCH.remove_all(tx, [cut(domain_id, group.id, (fold(group.name),)) for group in old])
     tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
     tx.execute(f"delete from endpoint_groups where id in {LISTED}", ids=listed(ids))
@@ -119,9 +117,11 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
     tx.execute("delete from endpoint_credential_policies where group_id = :group", group=group_id)
 
 
-def forget_policy(tx: Tx, policy_id: int) -> None:
-    """A password policy is deleted: no credential policy names it any more."""
-    tx.execute("update endpoint_credential_policies set policy_id = null where policy_id = :policy", policy=policy_id)
+def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
+    """Take password policies that are to be deleted from up to SLICE credential policies; how many."""
+    some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
+    sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"
+    return tx.execute(sql, ids=listed(policy_ids))
 
 
 def _columns(new: NewGroup, at: int) -> dict[str, Value]:

@@ -30,6 +30,7 @@ from sallyport.store import audit
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
+from sallyport.store.turns import in_slices
 
 MAX_SHOWN = 1000
 """Instances in a group's detail."""
@@ -107,7 +108,7 @@ class Groups:
             changes = changed(asdict(old.fields), asdict(new))
             seen_by_logins = old.name != new.name or grants(old.status) != grants(new.status)
             if fold(old.name) != fold(new.name) or not grants(new.status):
-                self._lost(tx, old)
+                self._revoke(tx, old, membership.held_by(tx, USERS_OF_GROUP, old.id))
             if changes:
                 repo.update(tx, old, new, self._clock())
             if instance_ids is not None:
@@ -123,26 +124,38 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
-        """Remove groups, all or none; how many. NotFound."""
+        """Remove groups; how many. NotFound: nothing is removed if one does not exist.
 
-        wanted: list[Group] = []
+        A stop in the middle leaves all groups, with fewer users and instances; see `in_slices`.
+        """
+        was_found = False
 
-        def work(tx: Tx) -> None:
-            wanted.extend(repo.several(tx, domain_id, group_ids))
+        def find(tx: Tx) -> list[Group]:
+            nonlocal was_found
+            wanted = repo.several(tx, domain_id, group_ids)
             if len(wanted) < len(set(group_ids)):
                 raise NotFound(NOT_FOUND[GROUPS])
-            for group in wanted:
-                self._lost(tx, group)
+            was_found = True
+            return wanted
+
+        def end(tx: Tx, wanted: list[Group]) -> int:
             repo.delete(tx, domain_id, wanted)
             targets = [f"group {group.id} {group.name}" for group in wanted]
             note_all(tx, "group.delete", domain_id, targets, at=self._clock())
+            return len(wanted)
 
         try:
-            await self._store.write(work)
+            return await in_slices(self._store, find, (self._take_users, _take_off_instances), end)
         finally:
-            if wanted:
+            if was_found:
                 self._users.forget_domain(domain_id)
-        return len(wanted)
+
+    def _take_users(self, tx: Tx, groups: list[Group]) -> int:
+        """Take users from groups that are to be deleted, and revoke their access."""
+        gone = membership.forget_holders(tx, USERS_OF_GROUP, [group.id for group in groups])
+        for group in groups:
+            self._revoke(tx, group, [user_id for group_id, user_id in gone if group_id == group.id])
+        return len(gone)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
         """Put users into a group, or take them out, all or none. NotFound, Invalid: too many."""
@@ -180,9 +193,10 @@ class Groups:
             names.extend(person.name for person in people)
             user_ids = [person.id for person in people]
             target = f"group {group.id} {group.name}"
-            if action is Action.REMOVE:
-                self._lost(tx, group, user_ids)
-            if membership.change(tx, USERS_OF_GROUP, action, [group.id], user_ids):
+            moved = membership.change(tx, USERS_OF_GROUP, action, [group.id], user_ids)
+            if moved and action is Action.REMOVE:
+                self._revoke(tx, group, [user_id for _, user_id in moved])
+            if moved:
                 told: dict[str, JSON] = {"users": list[JSON](user_ids)}
                 note(tx, f"group.users.{action}", domain_id, target, told, at=self._clock())
             if membership.change(tx, GROUPS_OF_INSTANCE, action, instance_ids, [group.id]):
@@ -194,12 +208,10 @@ class Groups:
         finally:
             self._users.drop(domain_id, *names)
 
-    def _lost(self, tx: Tx, group: Group, user_ids: Sequence[int] | None = None) -> None:
-        """These users are about to lose a group, those of them who have it; None: everybody is."""
-        if grants(group.status) and self._users.revocations.group_matters(group.domain_id, group.name):
-            members = set(membership.held_by(tx, USERS_OF_GROUP, group.id))
-            losing = members if user_ids is None else members.intersection(user_ids)
-            names = [person.name for person in membership.people(tx, group.domain_id, sorted(losing))]
+    def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
+        """Revoke the access of users who lose a group, if a group gives access."""
+        if user_ids and grants(group.status) and self._users.revocations.group_matters(group.domain_id, group.name):
+            names = [person.name for person in membership.people(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
 
     async def set_credential_policy(self, domain_id: int, group_id: int, said: dict[str, str | int | None]) -> int:
@@ -248,6 +260,10 @@ def _found(tx: Tx, domain_id: int, group_id: int) -> Group:
     if group is None:
         raise NotFound(NOT_FOUND[GROUPS])
     return group
+
+
+def _take_off_instances(tx: Tx, groups: list[Group]) -> int:
+    return membership.forget_held(tx, GROUPS_OF_INSTANCE, [group.id for group in groups])
 
 
 def _replace_instances(tx: Tx, group_id: int, instance_ids: Sequence[int]) -> dict[str, JSON]:

@@ -4,9 +4,7 @@ from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.endpoints import membership
 from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuery, NewInstance
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_INSTANCE
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, whole_page
@@ -83,9 +81,7 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
 
 
 def delete(tx: Tx, old: Instance) -> None:
-    """Remove an instance and what is assigned to it."""
-    membership.forget_holders(tx, USERS_OF_INSTANCE, [old.id])
-    membership.forget_holders(tx, GROUPS_OF_INSTANCE, [old.id])
+    """Remove an instance, which nothing is assigned to any more."""
     _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)

@@ -1,7 +1,8 @@
 """The rules of instances."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.command import JSON
@@ -25,22 +26,20 @@ from sallyport.endpoints.repo import locate
 from sallyport.endpoints.trail import note
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
-
-Deleted = Callable[[Tx, int], None]
-"""Told of an instance that is deleted, by its id, in that transaction."""
-
-
-def _nobody(_tx: Tx, _instance_id: int) -> None:
-    """Needs to know of nothing."""
+from sallyport.store.turns import Slice, in_slices
 
 
 class Instances:
-    """The instances of all domains. deleted: told of each that is removed."""
+    """The instances of all domains. deleted: slices by the id of an instance, which run before it is removed."""
 
-    def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Deleted = _nobody) -> None:
+    def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
         self._store = store
         self._clock = clock
-        self._deleted = deleted
+        self.slices: Sequence[Slice[int]] = (
+            *deleted,
+            partial(_take_all, USERS_OF_INSTANCE),
+            partial(_take_all, GROUPS_OF_INSTANCE),
+        )
 
     async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
         """One page of a domain's instances and how many match. NotFound: no such group."""
@@ -142,16 +141,21 @@ class Instances:
             note(tx, f"instance.{kind}.{action}", domain_id, target, told, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
-        """Delete an instance, by id or name, with its assignments. NotFound."""
+        """Delete an instance, by id or name, with its assignments. NotFound.
 
-        def work(tx: Tx) -> None:
-            find = repo.get if isinstance(which, int) else repo.named
-            old = _found(find(tx, domain_id, which))  # type: ignore[arg-type]
-            self._deleted(tx, old.id)
+        A stop in the middle leaves the instance without its keys and with fewer assignments; see `in_slices`.
+        """
+
+        def find(tx: Tx) -> Instance:
+            return _found(
+                repo.get(tx, domain_id, which) if isinstance(which, int) else repo.named(tx, domain_id, which)
+            )
+
+        def end(tx: Tx, old: Instance) -> None:
             repo.delete(tx, old)
             note(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
 
-        await self._store.write(work)
+        await in_slices(self._store, find, [_by_id(each) for each in self.slices], end)
 
     async def find(self, domain_id: int, name: str) -> int:
         """The id of the domain's instance of that name. NotFound."""
@@ -174,6 +178,14 @@ def _found(instance: Instance | None) -> Instance:
     if instance is None:
         raise NotFound(NOT_FOUND[INSTANCES])
     return instance
+
+
+def _take_all(link: Link, tx: Tx, instance_id: int) -> int:
+    return len(membership.forget_holders(tx, link, [instance_id]))
+
+
+def _by_id(delete: Slice[int]) -> Slice[Instance]:
+    return lambda tx, old: delete(tx, old.id)
 
 
 def _few(ids: Sequence[int]) -> str:

@@ -58,5 +58,5 @@ class Credentials(Protocol):
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
         """The endpoint user who has this credential."""
 
-    def user_deleted(self, tx: Tx, user_id: int) -> None:
-        """An endpoint user is deleted, in this transaction."""
+    def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
+        """Take wallets and credentials from endpoint users that are to be deleted, some at a time; how many."""

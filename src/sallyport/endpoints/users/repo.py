@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
-from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.membership import LISTED, USERS_OF_GROUP, USERS_OF_INSTANCE, listed
+from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.model import name_key
 from sallyport.endpoints.users.model import (
     DIRECT,
@@ -272,10 +271,8 @@ def _say(tx: Tx, vault: Vault, user_id: int, said: Said, at: int) -> None:
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
-    """Remove users of a domain, with their assignments and enrolments that wait."""
+    """Remove users of a domain, who are assigned to nothing any more, with their enrolments that wait."""
     ids = [account.id for account in old]
-    membership.forget_held(tx, USERS_OF_INSTANCE, ids)
-    membership.forget_held(tx, USERS_OF_GROUP, ids)
     _count(tx, domain_id, old, -1)
     _SEARCH.remove_all(tx, [cut(domain_id, account.id, (fold(account.name),)) for account in old])
     tx.execute(f"delete from endpoint_users where id in {LISTED}", ids=listed(ids))

@@ -24,6 +24,7 @@ from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, Walle
 from sallyport.endpoints.users.values import LOCAL
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Work
+from sallyport.store.turns import Slice, in_slices
 from sallyport.store.vault import Vault
 
 T = TypeVar("T")
@@ -152,7 +153,8 @@ class Users:
         if changes:
             renamed = said.name is not None and name_key(said.name) != name_key(old.name)
             if renamed:
-                self._users.vacated(tx, old.id)
+                while self._users.vacated(tx, [old.id]):
+                    pass
             repo.update(tx, self._vault, old, said, self._clock())
             if renamed:
                 self._users.revocations.revoke(tx, old.domain_id, [old.name], "the user was renamed")
@@ -196,29 +198,38 @@ class Users:
         await self._change(domain_id, work, names)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
-        """Delete users, or take them off an instance where one is named; all or none; how many users are deleted.
+        """Delete users, or take them off an instance where one is named; how many users are deleted.
 
-        wholly: all of them are deleted. NotFound: no such user or instance.
+        wholly: all of them are deleted. NotFound: nothing is changed if a user or an instance does not exist.
+        A stop in the middle leaves all users, without their passwords and seeds, and with fewer assignments; see
+        `in_slices`.
         """
-        names: list[str] = []
+        names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
 
-        def work(tx: Tx) -> int:
+        def find(tx: Tx) -> tuple[list[Account], dict[int, list[int]]]:
             found = list(zip(_located(tx, domain_id, removals, keys), removals, strict=True))
-            names.extend(account.name for account, _ in found)
             gone = {account.id: account for account, each in found if wholly or not each.instance_id}
             taken_off = dict[int, list[int]]()
             for account, each in found:
                 if account.id not in gone:
                     taken_off.setdefault(each.instance_id, []).append(account.id)
             membership.must_exist(tx, INSTANCES, domain_id, list(taken_off))
+            names.update((account.name, None) for account, _ in found)
+            return list(gone.values()), taken_off
+
+        def end(tx: Tx, found: tuple[list[Account], dict[int, list[int]]]) -> int:
+            gone, taken_off = found
             for instance_id, user_ids in taken_off.items():
                 self._take_off(tx, domain_id, instance_id, user_ids)
             if gone:
-                self._users.delete_in(tx, domain_id, list(gone.values()))
+                self._users.delete_in(tx, gone, domain_id)
             return len(gone)
 
-        return await self._change(domain_id, work, names)
+        try:
+            return await in_slices(self._store, find, [_of_gone(each) for each in self._users.slices], end)
+        finally:
+            self._users.drop(domain_id, *names)
 
     def _take_off(self, tx: Tx, domain_id: int, instance_id: int, user_ids: list[int]) -> None:
         if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], user_ids):
@@ -263,6 +274,10 @@ def differences(old: Account, news: Said) -> dict[str, JSON]:
     said = news.columns()
     before = {column: value for column, value in asdict(old).items() if column in said}
     return changed({**before, **news.secrets()}, news.told())
+
+
+def _of_gone(delete: Slice[Sequence[Account]]) -> Slice[tuple[list[Account], dict[int, list[int]]]]:
+    return lambda tx, found: delete(tx, found[0])
 
 
 def _found(account: Account | None) -> Account:

@@ -16,6 +16,7 @@ from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
+from sallyport.store.turns import delete_slice
 
 COUNTER = "devices"
 _SEARCH = SearchIndex("devices_search")
@@ -257,11 +258,17 @@ def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
     )
 
 
+def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
+    """Delete up to SLICE stations of devices of a domain; how many."""
+    condition = "domain_id = :d and device_id in (select value from json_each(:ids))"
+    ids = json.dumps([row.id for row in rows])
+    return delete_slice(tx, "stations", "id", condition, d=rows[0].domain_id, ids=ids)
+
+
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
-    """Remove a device and its stations; its history stays."""
+    """Remove a device without stations; its history stays."""
     _unindex(tx, row)
     tx.execute("delete from devices where id = :id", id=row.id)
-    tx.execute("delete from stations where domain_id = :d and device_id = :id", d=row.domain_id, id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
     _remember(tx, row, row.id, "deleted", at, actor)
 

@@ -17,6 +17,7 @@ from sallyport.inventory.devices.sightings import Changes, Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import in_slices
 
 FLUSH_S = 1.0
 TELL_AGAIN_US = 3600 * SECOND
@@ -115,10 +116,13 @@ class Devices:
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:
-        """Remove devices, all or none; how many. Their next request registers them again. NotFound. Conflict: too
-        many have the addresses."""
+        """Remove devices; how many. Their next request registers them again. NotFound: nothing is changed if one does
+        not exist. Conflict: too many have the addresses.
 
-        def work(tx: Tx) -> set[int]:
+        A stop in the middle leaves all devices, with fewer stations; see `in_slices`.
+        """
+
+        def find(tx: Tx) -> list[DeviceRow]:
             rows = repo.by_ids(tx, domain_id, device_ids)
             if len(rows) < len(set(device_ids)):
                 raise NotFound("device not found")
@@ -129,6 +133,9 @@ class Devices:
                 raise NotFound("device not found")
             if len(rows) > MAX_DELETED:
                 raise Conflict(f"over {MAX_DELETED} devices have these addresses: delete them by deviceId")
+            return rows
+
+        def end(tx: Tx, rows: list[DeviceRow]) -> set[int]:
             at, tenant_id = self._clock(), audit.tenant_of(tx, domain_id)
             for row in rows:
                 repo.delete(tx, row, actor, at)
@@ -148,8 +155,10 @@ class Devices:
                 )
             return {row.id for row in rows}
 
+        stations = (repo.delete_stations,)
+        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # while counters are flushed
         async with self._changing:  # a flush between the two would bring the deleted device back
-            deleted = await self._store.write(work)
+            deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)

@@ -136,11 +136,14 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
     delete(tx, domain_id, [int(str(row[0])) for row in ended])
 
 
-def forget_instance(tx: Tx, instance_id: int) -> None:
-    """An instance is deleted, and with it all keys that speak for it."""
-    keys = tx.all(KeyRecord, f"{_SELECT} where k.instance_id = :id", id=instance_id)
+def forget_instance(tx: Tx, instance_id: int) -> int:
+    """Delete the keys that speak for an instance that is to be deleted, some at a time; how many rows."""
+    keys = tx.all(
+        KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
+    )
     for key in keys:
         delete(tx, key.domain_id, [key.id])
+    return len(keys)
 
 
 def _drop_elsewhere(tx: Tx) -> None:

@@ -1,0 +1,159 @@
+"""Deletions of instances, groups and users that much depends on: in short transactions, and completed after a stop."""
+
+import pytest
+
+from sallyport.base.errors import NotFound
+from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.service import Groups
+from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.users.model import Removal, Said
+from sallyport.endpoints.users.service import Users
+from sallyport.store.model import Store, Tx
+from sallyport.store.turns import SLICE
+from sallyport.tenancy.keys.model import NewKey
+from tests.areas import Areas
+from tests.endpoints import trail
+from tests.slices import OneSlice, Stopped, interrupted
+
+MANY = 2 * SLICE + 1
+"""Rows of three slices."""
+
+
+class Losses:
+    """Keeps the names of those who lose their access."""
+
+    def __init__(self) -> None:
+        self.names = list[str]()
+
+    def revoke(self, _tx: Tx, _domain_id: int, names: list[str], _reason: str) -> None:
+        self.names += names
+
+    def group_matters(self, _domain_id: int, _group: str) -> bool:
+        return True
+
+
+async def assigned(areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str, ...]]) -> None:
+    """Write rows of a table."""
+    await areas.store.write(lambda tx: tx.insert(table, columns, rows))
+
+
+async def people(areas: Areas, count: int = MANY) -> list[int]:
+    """Add users."""
+
+    def work(tx: Tx) -> list[int]:
+        return [areas.users.add_in(tx, areas.domain, Said(f"u{number}")) for number in range(count)]
+
+    return await areas.store.write(work)
+
+
+async def machines(areas: Areas, count: int = MANY) -> list[int]:
+    """Add instances."""
+
+    def work(tx: Tx) -> list[int]:
+        return [areas.instances.add_in(tx, areas.domain, NewInstance(f"m{number}")) for number in range(count)]
+
+    return await areas.store.write(work)
+
+
+async def values(areas: Areas, sql: str) -> list[int]:
+    """The first column of some rows."""
+    return await areas.store.read(lambda tx: [int(row[0] or 0) for row in tx.rows(sql)])
+
+
+async def test_a_group_with_many_users(areas: Areas) -> None:
+    """A transaction takes a slice of its users, revokes the access of these alone, and leaves the total right."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    users = await people(areas)
+    await assigned(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
+    await areas.store.write(lambda tx: tx.execute("update endpoint_groups set users_count = :n", n=MANY))
+    losses, totals = Losses(), list[int]()
+
+    async def delete(store: Store) -> None:
+        known = EndpointUsers(store, areas.vault, areas.clock, revocations=losses)
+        totals.extend(await values(areas, "select users_count from endpoint_groups"))
+        await Groups(store, known, areas.policies, areas.clock).delete(areas.domain, [group])
+
+    assert await interrupted(areas.store, ["endpoint_group_users"], delete) == 4
+    assert totals == [MANY, MANY - SLICE, MANY - 2 * SLICE, 0]
+    assert sorted(losses.names) == sorted(f"u{number}" for number in range(MANY))
+    assert [each.action for each in await trail(areas)][-1] == "group.delete"
+    with pytest.raises(NotFound):
+        await areas.groups.delete(areas.domain, [group])
+
+
+async def test_users_on_many_instances(areas: Areas) -> None:
+    """The first transaction takes the password; the others a slice of assignments each, with their totals."""
+    await areas.accounts.add(areas.domain, Said("ann", password=b"x"))
+    ann = (await areas.store.read(lambda tx: tx.rows("select id from endpoint_users")))[0][0]
+    assert isinstance(ann, int)
+    some = await machines(areas)
+    await assigned(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(each, ann) for each in some])
+    await areas.store.write(lambda tx: tx.execute("update endpoint_instances set total_users = 1"))
+    await assigned(
+        areas, "agent_ways", ("instance_id", "user_id", "group_id", "since"), [(each, ann, 0, 1) for each in some]
+    )
+
+    def service(store: Store) -> Users:
+        known = EndpointUsers(store, areas.vault, areas.clock, deleted=areas.holding.users.unlink)
+        known.slices = areas.users.slices
+        return Users(store, areas.vault, known, areas.policies, areas.holding.users, areas.clock)
+
+    async def delete(store: Store) -> None:
+        await service(store).remove(areas.domain, [Removal(ann, "", 0)])
+
+    with pytest.raises(Stopped):
+        await delete(OneSlice(areas.store))
+    user = await areas.users.load(areas.domain, "ann")
+    assert user is not None and not user.passwords
+    assert await interrupted(areas.store, ["endpoint_instance_users", "agent_ways"], delete) == 7
+    assert sum(await values(areas, "select total_users from endpoint_instances")) == 0
+    assert await values(areas, "select id from endpoint_users") == []
+
+
+async def test_an_instance_with_much(areas: Areas) -> None:
+    """Its keys go first, so that no agent acts on what is left; then assignments, escrow and what was discovered."""
+    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    await areas.keys.create(NewKey(areas.domain, instance_id=machine))
+    users = await people(areas)
+    await assigned(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(machine, each) for each in users])
+    await assigned(
+        areas,
+        "agent_passwords",
+        ("instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
+        [(machine, "a", str(number), "p", "h", "former", 1) for number in range(MANY)],
+    )
+    await assigned(
+        areas,
+        "agent_discovered",
+        ("instance_id", "kind", "name", "told", "at"),
+        [(machine, "group", str(number), "{}", 1) for number in range(50)],
+    )
+    tables = ["endpoint_instance_users", "agent_passwords", "agent_discovered"]
+
+    async def delete(store: Store) -> None:
+        own = Instances(store, areas.clock)
+        own.slices = areas.instances.slices
+        await own.remove(areas.domain, machine)
+
+    with pytest.raises(Stopped):
+        await delete(OneSlice(areas.store))
+    assert await values(areas, "select id from api_keys") == []
+    assert len(await values(areas, "select user_id from endpoint_instance_users")) == MANY
+    assert await interrupted(areas.store, tables, delete) == 10
+    assert await values(areas, "select id from endpoint_instances") == []
+
+
+async def test_an_id_that_does_not_exist(areas: Areas) -> None:
+    """All ids are looked at before the first slice: nothing is changed."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"x"))
+    await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
+    with pytest.raises(NotFound):
+        await areas.groups.delete(areas.domain, [group, group + 99])
+    with pytest.raises(NotFound):
+        await areas.accounts.remove(areas.domain, [Removal(ann, "", 0), Removal(ann + 99, "", 0)])
+    user = await areas.users.load(areas.domain, "ann")
+    assert user is not None and user.passwords == (b"x",) and user.groups == {"g"}

@@ -1,0 +1,79 @@
+"""A store that shows each transaction of a long deletion, and stops between two of them."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+from sallyport.store.model import Done, Store, Tx, Work
+from sallyport.store.turns import SLICE
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The process ended before a transaction."""
+
+
+class _Busy:
+    """A transaction that an answer waits for."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+
+    def others_wait(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tx, name)
+
+
+class OneSlice:
+    """A store in front of another, where a transaction ends after one slice: an answer always waits for it.
+
+    transactions: their number before Stopped is raised.
+    """
+
+    def __init__(self, store: Store, transactions: int = 1) -> None:
+        self._store = store
+        self.left = transactions
+
+    @property
+    def changes(self) -> int:
+        return self._store.changes
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._store.read(work)
+
+    async def search(self, work: Work[T]) -> T:
+        return await self._store.search(work)
+
+    async def write(self, work: Work[T]) -> T:
+        if not self.left:
+            raise Stopped
+        self.left -= 1
+        return await self._store.write(lambda tx: work(cast(Tx, _Busy(tx))))
+
+    def submit(self, work: Work[T], done: Done[T]) -> None:
+        self._store.submit(work, done)
+
+
+async def interrupted(store: Store, tables: list[str], delete: Callable[[Store], Awaitable[object]]) -> int:
+    """Stop a deletion after each of its transactions and begin anew, until it completes; how many transactions it took.
+
+    tables: those whose rows are counted. No transaction deletes more than SLICE of them.
+    """
+    transactions = 0
+    while True:
+        before, transactions = await _rows(store, tables), transactions + 1
+        try:
+            await delete(OneSlice(store))
+        except Stopped:
+            assert 0 <= before - await _rows(store, tables) <= SLICE
+        else:
+            return transactions
+
+
+async def _rows(store: Store, tables: list[str]) -> int:
+    def work(tx: Tx) -> int:
+        return sum(tx.value(int, f"select count(*) from {table}") or 0 for table in tables)  # noqa: S608
+
+    return await store.read(work)
