@@ -341,7 +341,7 @@ async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host:
                 nursery.start_soon(poll, each, 2)
                 await until(partial(states.waits, each.id))
             await until(lambda: len(answered) == 3)
-            assert answered == [each.id for each in others[:3]]
+            assert set(answered) == {each.id for each in others[:3]}  # in the order in which their reads ended
             assert states.waits(host.id)
             nursery.cancel_scope.cancel()
 
