@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 import trio
 
+from sallyport.base.agentwire.fields import MAX_USERS
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, FoundGroup, Outcome, Report
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND
@@ -14,8 +15,9 @@ from sallyport.base.errors import NotFound, StoreError
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.reports import MOST_PEOPLE, Reports
+from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.model import INACTIVE, InstanceQuery, NewInstance
-from sallyport.endpoints.users.model import UserQuery
+from sallyport.endpoints.users.model import Said, UserQuery
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.turns import AT_ONCE
 from tests.areas import Areas, SetClock
@@ -174,3 +176,56 @@ async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
     await areas.agents.orders.sweep()
     assert areas.store.changes - before >= 2
     assert await areas.store.read(partial(orders_repo.overdue, before=clock())) == []
+
+
+class Counting(Failing):
+    """A store that counts the statements of each write."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, -1)
+        self.most = 0
+
+    async def write(self, work: Work[T]) -> T:
+        """See Store."""
+
+        def counted(tx: Tx) -> T:
+            watched = Watched(tx)
+            try:
+                return work(cast(Tx, watched))
+            finally:
+                self.most = max(self.most, watched.statements)
+
+        return await super().write(counted)
+
+
+class Watched:
+    """A transaction that counts its statements."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self.statements = 0
+
+    def __getattr__(self, name: str) -> object:
+        self.statements += name != "others_wait"
+        return getattr(self._tx, name)
+
+
+async def test_the_state_of_a_machine_with_many_users(areas: Areas, host: Host) -> None:
+    """It is made beside the writer, behind which logins wait: no transaction has more statements than AT_ONCE and
+    a few, when they are assigned nor when they are taken off."""
+    count = 3 * AT_ONCE
+    store = Counting(areas.store)
+    states = States(store, areas.vault, areas.policies, areas.clock)
+
+    def assign(tx: Tx) -> None:
+        for number in range(count):
+            areas.users.add_in(tx, areas.domain, Said(f"u{number:04}"), [host.id])
+
+    await areas.store.write(assign)
+    first = await states.current(host.id)
+    assert (len(first.wanted.state.users), len(first.wanted.unfit)) == (MAX_USERS, count - MAX_USERS)
+    await areas.store.write(lambda tx: tx.execute("delete from endpoint_instance_users"))
+    second = await states.current(host.id)
+    assert second.wanted.state.users == ()
+    assert second.version > first.version
+    assert 0 < store.most < AT_ONCE + 10

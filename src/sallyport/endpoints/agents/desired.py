@@ -109,6 +109,11 @@ class _Room:
         self._users = MAX_USERS
         self._groups: set[str] = set()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is room for nobody more: what a further user is like need not be known."""
+        return not self._users
+
     def takes(self, user: DesiredUser) -> bool:
         """Whether there is room for one more, who has it then; as if he had been taken over."""
         groups = set(user.groups) - self._groups
@@ -163,7 +168,7 @@ class Builder:
         for access in accesses:
             person = self._person(access.user_id)
             name = account_name(person.name) if person else ""
-            if person is None or not name or name in users:
+            if person is None or not name or name in users or room.is_full:
                 self._unfit += [person.name] if person else []
                 continue
             lasting = access.lasting(at)

@@ -1,6 +1,6 @@
 """Versions and signatures of states, and the agents that wait for another one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import uniform
@@ -17,6 +17,7 @@ from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.endpoints.agents import repo, signers, ways
 from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, fingerprint, hash_identity
 from sallyport.store.model import Store, Tx
+from sallyport.store.turns import in_turns
 from sallyport.store.vault import Vault
 from sallyport.web.peer import parked
 
@@ -43,6 +44,17 @@ class Issued:
     wanted: Wanted
     version: int
     fingerprint: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsettled:
+    """What has to be written before a state can be issued, the first of these: ways that begin (True) or have ended,
+    passwords to hash, another digest. last: the version that the next one is above."""
+
+    changes: Sequence[tuple[ways.Key, bool]] = ()
+    unhashed: Sequence[Unhashed] = ()
+    digest: str = ""
+    last: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -155,34 +167,41 @@ class States:
             seen = await self._store.read(partial(self._look, instance_id, known))
             if isinstance(seen, Issued):
                 return seen
-            if seen:
-                await self._hash(seen)
-            else:
-                await self._store.write(partial(self._settle, instance_id, known))
+            await self._settle(instance_id, seen)
 
-    def _look(self, instance_id: int, known: int, tx: Tx) -> Issued | Sequence[Unhashed]:
-        """The state, if nothing has to be written for it; else the passwords to hash first, none if it is not that."""
+    def _look(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
+        """The state, if nothing has to be written for it. It is made here alone: a login may wait for what writes."""
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = ways.of_instance(tx, instance_id), ways.begun(tx, instance_id)
+        keys = {way.key for way in found}
+        if keys != begun.keys():
+            return _Unsettled(changes=[(key, key in keys) for key in sorted(keys ^ begun.keys())])
         wanted = self._builder(tx, instance_id).build(ways.accesses(found, begun), at)
         if wanted.unhashed:
-            return wanted.unhashed
-        digest = content(wanted.state)
-        settled = begun.keys() == {way.key for way in found} and digest == agent.digest
-        if settled and not agent.version < known <= at + LEEWAY_US:
-            return Issued(agent.domain_id, wanted, agent.version, fingerprint(tx, self._policies, instance_id))
-        return ()
+            return _Unsettled(unhashed=wanted.unhashed)
+        digest, is_ahead = content(wanted.state), agent.version < known <= at + LEEWAY_US
+        if digest != agent.digest or is_ahead:
+            return _Unsettled(digest=digest, last=known if is_ahead else agent.version)
+        return Issued(agent.domain_id, wanted, agent.version, fingerprint(tx, self._policies, instance_id))
 
-    def _settle(self, instance_id: int, known: int, tx: Tx) -> None:
-        agent, at = repo.found(tx, instance_id), self._clock()
-        found = ways.of_instance(tx, instance_id)
-        since = ways.begin(tx, instance_id, found, at)
-        wanted = self._builder(tx, instance_id).build(ways.accesses(found, since), at)
-        digest = content(wanted.state)
-        ahead = agent.version < known <= at + LEEWAY_US
-        if not wanted.unhashed and (digest != agent.digest or ahead):
-            last = known if ahead else agent.version
-            repo.set_version(tx, instance_id, max(last + 1, at), digest, at)
+    async def _settle(self, instance_id: int, unsettled: _Unsettled) -> None:
+        """Write what is missing, in short transactions. What has changed meanwhile is seen by the next look."""
+        at = self._clock()
+
+        def change(tx: Tx, changes: Iterator[tuple[ways.Key, bool]]) -> None:
+            repo.found(tx, instance_id)
+            ways.change(tx, instance_id, changes, at)
+
+        def issue(tx: Tx) -> None:
+            last = max(unsettled.last, repo.found(tx, instance_id).version)
+            repo.set_version(tx, instance_id, max(last + 1, at), unsettled.digest, at)
+
+        if unsettled.changes:
+            await in_turns(self._store, unsettled.changes, change)
+        elif unsettled.unhashed:
+            await self._hash(unsettled.unhashed)
+        else:
+            await self._store.write(issue)
 
     async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
         """Make the hashes of passwords and keep them, so that they are the same in every state."""
@@ -190,9 +209,9 @@ class States:
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
             made.append((each, hashed.encode()))
-        await self._store.write(partial(self._keep, made))
+        await in_turns(self._store, made, self._keep)
 
-    def _keep(self, made: Sequence[tuple[Unhashed, bytes]], tx: Tx) -> None:
+    def _keep(self, tx: Tx, made: Iterator[tuple[Unhashed, bytes]]) -> None:
         for each, hashed in made:
             tx.execute(
                 "insert into agent_hashes (user_id, stamp, hash, made_at) select id, :stamp, :hash, :at "

@@ -5,7 +5,7 @@ taken away and given again begins anew. A user has an account there as long as o
 as long as one of those that say so does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,8 @@ from sallyport.base.clock import SECOND
 from sallyport.endpoints.groups.model import allows, ttl_seconds
 from sallyport.store.model import Tx
 
+Key = tuple[int, int]
+"""Tells the ways of a machine apart: user and group."""
 DIRECT = 0
 """The group_id of a direct assignment."""
 WAYS: Final = """
@@ -53,8 +55,8 @@ class Way:
         return says_yes(self.privileged)
 
     @property
-    def key(self) -> tuple[int, int]:
-        """Tells the ways of a machine apart."""
+    def key(self) -> Key:
+        """The user and the group."""
         return self.user_id, self.group_id
 
 
@@ -101,24 +103,25 @@ def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Way]:
     return tx.all(Way, sql, i=instance_id, u=user_id)
 
 
-def begun(tx: Tx, instance_id: int) -> dict[tuple[int, int], int]:
+def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
     """Since when the known ways last."""
     rows = tx.rows("select user_id, group_id, since from agent_ways where instance_id = :i", i=instance_id)
     return {(int(user or 0), int(group or 0)): int(since or 0) for user, group, since in rows}
 
 
-def begin(tx: Tx, instance_id: int, ways: Sequence[Way], at: int) -> dict[tuple[int, int], int]:
-    """Let the ways that are new begin now, and forget those that are gone; since when each lasts."""
-    known, wanted = begun(tx, instance_id), {way.key for way in ways}
-    for user_id, group_id in known.keys() - wanted:
+def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
+    """Let ways begin at a time (True), unless they have or their user is gone; forget those that have ended (False)."""
+    for (user_id, group_id), begins in changes:
         sql = "delete from agent_ways where instance_id = :i and user_id = :u and group_id = :g"
-        tx.execute(sql, i=instance_id, u=user_id, g=group_id)
-    fresh = sorted(wanted - known.keys())
-    tx.insert("agent_ways", ("instance_id", "user_id", "group_id", "since"), [(instance_id, *key, at) for key in fresh])
-    return {key: known.get(key, at) for key in wanted}
+        if begins:
+            sql = (
+                "insert into agent_ways (instance_id, user_id, group_id, since) select :i, id, :g, :at "
+                "from endpoint_users where id = :u on conflict do nothing"
+            )
+        tx.execute(sql, i=instance_id, u=user_id, g=group_id, **({"at": at} if begins else {}))
 
 
-def accesses(ways: Sequence[Way], since: Mapping[tuple[int, int], int]) -> list[Access]:
+def accesses(ways: Sequence[Way], since: Mapping[Key, int]) -> list[Access]:
     """The ways of a machine, one entry for each user, in order. since: when each began; who has none is left out."""
     by_user: dict[int, list[tuple[Way, int | None]]] = {}
     for way in ways:
