@@ -9,11 +9,12 @@ import trio
 import trio.testing
 
 from sallyport.base.errors import ConfigError, StartError
+from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.certs.service import Certificates
 from sallyport.listen.radsec import Limits
-from sallyport.listen.tls import TlsStream, server_context
+from sallyport.listen.tls import server_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
 from tests.certs.conftest import data_dir, made

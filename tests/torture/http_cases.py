@@ -12,9 +12,8 @@ from pathlib import Path
 
 import trio
 
-from sallyport.web.connection import Stream
 from tests.web.sample import BIG, LIST, RENAME
-from tests.web.serving import GOOD, Served, read_all
+from tests.web.serving import GOOD, Served, Stream, read_all
 
 HOST = b"Host: x\r\n"
 TOKEN = b"X-Authorization: sp_admin\r\n"

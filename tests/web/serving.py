@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.types import ASGIApp
 
 from sallyport.base.config import Address, Network
-from sallyport.web.connection import Limits, Stream
+from sallyport.web.connection import Limits
 from sallyport.web.server import Listener, Tls, serve_http
 
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 LOOPBACK = Address("127.0.0.1", 0)
 QUICK = Limits(
     handshake_s=0.3, head_s=0.2, idle_s=0.2, body_s=0.2, stranger_body_s=0.2, send_s=0.2, linger_s=0.1, drain_s=0.5

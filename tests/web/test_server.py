@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 from starlette.types import Receive, Scope, Send
 
 from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
-from sallyport.web.connection import Limits
-from sallyport.web.server import Listener, Tls, serve_http
+from sallyport.base.tls import TlsStream
+from sallyport.web.connection import Connection, Limits
+from sallyport.web.http1 import Head
+from sallyport.web.server import Listener, Tls, serve_http, tls_context
 from tests.web.sample import LIST, SCOPE, make_sample
 from tests.web.serving import GOOD, LOOPBACK, QUICK, Served, read_all, read_answer, serving
 
@@ -133,6 +136,57 @@ async def test_a_client_that_trusts_nobody_is_no_harm(certificate: Tls) -> None:
             await stream.do_handshake()
         await trio.aclose_forcefully(stream)
         assert await running.answers()
+
+
+class OneDoor:
+    """The listener of one connection."""
+
+    closing = False
+
+    def __init__(self) -> None:
+        self.turn = trio.Lock()
+
+    def changed(self, connection: Connection) -> None:
+        """Nothing."""
+
+    def park(self, connection: Connection, parks: bool) -> None:
+        """Nothing."""
+
+    def forwarded(self, connection: Connection, head: Head, peer: str) -> str | None:
+        """No proxy."""
+
+
+async def test_handshakes_take_turns(certificate: Tls) -> None:
+    """A handshake continues only when its turn has come: a burst of new connections delays logins by one handshake."""
+    door, client = OneDoor(), ("127.0.0.1", 1)
+    listener = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    theirs = await trio.testing.open_stream_to_socket_listener(listener[0])
+    ours = await listener[0].accept()
+    connection = Connection(make_sample().app, TlsStream(ours, tls_context(certificate)), client, Limits(), door)
+    await theirs.send_all(b"\x16\x03\x01\x00\x05no hello")
+    async with listener[0], theirs, trio.open_nursery() as nursery:
+        async with door.turn:
+            nursery.start_soon(connection.run)
+            await trio.testing.wait_all_tasks_blocked()
+            with trio.move_on_after(0) as early:
+                await theirs.receive_some()
+        assert early.cancelled_caught
+        with trio.fail_after(10):
+            alert = await theirs.receive_some()
+        assert alert.startswith(b"\x15")
+
+
+async def test_a_client_that_leaves_without_ending_tls(certificate: Tls) -> None:
+    """It has ended its requests, as a client in clear has that sends no more."""
+    ours, theirs = (trio.SocketStream(each) for each in trio.socket.socketpair())
+    trust = ssl.create_default_context(cafile=certificate.certificate)
+    server, client = TlsStream(ours, tls_context(certificate)), trio.SSLStream(theirs, trust, "127.0.0.1")
+    async with ours, theirs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.handshake, trio.Lock())
+            nursery.start_soon(client.do_handshake)
+        await theirs.send_eof()
+        assert await server.receive_some(1) == b""
 
 
 class Slow:

@@ -29,13 +29,14 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
+from sallyport.base.tls import TlsStream
 from sallyport.certs.directory import present
 from sallyport.certs.model import Credentials
 from sallyport.certs.peer import Peer, peer
 from sallyport.inventory.clients.model import Client, ClientTable
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
-from sallyport.listen.tls import TlsStream, server_context
+from sallyport.listen.tls import server_context
 from sallyport.listen.waiting import Room
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.authenticator import SharedSecret

@@ -18,6 +18,7 @@ import structlog
 import trio
 from starlette.types import ASGIApp
 
+from sallyport.base.tls import TlsStream
 from sallyport.web import problem
 from sallyport.web.asgi import Exchange, scope_of
 from sallyport.web.http1 import Answer, BrokenAnswer, Head, Malformed, Parser
@@ -29,7 +30,7 @@ _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSl
 _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False, expects_continue=False)
 """The request of an answer to octets that are no request."""
 
-Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
+Stream: TypeAlias = trio.SocketStream | TlsStream
 
 log = structlog.get_logger()
 
@@ -73,9 +74,10 @@ class Phase(enum.Enum):
 
 
 class Door(Protocol):
-    """The listener as a connection uses it. closing: no more requests."""
+    """The listener as a connection uses it. closing: no more requests. turn: of its TLS handshakes."""
 
     closing: bool
+    turn: trio.Lock
 
     def changed(self, connection: "Connection") -> None:
         """Note a new phase, or the first authenticated request."""
@@ -93,7 +95,7 @@ class Connection:
     def __init__(self, app: ASGIApp, stream: Stream, client: tuple[str, int], limits: Limits, door: Door) -> None:
         self._app = app
         self._stream = stream
-        self._transport = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+        self._transport = stream.transport if isinstance(stream, TlsStream) else stream
         self._limits = limits
         self._door = door
         self._parser = Parser(limits.head_octets)
@@ -135,9 +137,9 @@ class Connection:
 
     async def _serve(self) -> None:
         self._enter(Phase.HANDSHAKE, math.inf)
-        if isinstance(self._stream, trio.SSLStream):
+        if isinstance(self._stream, TlsStream):
             with trio.fail_after(self._limits.handshake_s):
-                await self._stream.do_handshake()
+                await self._stream.handshake(self._door.turn)
         self._enter(Phase.HEAD, self._limits.head_s)
         for number in range(1, self._limits.requests + 1):
             if not await self._serve_request(last=number == self._limits.requests):
@@ -160,7 +162,7 @@ class Connection:
         self.known &= (forwarded := self._door.forwarded(self, head, self._client[0])) is None
         self._enter(Phase.BODY, self._limits.body_s if self.known else self._limits.stranger_body_s)
         exchange = Exchange(self, self._parser, head, closing=last or self._door.closing)
-        scheme = "https" if isinstance(self._stream, trio.SSLStream) else "http"
+        scheme = "https" if isinstance(self._stream, TlsStream) else "http"
         client = self._client if forwarded is None else (forwarded, 0)
         try:
             await self._app(

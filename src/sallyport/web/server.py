@@ -24,6 +24,7 @@ from sallyport.base.addresses import Address as AnyAddress
 from sallyport.base.addresses import Network, parse_address
 from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
+from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits, Phase, Stream
 from sallyport.web.http1 import Head
 from sallyport.web.places import Places
@@ -121,7 +122,8 @@ async def _open(listener: Listener, limits: Limits) -> "_Door":
 
 
 class _Door:
-    """One listening socket and the connections that came in through it. closing: it takes no more requests."""
+    """One listening socket and the connections that came in through it. closing: it takes no more requests.
+    turn: of its TLS handshakes."""
 
     def __init__(
         self, listener: Listener, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
@@ -130,6 +132,7 @@ class _Door:
         self.address = Address(host, port)
         self.socket = socket
         self.closing = False
+        self.turn = trio.Lock()
         self._app = listener.app
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
@@ -210,7 +213,7 @@ class _Door:
         stream = trio.SocketStream(socket)
         if self._tls is None:
             return stream
-        return trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+        return TlsStream(stream, self._tls)
 
     async def _run(self, connection: Connection) -> None:
         try:
