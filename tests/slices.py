@@ -43,6 +43,9 @@ class OneSlice:
     async def read(self, work: Work[T]) -> T:
         return await self._store.read(work)
 
+    async def read_now(self, work: Work[T]) -> T:
+        return await self._store.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self._store.search(work)
 

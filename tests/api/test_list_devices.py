@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sallyport.inventory.devices.model import DeviceEntry, DeviceList
 from tests.api.world import LIST_DEVICES, PASSWORD, Tenant, World
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -34,6 +35,15 @@ def test_the_fields_of_a_device(tenant: Tenant) -> None:
     assert isinstance(device_id, int)
     assert all(TIME.fullmatch(time) for time in times)
     assert times == sorted(times)
+
+
+def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
+    """Each entry has the fields of `DeviceEntry`, in their order, with values of their types."""
+    tenant.device("a")
+    answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain)
+    assert DeviceList.model_validate(answer, strict=True).model_dump() == answer
+    (device,) = answer["network_devices"]
+    assert list(device) == list(DeviceEntry.model_fields)
 
 
 def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:

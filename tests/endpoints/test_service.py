@@ -186,6 +186,9 @@ class SlowStore:
         await self.let.wait()
         return result
 
+    async def read_now(self, work: Work[T]) -> T:
+        return await self.store.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self.store.search(work)
 

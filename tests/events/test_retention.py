@@ -44,6 +44,10 @@ class Watched:
         """As it is."""
         return await self.inner.read(work)
 
+    async def read_now(self, work: Work[T]) -> T:
+        """As it is."""
+        return await self.inner.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         """As it is."""
         return await self.inner.search(work)

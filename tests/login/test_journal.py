@@ -267,6 +267,9 @@ class StepStore:
     async def read(self, work: Work[T]) -> T:
         return await self._store.read(work)
 
+    async def read_now(self, work: Work[T]) -> T:
+        return await self._store.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self._store.search(work)
 
@@ -310,7 +313,7 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
         stepping.step()
     assert (desk.answers.dropped, desk.answers.sent) == ([lost], [kept])
     (event,) = await events(desk.areas)
-    row = (await desk.areas.devices.one(desk.areas.domain, event.device_id)).row
+    row = await desk.areas.devices.one(desk.areas.domain, event.device_id)
     assert (row.nas_identifier, kept.device.id) == ("switch-1", row.id)
     assert await count(desk.areas, "stations") == 1
 

@@ -44,7 +44,7 @@ async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
     """What a write has returned is there for every read that begins afterwards."""
     for number in range(20):
         await store.write(partial(put, name=f"n{number}", value=number))
-        look = store.search if number % 2 else store.read
+        look = (store.read, store.search, store.read_now)[number % 3]
         assert len(await look(names)) == number + 1
 
 
@@ -152,7 +152,7 @@ async def test_what_is_the_same_in_all_rows_is_given_once(store: Store, count: i
 
 async def test_a_read_does_not_write(store: Store) -> None:
     """A write inside a read, or a search, is a StoreError and changes nothing."""
-    for look in (store.read, store.search):
+    for look in (store.read, store.read_now, store.search):
         with pytest.raises(StoreError):
             await look(partial(put, name="never"))
         assert await look(names) == []
@@ -175,6 +175,19 @@ async def test_a_read_sees_one_state(store: Store) -> None:
         gate.open()
     assert seen == [0, 0]
     assert await store.read(names) == ["between"]
+
+
+async def test_a_short_read_that_fails_leaves_the_next_ones_alone(store: Store) -> None:
+    """An error of the work reaches its caller, and the next short read sees what was written since."""
+
+    def fails(tx: Tx) -> None:
+        names(tx)
+        raise NotFound("x")
+
+    with pytest.raises(NotFound):
+        await store.read_now(fails)
+    await store.write(partial(put, name="later"))
+    assert await store.read_now(names) == ["later"]
 
 
 async def test_reads_run_beside_a_write(store: Store) -> None:
@@ -379,7 +392,7 @@ async def test_a_closed_store_refuses(database: Database) -> None:
             await store.write(partial(put, name="late"))
         with pytest.raises(StoreError):
             store.submit(partial(put, name="late"), lambda result, error: None)
-        for look in (store.read, store.search):
+        for look in (store.read, store.read_now, store.search):
             with pytest.raises(StoreError):
                 await look(names)
 

@@ -39,6 +39,9 @@ class HeldStore:
             await self.held[-1].wait()
         return result
 
+    async def read_now(self, work: Work[T]) -> T:
+        return await self.store.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self.store.search(work)
 

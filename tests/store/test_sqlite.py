@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import Readers
+from sallyport.store.connections import QUICK_S, QUICK_STEPS, Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
@@ -290,3 +290,42 @@ async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) 
         order.append("service")
     assert order.index("service") <= WRITES
     assert order.index("one") <= 2 * WRITES
+
+
+def thread_of(tx: Tx) -> int:
+    """Read something; the thread that did it."""
+    names(tx)
+    return threading.get_ident()
+
+
+async def test_a_short_read_runs_on_the_event_loop(sqlite: SqliteStore) -> None:
+    """It needs no thread, however often its statement has run."""
+    for _ in range(2 * QUICK_STEPS):
+        assert await sqlite.read_now(thread_of) == threading.get_ident()
+
+
+async def test_a_long_read_leaves_the_event_loop(sqlite: SqliteStore) -> None:
+    """A read that takes more steps than a page needs begins again in a thread, and answers from there."""
+    count = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) select max(i) from n"
+    began: list[int] = []
+
+    def work(tx: Tx) -> int | None:
+        began.append(threading.get_ident())
+        return tx.value(int, count)
+
+    assert await sqlite.read_now(work) == 100_000
+    assert len(began) == 2 and began[0] == threading.get_ident() != began[1]
+    assert await sqlite.read_now(thread_of) == threading.get_ident()
+
+
+async def test_a_slow_disk_is_read_in_a_thread(sqlite: SqliteStore) -> None:
+    """After two slow short reads in a row the event loop leaves the next ones to threads; one alone changes nothing."""
+
+    def slow(tx: Tx) -> int:
+        time.sleep(2 * QUICK_S)
+        return thread_of(tx)
+
+    loop = threading.get_ident()
+    assert [await sqlite.read_now(work) == loop for work in (slow, thread_of, slow, slow, thread_of)] == [True] * 4 + [
+        False
+    ]

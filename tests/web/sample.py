@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message
 
 from sallyport.base.errors import Conflict, NotFound, StoreError, Unauthenticated
 from sallyport.web.app import create_app
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import ShortPaged
 from sallyport.web.scope import OPERATORS, READERS, Body, Caller, Flag, Gate, Id, InDomain, Many, Name, OfDomain, Role
 
@@ -115,11 +115,11 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
     operations = Operations("Sample", gate)
 
     @operations.post(LIST, roles=READERS | {Role.AGENT})
-    async def list_things(body: ListThings, caller: Caller) -> Things:
+    async def list_things(body: ListThings, caller: Caller) -> Plain[Things]:
         """List things of a domain."""
         page = body.page()
         worked.append(f"{caller.name} {page.offset} {page.size}")
-        return Things(network_devices=[body.search], totalCount=1)
+        return Plain({"network_devices": [body.search], "totalCount": 1})
 
     @operations.post(KEYED, roles=OPERATORS | {Role.ENROLMENT})
     async def keyed(body: Keyed, caller: Caller) -> str:

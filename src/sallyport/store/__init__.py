@@ -1,6 +1,7 @@
 """Where everything is kept: one writer with group commit, many readers, typed rows.
 
     await store.read(work)     work(tx) in a worker thread, on a read-only connection
+    await store.read_now(work) the same for a page or a key, on the event loop
     await store.search(work)   the same for what walks through many rows: few at a time, for a bounded time
     await store.write(work)    work(tx) in the writer's thread, in a transaction shared with other callers
     store.submit(work, done)   the same for the journal, without a task; on the event loop while nothing else waits

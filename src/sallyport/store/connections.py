@@ -23,6 +23,10 @@ LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 p
 # In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
 # the disk is short they come early, since what the log takes is missing to the database.
 LONG_LOG, SHORT_LOG = 20_000, 256
+# A transaction on the event loop that takes longer shows a disk too slow to wait for there, for so many seconds.
+QUICK_S, SLOW_FOR_S = 0.01, 1.0
+# A transaction on the event loop may take so many thousand steps of SQLite's virtual machine, about 0.3 ms.
+QUICK_STEPS, QUICK_LOOKS = 1000, 20
 BUSY_MS = 5000  # how long to wait for another program's lock
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
@@ -146,6 +150,43 @@ def _fold(value: Value) -> str | None:
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))
+
+
+class QuickReader:
+    """A read-only connection for short reads on the event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = open_connection(path, read_only=True)
+        self._connection.execute("pragma busy_timeout = 0")
+        self._connection.set_progress_handler(self._is_spent, QUICK_STEPS)
+        self._looks = 0
+        self._slow_until = 0.0
+        self._was_slow = False
+
+    def run(self, work: Work[T]) -> T:
+        """Run `work` in a read transaction. sqlite3.Error: it takes too long, the disk is slow, or the engine fails."""
+        started = time.perf_counter()
+        if started < self._slow_until:
+            raise sqlite3.OperationalError("the disk is slow")
+        self._looks = QUICK_LOOKS
+        try:
+            self._connection.execute("begin")
+            return work(SqliteTx(self._connection))
+        finally:
+            with suppress(sqlite3.Error):
+                self._connection.execute("rollback")
+            was_slow, self._was_slow = self._was_slow, time.perf_counter() - started > QUICK_S
+            if was_slow and self._was_slow:  # one alone may have waited for a processor
+                self._slow_until = started + SLOW_FOR_S
+
+    def _is_spent(self) -> bool:
+        """Count what a transaction takes: SQLite counts the steps of a statement over all its runs."""
+        self._looks -= 1
+        return self._looks < 0
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
 class Readers:

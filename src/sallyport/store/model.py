@@ -73,6 +73,11 @@ class Store(Protocol):
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a consistent view of what is committed. StoreError."""
 
+    async def read_now(self, work: Work[T]) -> T:
+        """`read` for what a key or a page of at most 100 rows bounds to about 1 ms. The embedded engine runs it on the
+        event loop, without a checkpoint; what takes longer than expected begins again in a thread. So `work` may run
+        twice. StoreError."""
+
     async def search(self, work: Work[T]) -> T:
         """`read` for what may walk through many rows: few at a time, of each who asks in turn (`base.actor`), and for a
         bounded time. StoreError."""

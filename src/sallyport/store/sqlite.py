@@ -6,6 +6,7 @@ for each row.
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +19,7 @@ from sallyport.base.errors import StoreError
 from sallyport.base.fair_places import FairPlaces
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import Readers, SqliteTx, open_connection
+from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Done, Tx, Work
@@ -54,6 +55,7 @@ class SqliteStore:
             self._connection.close()
             raise
         self._writer = Writer(path, self._connection, metrics, reserve)
+        self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
         self._turns = FairPlaces[Actor | int](SEARCHERS)
@@ -80,6 +82,11 @@ class SqliteStore:
             return await self._readers.run(work, timeout_s=READ_S)
         async with self._reads.place(_party()):
             return await self._readers.run(work, timeout_s=READ_S)
+
+    async def read_now(self, work: Work[T]) -> T:
+        with suppress(sqlite3.Error):
+            return self._quick.run(work)
+        return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
         async with self._turns.place(_party()):  # a tenant that searches much leaves the others their turns
@@ -108,6 +115,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection; the log is merged into the database."""
+        self._quick.close()
         self._readers.close()
         self._searchers.close()
         self._connection.close()

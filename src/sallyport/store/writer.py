@@ -32,7 +32,16 @@ import trio
 
 from sallyport.base.errors import StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import BUSY_MS, LONG_LOG, SHORT_LOG, SqliteTx, as_ours, primary_code
+from sallyport.store.connections import (
+    BUSY_MS,
+    LONG_LOG,
+    QUICK_S,
+    SHORT_LOG,
+    SLOW_FOR_S,
+    SqliteTx,
+    as_ours,
+    primary_code,
+)
 from sallyport.store.directory import Reserve
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.turns import TURN_S
@@ -41,8 +50,6 @@ T = TypeVar("T")
 
 MAX_BATCH = 500
 PROBE_S = 1.0
-# A transaction that took longer shows a disk too slow to wait for on the event loop, for so many seconds.
-QUICK_S, SLOW_FOR_S = 0.01, 1.0
 MERGE_EVERY = 64  # transactions on the event loop: then it is the thread's turn, so that the log is merged in time
 ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}

@@ -14,13 +14,14 @@ are read up to 16 KiB without one. An array body, `list[Model]`, also takes a si
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import trio
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -61,6 +62,16 @@ class Done(Model):
     code: int = 200
     status: str = "Success"
     message: str
+
+
+class Plain(Generic[AnswerT]):
+    """An answer of plain dicts, lists, texts and numbers, serialised as it is; AnswerT only describes it. For lists:
+    models cost ten times as much as their serialisation."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Mapping[str, object]) -> None:
+        self.content = content
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,9 @@ class Operations:
             name = getattr(work, "__name__", "operation")
             told = inspect.getdoc(work) or ""
             self.all.append(
-                Operation(method, paths, self._gate, roles, self._tag, name, told, body, answer, checked.handle)
+                Operation(
+                    *(method, paths, self._gate, roles, self._tag, name, told, body, _model_of(answer), checked.handle)
+                )
             )
             return work
 
@@ -177,7 +190,10 @@ class _Answer(Generic[AnswerT]):
 
     def response(self, answer: AnswerT) -> Response:
         """The answer as it is sent."""
-        content = self._adapter.dump_json(answer, by_alias=True)
+        if isinstance(answer, Plain):
+            content = to_json(answer.content)
+        else:
+            content = self._adapter.dump_json(answer, by_alias=True)
         headers = {"cache-control": "no-store"}
         if isinstance(answer, Counted):
             headers[TOTAL_HEADER] = str(answer.total)
@@ -303,6 +319,12 @@ def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
     if len(names) != 2 or names[0] not in hints or hints.get(names[1]) is not Caller or "return" not in hints:
         raise TypeError(f"{work!r}: an operation is (body: Model, caller: Caller) -> Answer")
     return hints[names[0]], hints["return"]
+
+
+def _model_of(answer: type[object]) -> type[object]:
+    """Return the type that describes an answer."""
+    model: type[object] = get_args(answer)[0] if get_origin(answer) is Plain else answer
+    return model
 
 
 def _claiming(model: object) -> type[Body]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import Device, DeviceQuery, Station
-from sallyport.inventory.devices.repo import DeviceRow
+from sallyport.inventory.devices.model import Device, DeviceQuery, ListedDevice, Station
 from sallyport.inventory.devices.service import Refused, Registered, write_first_sighting
 from sallyport.store.model import Tx
 from tests.areas import Areas
@@ -47,12 +46,12 @@ class Seen:
         await self.write(device)
         return device
 
-    async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[DeviceRow]:
+    async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[ListedDevice]:
         """The devices of the domain that match, at most 1000."""
         query = DeviceQuery(domain or self.areas.domain, search=search, column=column, value=value, limit=1000)
         found, total = await self.areas.devices.page(query)
         assert total == len(found)
-        return [each.row for each in found]
+        return found
 
     async def names(self, search: str = "", column: str = "", value: str = "") -> list[str]:
         """Their names."""

@@ -38,6 +38,9 @@ class FailingStore:
         self.reads += 1
         return await self.store.read(work)
 
+    async def read_now(self, work: Work[T]) -> T:
+        return await self.store.read_now(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self.store.search(work)
 
@@ -114,7 +117,7 @@ async def test_a_failing_store_does_not_end_the_flushes(
 
 
 async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, seen: Seen) -> None:
-    """A list on a full disk shows what is stored; counts follow later."""
+    """A list on a full disk shows what is stored and what is counted in memory."""
 
     class NoWrites(FailingStore):
         async def read(self, work: Work[T]) -> T:
@@ -125,6 +128,59 @@ async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, 
     device = await seen.device("a")
     failing.fails = True
     (row,) = await seen.rows()
-    assert (row.id, row.request_count) == (device.id, 0)
+    assert (row.id, row.request_count) == (device.id, 1)
     failing.fails = False
-    assert (await areas.devices.one(areas.domain, row.id)).row.request_count == 1
+    assert (await areas.devices.one(areas.domain, row.id)).request_count == 1
+
+
+class HeldWrites(FailingStore):
+    """A store whose next write returns when it is let go: its rows are written by then, and nobody knows it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.written, self.let = trio.Event(), trio.Event()
+
+    async def write(self, work: Work[T]) -> T:
+        result = await self.store.write(work)
+        self.written.set()
+        await self.let.wait()
+        return result
+
+
+async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
+    """A page, or one device, shows what is counted in memory beside what is stored, and leaves the store alone."""
+    device = await seen.device("a")
+    await areas.devices.flush()
+    before = areas.store.changes
+    areas.clock.pass_by(5)
+    for _ in range(3):
+        seen.note(NAS_IDENTIFIER=b"a")
+    device.posture.unsigned, device.posture.last_unsigned = 2, areas.clock()
+    device.posture.challenge_answers, device.posture.give_up_ms = 1, 9000
+    (row,) = await seen.rows()
+    assert row == await areas.devices.one(areas.domain, row.id)
+    assert (row.request_count, row.last_seen, row.unsigned, row.last_unsigned) == (4, areas.clock(), 2, areas.clock())
+    assert (row.challenge_support, row.give_up_ms, row.retransmit_ms) == ("yes", 9000, None)
+    assert areas.store.changes == before
+    await areas.devices.flush()
+    assert await seen.rows() == [row]
+
+
+async def test_no_request_is_counted_twice_in_a_list(areas: Areas, seen: Seen) -> None:
+    """A list that comes while the counts of its devices are being written waits for them."""
+    held = HeldWrites(areas.store)
+    areas.devices = Devices(held, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+    await seen.device("a")
+    listed: list[int] = []
+
+    async def look() -> None:
+        listed.extend(row.request_count for row in await seen.rows())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.devices.flush)
+        await held.written.wait()
+        nursery.start_soon(look)
+        await trio.testing.wait_all_tasks_blocked()
+        assert listed == []
+        held.let.set()
+    assert listed == [1]

@@ -99,7 +99,7 @@ async def test_a_posture_is_kept(areas: Areas, seen: Seen) -> None:
         areas.devices.sightings.touch(device)
         await areas.devices.flush()
     found = await areas.devices.one(areas.domain, device.id or 0)
-    assert (found.posture.signed, found.posture.give_up_ms, found.posture.challenge_support) == (4, 15_000, "yes")
+    assert (found.signed, found.give_up_ms, found.challenge_support) == (4, 15_000, "yes")
     areas.devices.sightings.forget_all()
     again = await seen.device("gate")
     assert (again.posture.give_up_ms, again.posture.takes_challenges) == (15_000, True)

@@ -1,5 +1,8 @@
 """The inventory: lists, searches, deletion and coming back, history."""
 
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -13,7 +16,8 @@ from sallyport.inventory.devices.repo import HistoryRow
 from sallyport.inventory.devices.service import Devices, filter_column, write_first_sighting
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.metrics import InventoryMetrics
-from sallyport.store.model import Store, Tx
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Store, Tx, Value
 from sallyport.store.turns import SLICE
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
@@ -33,9 +37,35 @@ async def test_pages_follow_the_ids(areas: Areas, seen: Seen) -> None:
     for offset in range(0, 40, 10):
         rows, total = await areas.devices.page(DeviceQuery(areas.domain, offset=offset, limit=10))
         assert total == 25
-        listed += [each.row.id for each in rows]
+        listed += [each.id for each in rows]
     assert len(listed) == 25
     assert listed == sorted(set(listed))
+
+
+class CountedStatements:
+    """A connection that counts the statements of a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.count = 0
+
+    def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
+        self.count += 1
+        return self._connection.execute(sql, parameters)
+
+
+async def test_a_page_takes_as_many_statements_as_a_device(areas: Areas, seen: Seen) -> None:
+    """The posture of each device comes with its row."""
+    for number in range(20):
+        await seen.device(f"d{number}")
+    statements = []
+    with closing(open_connection(areas.store.path, read_only=True)) as connection:
+        for limit in (1, 20):
+            counted = CountedStatements(connection)
+            rows, _ = repo.page(SqliteTx(counted), DeviceQuery(areas.domain, limit=limit))
+            assert len(rows) == limit
+            statements.append(counted.count)
+    assert statements[0] == statements[1] <= 2
 
 
 async def test_a_domain_sees_its_own(areas: Areas, seen: Seen) -> None:
@@ -136,7 +166,7 @@ async def test_a_search_counts_all_and_pages(areas: Areas, seen: Seen) -> None:
         query = partial(DeviceQuery, areas.domain, search, column, value)
         pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
         assert {counted for _, counted in pages} == {total}
-        ids = [each.row.id for found, _ in pages for each in found]
+        ids = [each.id for found, _ in pages for each in found]
         assert len(ids) == total
         assert ids == sorted(set(ids))
 
@@ -302,6 +332,7 @@ async def test_a_device_that_another_node_deleted_comes_back(areas: Areas, seen:
 
     await areas.store.write(delete)
     seen.note(NAS_IDENTIFIER=b"a")
+    await areas.devices.flush()
     (row,) = await seen.rows()
     assert (row.id, row.registrations, row.request_count) == (device.id, 2, 1)
 

@@ -148,9 +148,10 @@ async def test_a_count_survives_a_failing_store(areas: Areas, seen: Seen) -> Non
     """What could not be flushed is counted again with what came meanwhile."""
     device = await seen.device("a")
     station = seen.station(device, "s")
-    changes = areas.devices.sightings.take_changes()
+    parts = list(areas.devices.sightings.take_changes())
     seen.note(NAS_IDENTIFIER=b"a")
-    areas.devices.sightings.put_back(changes)
+    for changes in parts:
+        areas.devices.sightings.put_back(changes)
     assert (device.requests, station.requests) == (2, 1)
     (row,) = await seen.rows()
     assert row.request_count == 2

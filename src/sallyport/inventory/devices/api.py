@@ -2,9 +2,9 @@
 
 from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
+from sallyport.base.command import Row
 from sallyport.inventory.devices.model import (
     DeleteDevice,
-    DeviceEntry,
     DeviceHistory,
     DeviceList,
     DeviceQuery,
@@ -12,12 +12,13 @@ from sallyport.inventory.devices.model import (
     HistoryEntry,
     HistoryList,
     ListDevices,
+    ListedDevice,
     ListStations,
     StationEntry,
     StationList,
 )
-from sallyport.inventory.devices.service import Devices, Seen, filter_column
-from sallyport.web.operation import Done, Operations
+from sallyport.inventory.devices.service import Devices, filter_column
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
@@ -29,13 +30,14 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
     devices = Operations("Network devices", gate)
 
     @devices.post("/network_device/ListDevices", roles=READERS)
-    async def list_devices(body: ListDevices, caller: Caller) -> DeviceList:
+    async def list_devices(body: ListDevices, caller: Caller) -> Plain[DeviceList]:
         """The network devices of a domain, ordered by id; found by themselves when they forward a request."""
         query = _query(body)
         if body.MachineType.lower() not in {"", RADIUS}:  # no other class of machine registers itself yet
-            return DeviceList(network_devices=[], totalCount=0)
+            return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
-        return DeviceList(network_devices=[entry(each, clock()) for each in rows], totalCount=total)
+        now = clock()
+        return Plain({"network_devices": [entry(row, now) for row in rows], "totalCount": total})
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -104,28 +106,27 @@ def _query(body: ListDevices) -> DeviceQuery:
     )
 
 
-def entry(seen: Seen, now: int) -> DeviceEntry:
-    """A device as the interface shows it. now: microseconds."""
-    row, posture = seen.row, seen.posture
-    return DeviceEntry(
-        ip_address=row.ip_address,
-        client_ip=row.client_ip,
-        device_type=row.device_type,
-        nas_port_type=row.nas_port_type,
-        device_id=row.id,
-        device_name=row.device_name,
-        nas_identifier=row.nas_identifier,
-        device_type_certainty=row.device_type_certainty,
-        nas_device_type=row.nas_device_type,
-        first_seen=iso(row.first_seen),
-        last_seen=iso(row.last_seen),
-        request_count=row.request_count,
-        registrations=row.registrations,
-        signed_share=posture.signed_share,
-        unsigned_proxy_state=posture.unsigned_proxied,
-        last_unsigned="" if posture.last_unsigned is None else iso(posture.last_unsigned),
-        safe_to_require=posture.safe_to_require(now),
-        retransmit_seconds=None if posture.retransmit_ms is None else posture.retransmit_ms / 1000,
-        give_up_seconds=None if posture.give_up_ms is None else posture.give_up_ms / 1000,
-        challenge_support=posture.challenge_support,
-    )
+def entry(row: ListedDevice, now: int) -> Row:
+    """Return a device as `DeviceEntry` describes it. now: microseconds."""
+    return {
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "device_type": row.device_type,
+        "nas_port_type": row.nas_port_type,
+        "device_id": row.id,
+        "device_name": row.device_name,
+        "nas_identifier": row.nas_identifier,
+        "device_type_certainty": row.device_type_certainty,
+        "nas_device_type": row.nas_device_type,
+        "first_seen": iso(row.first_seen),
+        "last_seen": iso(row.last_seen),
+        "request_count": row.request_count,
+        "registrations": row.registrations,
+        "signed_share": row.signed_share,
+        "unsigned_proxy_state": row.unsigned_proxied,
+        "last_unsigned": "" if row.last_unsigned is None else iso(row.last_unsigned),
+        "safe_to_require": row.safe_to_require(now),
+        "retransmit_seconds": None if row.retransmit_ms is None else row.retransmit_ms / 1000,
+        "give_up_seconds": None if row.give_up_ms is None else row.give_up_ms / 1000,
+        "challenge_support": row.challenge_support,
+    }

@@ -52,16 +52,15 @@ def commands(
         query = DeviceQuery(of.id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
         found, total = await service.page(query)
         owner: Row = {"domain_id": of.id, "domain": of.name}
-        return {"devices": [{**owner, **entry(each, clock()).model_dump()} for each in found], "total": total}
+        return {"devices": [{**owner, **entry(each, clock())} for each in found], "total": total}
 
     async def show(wanted: ShowDevice) -> JSON:
         of = domain(wanted.domain)
-        found = await service.one(of.id, wanted.device_id)
-        row = found.row
+        row = await service.one(of.id, wanted.device_id)
         stations, behind = await service.stations(of.id, row.id, "", offset=0, limit=PAGE)
         history, _ = await service.history(of.id, row.id, offset=0, limit=PAGE)
         return {
-            **entry(found, clock()).model_dump(),
+            **entry(row, clock()),
             "evidence": json.loads(_named(row.evidence, attribute_name)),
             "station_count": behind,
             "stations": [

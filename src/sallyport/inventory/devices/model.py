@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.inventory.devices.posture import Posture
+from sallyport.inventory.devices.posture import Judged, Posture
 from sallyport.web.paging import Paged, ShortPaged
 from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
 
@@ -82,6 +82,52 @@ class Station:
         self.last_seen = at
         self.requests = 0
         self.stored = False
+
+
+@dataclass(slots=True)
+class ListedDevice(Judged):
+    """A device with its posture, as lists show it. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    ip_address: str
+    client_ip: str
+    nas_identifier: str
+    device_name: str
+    device_type: str
+    device_type_certainty: str
+    nas_device_type: str
+    evidence: str
+    nas_port_type: str
+    first_seen: int
+    last_seen: int
+    request_count: int
+    registrations: int
+    signed: int
+    unsigned: int
+    unsigned_proxied: int
+    last_unsigned: int | None
+    challenges: int
+    challenge_answers: int
+    retransmit_ms: int | None
+    give_up_ms: int | None
+
+    def add(self, device: Device) -> None:
+        """Add what is counted and known in memory and is not written yet."""
+        self.device_name, self.device_type = device.device_name, device.device_type
+        self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
+        self.evidence, self.nas_port_type = device.evidence, device.nas_port_type
+        self.last_seen = max(self.last_seen, device.last_seen)
+        self.request_count += device.requests
+        posture = device.posture
+        self.signed += posture.signed
+        self.unsigned += posture.unsigned
+        self.unsigned_proxied += posture.unsigned_proxied
+        self.challenges += posture.challenges
+        self.challenge_answers += posture.challenge_answers
+        self.last_unsigned = self.last_unsigned if posture.last_unsigned is None else posture.last_unsigned
+        self.retransmit_ms = self.retransmit_ms if posture.retransmit_ms is None else posture.retransmit_ms
+        self.give_up_ms = self.give_up_ms if posture.give_up_ms is None else posture.give_up_ms
 
 
 class Filter(Body):

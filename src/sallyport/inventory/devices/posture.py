@@ -69,19 +69,15 @@ class Posture:
         self.challenge_answers += taken.challenge_answers
 
 
-@dataclass(frozen=True, slots=True)
-class PostureRow:
-    """A device's posture since it registered."""
+class Judged:
+    """What the counts of a posture say."""
 
-    device_id: int
+    __slots__ = ()
     signed: int
     unsigned: int
-    unsigned_proxied: int
     last_unsigned: int | None
     challenges: int
     challenge_answers: int
-    retransmit_ms: int | None
-    give_up_ms: int | None
 
     @property
     def signed_share(self) -> float | None:
@@ -99,6 +95,21 @@ class PostureRow:
         if self.challenge_answers:
             return "yes"
         return "no" if self.challenges >= UNANSWERED else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PostureRow(Judged):
+    """A device's posture since it registered."""
+
+    device_id: int
+    signed: int
+    unsigned: int
+    unsigned_proxied: int
+    last_unsigned: int | None
+    challenges: int
+    challenge_answers: int
+    retransmit_ms: int | None
+    give_up_ms: int | None
 
 
 def nothing_known(device_id: int) -> PostureRow:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.inventory.devices import posture
-from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, Station
+from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, ListedDevice, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.schema.limits import exceeds
@@ -83,6 +83,11 @@ class HistoryRow:
 
 
 _COLUMNS = ", ".join(DeviceRow.__dataclass_fields__)
+_COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_answers")
+_LISTED = ", ".join(
+    f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in ListedDevice.__dataclass_fields__
+)
+_LIST = f"select {_LISTED} from devices left join device_posture on device_id = id"
 _COMPARED = {
     "device_name": ("nas_identifier_key", "device_type_key"),
     "device_type": ("device_type_key",),
@@ -291,20 +296,24 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
     )
 
 
-def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
+def listed(tx: Tx, domain_id: int, device_id: int) -> ListedDevice | None:
+    """Return a domain's device."""
+    return tx.one(ListedDevice, f"{_LIST} where domain_id = :d and id = :id", d=domain_id, id=device_id)
+
+
+def page(tx: Tx, query: DeviceQuery) -> tuple[list[ListedDevice], int]:
     """One page of a domain's devices, ordered by id, and how many match in all."""
-    select = f"select {_COLUMNS} from devices"
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.column:
         if query.search:
-            return _SEARCH.page(tx, DeviceRow, select, stretch, query.search)
-        return whole_page(tx, DeviceRow, select, "devices", stretch, counter=COUNTER)
+            return _SEARCH.page(tx, ListedDevice, _LIST, stretch, query.search)
+        return whole_page(tx, ListedDevice, _LIST, "devices", stretch, counter=COUNTER)
     parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if query.search:
         found, match = _SEARCH.find(query.domain_id, query.search)
         parts, parameters = [f"{part} intersect {found}" for part in parts], parameters | match
-    return page_of(tx, DeviceRow, select, " union ".join(parts), stretch, counter=None, **parameters)
+    return page_of(tx, ListedDevice, _LIST, " union ".join(parts), stretch, counter=None, **parameters)
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """The rules of the inventory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import structlog
 import trio
@@ -10,18 +12,19 @@ from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, StoreError
 from sallyport.inventory.devices import posture, repo
-from sallyport.inventory.devices.model import MAX_DELETED, Device, DeviceQuery, Station
-from sallyport.inventory.devices.posture import PostureRow
+from sallyport.inventory.devices.model import MAX_DELETED, Device, DeviceQuery, ListedDevice, Station
 from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_slices
+from sallyport.web.paging import SHORT
 
 FLUSH_S = 1.0
 TELL_AGAIN_US = 3600 * SECOND
 MAX_TOLD = 10_000
+NOTHING: Final = Changes([], [])
 FILTERS = {
     "DEVICE_NAME": "device_name",
     "DEVICE_TYPE": "device_type",
@@ -51,14 +54,6 @@ class Refused:
     station: Station | None
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A device as the inventory shows it."""
-
-    row: DeviceRow
-    posture: PostureRow
-
-
 class Devices:
     """The inventory of all domains."""
 
@@ -68,33 +63,46 @@ class Devices:
         self._metrics = metrics
         self._clock = clock
         self._changing = trio.Lock()
+        self._writing: Changes = NOTHING
+        self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
         self._counted = -1  # as of which change of the store
         self._told = ExpiringMap[tuple[int, str], bool](MAX_TOLD, TELL_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
-    async def page(self, query: DeviceQuery) -> tuple[list[Seen], int]:
-        """One page of a domain's devices and how many match in all."""
+    async def page(self, query: DeviceQuery) -> tuple[list[ListedDevice], int]:
+        """Return one page of a domain's devices and how many match in all. Counts that are not written yet are added;
+        a search or a filter finds what is written, so that it is written first."""
+        if query.search or query.column:
+            await self._flush_or_log()
+        look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
+        rows, total = await look(lambda tx: repo.page(tx, query))
+        while self._is_writing(rows):
+            await self._written.wait()
+            rows, total = await look(lambda tx: repo.page(tx, query))
+        self._add_unwritten(rows)
+        return rows, total
 
-        def work(tx: Tx) -> tuple[list[Seen], int]:
-            rows, total = repo.page(tx, query)
-            return [Seen(row, posture.find(tx, row.id)) for row in rows], total
-
-        await self._flush_or_log()
-        return await self._store.search(work)
-
-    async def one(self, domain_id: int, device_id: int) -> Seen:
-        """A domain's device. NotFound."""
-
-        def work(tx: Tx) -> list[Seen]:
-            rows = repo.by_ids(tx, domain_id, [device_id])
-            return [Seen(row, posture.find(tx, row.id)) for row in rows]
-
-        await self._flush_or_log()
-        found = await self._store.read(work)
-        if not found:
+    async def one(self, domain_id: int, device_id: int) -> ListedDevice:
+        """Return a domain's device. NotFound."""
+        row = await self._store.read_now(lambda tx: repo.listed(tx, domain_id, device_id))
+        while row is not None and self._is_writing([row]):
+            await self._written.wait()
+            row = await self._store.read_now(lambda tx: repo.listed(tx, domain_id, device_id))
+        if row is None:
             raise NotFound("device not found")
-        return found[0]
+        self._add_unwritten([row])
+        return row
+
+    def _is_writing(self, rows: Sequence[ListedDevice]) -> bool:
+        """Whether some of the rows may or may not have what is being written."""
+        ids = {device.id for device, _, _ in self._writing.devices}
+        return bool(ids) and any(row.id in ids for row in rows)
+
+    def _add_unwritten(self, rows: Sequence[ListedDevice]) -> None:
+        for row in rows:
+            for device in self.sightings.changed((row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)):
+                row.add(device)
 
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
@@ -166,15 +174,16 @@ class Devices:
     async def flush(self) -> None:
         """Write what was counted since the last flush. A device that another node deleted comes back. StoreError."""
         async with self._changing:
-            left = self.sightings.take_changes().parts()
-            try:
-                while left:
-                    self.count_written(await self._store.write(partial(_write_counts, changes=left[0])))
-                    del left[0]
-            except BaseException:
-                for changes in left:
+            for changes in self.sightings.take_changes():
+                self._writing, self._written = changes, trio.Event()
+                try:
+                    self.count_written(await self._store.write(partial(_write_counts, changes=changes)))
+                except BaseException:
                     self.sightings.put_back(changes)
-                raise
+                    raise
+                finally:
+                    self._writing = NOTHING
+                    self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
         """Tell metrics and log about devices that got their row, and about sightings that got none."""

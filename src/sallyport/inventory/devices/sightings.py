@@ -6,6 +6,7 @@ bounded, with a share for each tenant: a device that made room is found again in
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -26,6 +27,8 @@ DEVICES, STATIONS = 16, 64
 """Of a transaction: the decisions that wait for the store get their turn between two."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
+Identity = tuple[int, str, str, str]
+"""What tells the rows of devices apart: domain, ip_address, client_ip, nas_identifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,6 @@ class Changes:
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
 
-    def parts(self) -> list["Changes"]:
-        """The same in parts that take about as long."""
-        devices, stations = self.devices, self.stations
-        return [Changes(devices[at : at + DEVICES], []) for at in range(0, len(devices), DEVICES)] + [
-            Changes([], stations[at : at + STATIONS]) for at in range(0, len(stations), STATIONS)
-        ]
-
 
 class Sightings:
     """The devices and stations in memory."""
@@ -49,7 +45,7 @@ class Sightings:
     def __init__(self, *, max_devices: int = MAX_DEVICES, max_stations: int = MAX_STATIONS) -> None:
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
-        self._changed_devices: dict[Device, None] = {}
+        self._changed_devices: dict[Identity, list[Device]] = {}
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
@@ -61,7 +57,7 @@ class Sightings:
             device = new_device(request, source, domain_id, at)
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
-                self._changed_devices.pop(dropped, None)
+                self._drop(dropped)
         if at > device.look_again_at or device.client is not client:
             _look(device, request, client, at)
         port_type = first.get(NAS_PORT_TYPE)
@@ -69,7 +65,7 @@ class Sightings:
             device.port_type = port_type
             device.nas_port_type = medium(request)
         if not device.requests:
-            self._changed_devices[device] = None
+            self._note(device)
         device.requests += 1
         device.last_seen = at
         return device
@@ -92,34 +88,53 @@ class Sightings:
     def touch(self, device: Device) -> None:
         """Something was learned of a device beside a request of it: the next flush keeps it, unless it was deleted."""
         if not device.gone:
-            self._changed_devices[device] = None
+            self._note(device)
 
-    def take_changes(self) -> Changes:
-        """What was counted since the last call, to be flushed.
+    def changed(self, identity: Identity) -> Sequence[Device]:
+        """Return the devices of a row of which something is not written yet."""
+        return self._changed_devices.get(identity, ())
 
-        What has no row yet is counted on until the transaction that gives it one is through.
+    def take_changes(self) -> Iterator[Changes]:
+        """Yield what has been counted up to the call, in parts that take about as long to write.
+
+        A part is taken when it is yielded. What has no row yet is counted on until the transaction that gives it one
+        is through.
         """
-        changes = Changes([], [])
-        devices, self._changed_devices = self._changed_devices, {}
-        stations, self._changed_stations = self._changed_stations, {}
-        for device in devices:
-            if device.id is None:
-                self._changed_devices[device] = None
-            else:
-                changes.devices.append((device, device.requests, device.posture.take()))
-                device.requests = 0
-        for station in stations:
-            if station.device.id is None:
-                self._changed_stations[station] = None
-            else:
-                changes.stations.append((station, station.requests))
-                station.requests = 0
-        return changes
+        devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
+        stations = [each for each in self._changed_stations if each.device.id is not None]
+        for at in range(0, len(devices), DEVICES):
+            yield Changes([self._take(device) for device in devices[at : at + DEVICES] if not device.gone], [])
+        for at in range(0, len(stations), STATIONS):
+            changes = Changes([], [])
+            for station in stations[at : at + STATIONS]:
+                if station in self._changed_stations:  # not forgotten meanwhile
+                    del self._changed_stations[station]
+                    changes.stations.append((station, station.requests))
+                    station.requests = 0
+            yield changes
+
+    def _take(self, device: Device) -> tuple[Device, int, Posture]:
+        self._drop(device)
+        requests, device.requests = device.requests, 0
+        return device, requests, device.posture.take()
+
+    def _note(self, device: Device) -> None:
+        same = self._changed_devices.setdefault(_identity(device), [])
+        if device not in same:
+            same.append(device)
+
+    def _drop(self, device: Device) -> None:
+        identity = _identity(device)
+        same = self._changed_devices.get(identity, [])
+        if device in same:
+            same.remove(device)
+            if not same:
+                del self._changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
         """Count again what could not be written."""
         for device, requests, posture in changes.devices:
-            self._changed_devices[device] = None
+            self._note(device)
             device.requests += requests
             device.posture.put_back(posture)
         for station, requests in changes.stations:
@@ -128,7 +143,7 @@ class Sightings:
 
     def set_aside(self, device: Device, station: Station | None) -> None:
         """Drop what was counted for a device that got no row, and for the station behind it."""
-        self._changed_devices.pop(device, None)
+        self._drop(device)
         device.requests = 0
         if station is not None:
             self._changed_stations.pop(station, None)
@@ -144,9 +159,9 @@ class Sightings:
             if is_deleted(device):
                 device.gone = True
                 self._devices.pop(key)
-        for device in [each for each in self._changed_devices if is_deleted(each)]:
+        for device in [each for same in self._changed_devices.values() for each in same if is_deleted(each)]:
             device.gone = True
-            del self._changed_devices[device]
+            self._drop(device)
         for station in [each for each in self._changed_stations if is_deleted(each.device)]:
             del self._changed_stations[station]
         for place, _ in self._stations.items():
@@ -161,6 +176,10 @@ class Sightings:
         self._stations.clear()
         self._changed_devices.clear()
         self._changed_stations.clear()
+
+
+def _identity(device: Device) -> Identity:
+    return device.domain_id, device.ip_address, device.client_ip, device.nas_identifier
 
 
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
