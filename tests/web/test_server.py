@@ -180,7 +180,10 @@ async def test_a_client_that_leaves_without_ending_tls(certificate: Tls) -> None
     """It has ended its requests, as a client in clear has that sends no more."""
     ours, theirs = (trio.SocketStream(each) for each in trio.socket.socketpair())
     trust = ssl.create_default_context(cafile=certificate.certificate)
-    server, client = TlsStream(ours, tls_context(certificate)), trio.SSLStream(theirs, trust, "127.0.0.1")
+    server, client = (
+        TlsStream(ours, tls_context(certificate)),
+        trio.SSLStream(theirs, trust, server_hostname="127.0.0.1"),
+    )
     async with ours, theirs:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.handshake, trio.Lock())
