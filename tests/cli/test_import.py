@@ -77,7 +77,7 @@ def test_a_thousand_at_once(service: Service) -> None:
     )
     assert len({target for target, _ in told}) == 1000
     assert not any(GOOD in changes for _, changes in told)
-    rows = [{"name": name, "address": "nowhere", "secret": ""} for name, *_ in clients]
+    rows = [{"name": name, "address": "nowhere", "secret": ""} for name, *_ in clients[:100]]
     with pytest.raises(AssertionError, match=r"client\.add: invalid address; clients\.0\.address: an IP address"):
         service.call("client.add", org=1, tenant=1, clients=rows)
 

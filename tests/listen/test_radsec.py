@@ -13,7 +13,7 @@ from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.certs.service import Certificates
-from sallyport.listen.radsec import Limits
+from sallyport.listen.radsec import WATCH_S, Limits
 from sallyport.listen.tls import server_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
@@ -183,13 +183,15 @@ async def test_the_servers_certificate_is_no_clients(secure: Secure) -> None:
 # --- what changes while connections are open ----------------------------------------------------------------------
 
 
-async def test_taking_back_closes_and_keeps_out(secure: Secure) -> None:
+async def test_taking_back_closes_and_keeps_out(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
     """A revoked certificate's connection ends by itself, and its next handshake fails; the others come again."""
+    mock_clock.rate = 1
     secure.directory.issue("other.example.org", present())
     await secure.wire.areas.client("198.51.100.5/32", name="other", tls_name="other.example.org")
     async with secure.connected() as proxy, secure.connected("other.example.org") as other:
         assert await proxy.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
         secure.directory.revoke(PROXY, present())
+        mock_clock.jump(WATCH_S)
         with trio.fail_after(20):
             assert await proxy.ended()
             assert await other.ended()
@@ -198,15 +200,18 @@ async def test_taking_back_closes_and_keeps_out(secure: Secure) -> None:
         assert await other.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
 
 
-async def test_a_renewal_holds_without_a_restart(secure: Secure) -> None:
+async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
     """The next handshake shows the new certificate; one that cannot be used changes nothing."""
+    mock_clock.rate = 1
     used = secure.directory.server.read_bytes()
     secure.directory.server.write_text("nothing")
-    await trio.sleep(2.5)
+    mock_clock.jump(WATCH_S)
+    await trio.testing.wait_all_tasks_blocked()
     async with secure.connected() as client:
         assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
         secure.directory.server.write_bytes(used)
         new = secure.directory.renew(None, (), present())
+        mock_clock.jump(WATCH_S)
         with trio.fail_after(20):
             assert await client.ended()
     async with secure.connected() as client:

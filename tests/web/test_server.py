@@ -289,13 +289,15 @@ async def test_a_slow_upload_that_keeps_its_rate_is_read() -> None:
         await stream.aclose()
 
 
-async def test_an_answer_may_take_longer_than_a_body() -> None:
+async def test_an_answer_may_take_longer_than_a_body(mock_clock: trio.testing.MockClock) -> None:
     """The limits are the peer's: a request whose body has come runs as long as it needs."""
     slow = Slow()
     async with serving(slow, limits=Limits(head_s=0.1, body_s=0.1, idle_s=0.1, drain_s=1)) as running:
         stream = await running.connect()
         await stream.send_all(GOOD)
-        await trio.sleep(0.4)
+        await slow.began.wait()
+        mock_clock.jump(10)
+        await trio.testing.wait_all_tasks_blocked()
         slow.let.set()
         assert (await read_answer(stream)).startswith(b"HTTP/1.1 200")
         await stream.aclose()
