@@ -10,7 +10,7 @@ from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
 from sallyport.inventory.clients.model import LIMITED, SIGNED
 from sallyport.inventory.clients.repo import Change, update_all
-from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.inventory.clients.service import LATCHES, Clients, NewClient
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas
@@ -335,6 +335,29 @@ async def test_what_was_learned_is_kept(areas: Areas) -> None:
         assert (each.signature_required, each.proxy_state_limited) == (True, True)
         assert (each.learns_signature, each.learns_limit) == (False, False)
     assert await history(areas) == [("nps", "signed_since", 5), ("nps", "proxy_state_limited_since", 5)]
+
+
+async def test_many_latches_at_once(areas: Areas) -> None:
+    """A transaction writes LATCHES of them. A client that is unlatched before its turn is not latched."""
+    new = [NewClient(f"nps{number}", f"192.0.2.{number}/32", SECRET) for number in range(2 * LATCHES + 1)]
+    clients = [areas.clients.table.by_id[each] for each, _ in await areas.clients.add_all(areas.tenant, new)]
+    for client in clients:
+        areas.clients.latch(client, SIGNED)
+    seen = list[str]()
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.clients.keep_learned)
+        nursery.start_soon(areas.clients.unlatch, clients[-1])
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(None))
+    written = [set[str]()]
+    for each in seen:
+        if each in {"begin immediate", "savepoint item"}:
+            written.append(set())
+        elif "history" in each and f"'{SIGNED}'" in each:  # traced once more for each row of a trigger
+            written[-1].add(each)
+    assert max(map(len, written)) == LATCHES
+    events = [(name, event) for name, event, _ in await history(areas) if event in {SIGNED, "unlatched"}]
+    assert sorted(events) == sorted([*((each.name, SIGNED) for each in clients[:-1]), (clients[-1].name, "unlatched")])
 
 
 async def test_unlatching_forgets_both(areas: Areas) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_network
 from types import MappingProxyType
 from typing import Final
@@ -32,6 +33,8 @@ from sallyport.web.scope import Role
 log = structlog.get_logger()
 
 KEEP_S = 1.0
+LATCHES = 32
+"""Latches that one transaction writes, up to 0.15 ms each."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
@@ -238,27 +241,18 @@ class Clients:
 
     async def keep_learned(self) -> None:
         """Write what was learned. Nothing is reloaded, since it holds in memory already. StoreError: later again."""
-        learned, self._learned = self._learned, []
-        if not learned:
-            return
-        self._kept = learned  # a reload that overlaps the write does not know of it: carried over once more
-        at = self._clock()
-
-        def work(tx: Tx) -> None:
-            for client, what in learned:
-                if repo.learn(tx, client, what, at):
-                    repo.remember(tx, client, what, at)
-                    after = repo.told(tx, client.tenant_id, client.id)
-                    before = {**after, repo.LEARNED[what]: False}
-                    _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
-
-        try:
-            await self._configuration.store.write(work)
-        except StoreError:
-            self._learned = self._kept + self._learned
-            raise
-        for client, what in learned:
-            log.info("RADIUS client latched", client=client.name, what=what)
+        if self._learned:
+            self._kept = []
+        while self._learned:
+            part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
+            self._kept += part  # a reload that overlaps the write does not know of it: carried over once more
+            try:
+                await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
+            except StoreError:
+                self._learned = [each for each in part if each in self._kept] + self._learned
+                raise
+            for client, what in part:
+                log.info("RADIUS client latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
         """An admin who has changed a client's address or setting in between has made it forget for good."""
@@ -293,6 +287,16 @@ class Clients:
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
+
+
+def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
+    """Write what clients have learned."""
+    for client, what in part:
+        if repo.learn(tx, client, what, at):
+            repo.remember(tx, client, what, at)
+            after = repo.told(tx, client.tenant_id, client.id)
+            before = {**after, repo.LEARNED[what]: False}
+            _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
 
 
 def _learns_still(client: Client, what: str, table: ClientTable) -> bool:
