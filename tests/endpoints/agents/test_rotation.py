@@ -5,9 +5,9 @@ import pytest
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.report import Discovery, FoundAccount, Outcome, Phase
 from sallyport.base.agentwire.state import TriggerKind
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.sha512crypt import matches
-from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_CANDIDATES
+from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_ACCOUNTS, MOST_CANDIDATES
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.users.model import Said
 from tests.areas import Areas, SetClock
@@ -79,6 +79,18 @@ async def test_a_candidate_that_made_room(areas: Areas, host: Host) -> None:
     assert (await known(areas, host))[0] == ("p1", "current")
     with pytest.raises(NotFound):
         await host.rotate(Phase.CONFIRM, "", number="rotation-0")
+
+
+async def test_more_accounts_than_a_machine_has(areas: Areas, host: Host) -> None:
+    """An agent that makes up accounts fills the state of its machine up to a bound; known accounts go on."""
+    await rotated(host, "first", "rotation-0")
+    names = ("instance_id", "account", "rotation", "password", "hash", "state", "stored_at")
+    rows = [(host.id, f"a{number}", f"made-up-{number}", b"", b"", "former", 1) for number in range(MOST_ACCOUNTS - 1)]
+    await areas.store.write(lambda tx: tx.insert("agent_passwords", names, rows))
+    with pytest.raises(Conflict):
+        await host.rotate(Phase.ESCROW, "another", user="bob", number="rotation-1")
+    await rotated(host, "second", "rotation-2")
+    assert (await known(areas, host))[0] == ("second", "current")
 
 
 async def test_former_passwords(areas: Areas, host: Host) -> None:

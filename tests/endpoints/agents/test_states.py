@@ -1,7 +1,8 @@
 """The state of a machine: who is in it, its versions and signatures, and how soon an agent hears of a change."""
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -11,10 +12,12 @@ import trio.testing
 
 from sallyport.base.agentwire.envelope import Position, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_STATE, MAX_USERS, NO_PASSWORD
-from sallyport.base.errors import Conflict, NotFound, WireError
+from sallyport.base.agentwire.state import Policy
+from sallyport.base.errors import Conflict, NotFound, StoreError, WireError
 from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
+from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
@@ -22,8 +25,9 @@ from sallyport.endpoints.users.model import Said
 from sallyport.passwords.model import AssignPolicy, PolicyFields
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
+from sallyport.tenancy.keys.model import NewKey
 from tests.areas import Areas, SetClock
-from tests.endpoints.agents.hosts import Host, user
+from tests.endpoints.agents.hosts import Host, machine, user
 from tests.endpoints.keys import ED25519
 
 HOUR = 3600
@@ -281,6 +285,50 @@ async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
             await host.assign("ann")
             await areas.agents.states.look()
             await heard.wait()
+
+
+class Failing:
+    """Password policies, of which those of one machine cannot be read."""
+
+    def __init__(self, policies: PolicyRules) -> None:
+        self._policies = policies
+        self.broken = 0
+
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
+        """See PolicyRules."""
+        if instance_id == self.broken:
+            raise StoreError("the search took longer than 10 s")
+        return self._policies.demands(tx, instance_id, policy_ids)
+
+
+async def test_a_machine_that_cannot_be_looked_at(areas: Areas, host: Host) -> None:
+    """Does not keep the agents of other domains from hearing of a change: its own looks for itself, and fails."""
+    await user(areas, "ann")
+    domain = await areas.domains.add(areas.tenant, "branch")
+    _, key = await areas.keys.create(NewKey(domain))
+    other = await areas.agents.machines.register(await areas.keys.authenticate(key), None, machine("broken"))
+    policies = Failing(areas.policies)
+    states = States(areas.store, areas.vault, policies, areas.clock)
+    mine, broken = await states.current(host.id), await states.current(other.instance_id)
+    heard = list[int]()
+
+    async def wait(domain_id: int, instance_id: int, version: int) -> None:
+        with suppress(StoreError):
+            assert await states.poll(areas.tenant, domain_id, instance_id, version, 60) != {"unchanged": True}
+        heard.append(instance_id)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait, domain, other.instance_id, broken.version)
+            await until(lambda: states.waits(other.instance_id))
+            nursery.start_soon(wait, areas.domain, host.id, mine.version)
+            await until(lambda: states.waits(host.id))
+            await states.look()
+            await areas.keys.create(NewKey(domain))
+            await host.assign("ann")
+            policies.broken = other.instance_id
+            await states.look()
+    assert set(heard) == {host.id, other.instance_id}
 
 
 async def test_rights_that_end_by_themselves_are_told(areas: Areas, host: Host, clock: SetClock) -> None:

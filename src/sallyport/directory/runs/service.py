@@ -63,15 +63,18 @@ class Runs:
                 raise Conflict("the directory of that name is not read by an agent")
             known = repo.of_directory(tx, directory.id)
             if known is not None and known.id == run_id:
-                return Begun(known.id, known.sequence + 1, directory.cursor), ""
+                return Begun(known.id, known.sequence + 1, directory.cursor), file
             if known is not None:
                 repo.delete(tx, known.id)
             new_id = repo.add(tx, domain_id, directory.id, file, self._clock())
             return Begun(new_id, 1, directory.cursor), known.file if known is not None else ""
 
-        begun, former = await self._store.write(work)
-        if former:
-            await trio.to_thread.run_sync(self._files.delete, former)
+        unneeded = file
+        try:
+            begun, unneeded = await self._store.write(work)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._files.delete, unneeded)
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:

@@ -15,6 +15,7 @@ from typing import Final
 
 import structlog
 
+from sallyport.base.agentwire.fields import MAX_USERS
 from sallyport.base.agentwire.report import Phase, Rotation
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
@@ -35,6 +36,8 @@ from sallyport.store.vault import Vault
 MOST_CANDIDATES: Final = 20
 """Of an account. Of more than these the oldest is taken for a former one, which may still be confirmed."""
 KEPT_FORMER: Final = 5
+MOST_ACCOUNTS: Final = 5 * MAX_USERS
+"""Of a machine, those that have left included: each look at its state reads the passwords in force."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
 """After a rotation by schedule that failed."""
@@ -77,7 +80,7 @@ class Rotations:
 
     async def take(self, instance_id: int, message: Rotation) -> None:
         """A message of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
-        Conflict: abandon of one in force, another password under the same id."""
+        Conflict: abandon of one in force, another password under the same id, too many accounts."""
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
         def work(tx: Tx) -> None:
@@ -92,6 +95,8 @@ class Rotations:
             if (known.account, self._open(known)) != (message.user, message.password):
                 raise Conflict("this rotation has another password")
             return
+        if not _is_there_room(tx, agent.instance_id, message.user):
+            raise Conflict(f"{MOST_ACCOUNTS} accounts of this instance have passwords that were made there")
         open_ones = _of_account(tx, agent.instance_id, message.user, "candidate")
         for old in open_ones[: max(0, len(open_ones) + 1 - MOST_CANDIDATES)]:
             tx.execute("update agent_passwords set state = 'former' where id = :id", id=old.id)
@@ -221,6 +226,15 @@ def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stor
     """An account's passwords of a state, the oldest first."""
     sql = f"{_SELECT} where instance_id = :i and account = :account and state = :state order by id"
     return tx.all(Stored, sql, i=instance_id, account=account, state=state)
+
+
+def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
+    """Return whether an account has passwords, or others leave room for one more account."""
+    sql = (
+        "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
+        "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"
+    )
+    return bool(tx.value(int, sql, i=instance_id, account=account, most=MOST_ACCOUNTS))
 
 
 _SELECT: Final = "select id, account, rotation, password, state, stored_at, ended_at from agent_passwords"

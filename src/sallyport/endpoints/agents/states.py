@@ -1,5 +1,6 @@
 """Versions and signatures of states, and the agents that wait for another one."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +13,7 @@ import trio
 from sallyport.base.agentwire.envelope import UNCHANGED, content, envelope
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import SallyportError, StoreError
 from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.endpoints.agents import repo, signers, ways
 from sallyport.endpoints.agents.desired import Builder, PolicyRules, Unhashed, Wanted, fingerprint, hash_identity
@@ -27,6 +28,8 @@ SUPERSEDED_S: Final = 1.0
 disk makes, would else ask in turns as fast as they can."""
 SLICE: Final = 25
 """Machines that are looked at in one go: some milliseconds."""
+DOMAIN_S: Final = 5.0
+"""How long one look may take at the machines of a domain."""
 SHORTEST_WAIT: Final = 0.75
 """Part of the wait that was asked for: agents that came together, after a restart or an outage, come apart by it."""
 MOST_WAITING: Final = 20_000
@@ -65,6 +68,10 @@ class _Waiter:
     fingerprint: int | None = None
     turns_at: int | None = None
     changed: trio.Event = field(default_factory=trio.Event)
+
+    def turns(self, at: int) -> bool:
+        """Whether the state has changed by itself at a time."""
+        return self.turns_at is not None and self.turns_at <= at
 
 
 class States:
@@ -253,21 +260,32 @@ class States:
     async def look(self) -> None:
         """Look for changes once. StoreError, SecretError."""
         newest, domains = await self._store.read(partial(_changed_domains, since=self._trail))
-        at = self._clock()
-        wanted = [
-            instance_id
-            for instance_id, waiter in self._waiting.items()
-            if waiter.domain_id in domains or (waiter.turns_at is not None and waiter.turns_at <= at)
-        ]
-        for start in range(0, len(wanted), SLICE):
-            few = wanted[start : start + SLICE]
-            seen = await self._store.search(partial(self._fingerprints, few))
-            for instance_id, found in zip(few, seen, strict=True):
-                waiter = self._waiting.get(instance_id)
-                turned = waiter is not None and waiter.turns_at is not None and waiter.turns_at <= at
-                if waiter is not None and (turned or waiter.fingerprint != found):
-                    waiter.changed.set()
+        at, wanted = self._clock(), dict[int, list[int]]()
+        for instance_id, waiter in self._waiting.items():
+            if waiter.domain_id in domains or waiter.turns(at):
+                wanted.setdefault(waiter.domain_id, []).append(instance_id)
+        async with trio.open_nursery() as nursery:
+            for instance_ids in wanted.values():
+                nursery.start_soon(self._look_at, instance_ids, at)
         self._trail = newest
+
+    async def _look_at(self, instance_ids: Sequence[int], at: int) -> None:
+        """Look at the machines of one domain. Those that it is too late for, or that cannot be read, look for
+        themselves: no domain has the agents of others wait."""
+        left = deque(instance_ids)
+        try:
+            with trio.move_on_after(DOMAIN_S):
+                while left:
+                    few = [left[number] for number in range(min(SLICE, len(left)))]
+                    seen = await self._store.search(partial(self._fingerprints, few))
+                    for found in seen:
+                        waiter = self._waiting.get(left.popleft())
+                        if waiter is not None and (waiter.turns(at) or waiter.fingerprint != found):
+                            waiter.changed.set()
+        except StoreError as error:
+            log.warning("agents of a domain are not looked after", error=str(error))
+        for instance_id in left:
+            self.touch(instance_id)
 
     def _fingerprints(self, instance_ids: Sequence[int], tx: Tx) -> list[int]:
         return [fingerprint(tx, self._policies, each) for each in instance_ids]
