@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.agent.endpoint.executor import Keys
-from sallyport.agent.endpoint.keys import BEGIN, END, LONGEST, KeyFile, authorized, for_command, found, parse
+from sallyport.agent.endpoint.keys import BEGIN, END, LONGEST, KeyFile, authorized, for_command, found, parse, printable
 from sallyport.base.agentwire.report import DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
@@ -37,6 +37,14 @@ def test_keys_for_people() -> None:
     assert len(key.fingerprint) == 50
     assert found("ssh-ed25519 ???", managed=True).fingerprint == ""
     assert found("\x1b[2J", managed=True).type == "unknown"
+
+
+def test_a_comment_that_an_older_service_takes() -> None:
+    """Characters that later versions of Unicode have added are replaced, or the service's Python may refuse the report;
+    others stay."""
+    comment = found(f"{KEY} Ünal \u65e5\u672c \U0001f98a", managed=False).comment
+    assert comment == "ann@laptop Ünal \u65e5\u672c \ufffd"
+    assert printable("\x1b\udcff a\u202eb", 5) == "\ufffd\ufffd a\ufffd"
 
 
 def test_the_commands_file_ends_with_the_account() -> None:

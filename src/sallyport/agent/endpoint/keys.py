@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+from unicodedata import ucd_3_2_0
 
 from sallyport.agent.endpoint.accounts import Account
 from sallyport.agent.endpoint.files import Content, Files, Mode
@@ -95,8 +96,16 @@ def found(line: str, *, managed: bool) -> FoundKey:
 
 
 def printable(text: str, most: int) -> str:
-    """Text that a message carries: what is not printable is replaced."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text[:most])
+    """Text that a message carries: what is not printable is replaced, and what Unicode 3.2 did not have.
+
+    A service whose Python knows an older Unicode than the agent's would refuse a report for one newer character, which
+    any user of the host can write into the comment of a key.
+    """
+    return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() and (character.isascii() or ucd_3_2_0.category(character) != "Cn")
 
 
 class UserKeys:
