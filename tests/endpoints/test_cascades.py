@@ -1,8 +1,10 @@
 """Deletions of instances, groups and users that much depends on: in short transactions, and completed after a stop."""
 
+from contextlib import suppress
+
 import pytest
 
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.groups.service import Groups
@@ -82,6 +84,62 @@ async def test_a_group_with_many_users(areas: Areas) -> None:
     assert [each.action for each in await trail(areas)][-1] == "group.delete"
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [group])
+
+
+async def test_a_group_that_is_disabled(areas: Areas) -> None:
+    """Its users are revoked in slices, each once; the group is disabled in the last transaction."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    users = await people(areas)
+    await assigned(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
+    losses, active = Losses(), list[int]()
+
+    async def edit(store: Store) -> None:
+        known = EndpointUsers(store, areas.vault, areas.clock, revocations=losses)
+        await Groups(store, known, areas.policies, areas.clock).edit(areas.domain, group, {"status": "Disabled"})
+
+    for transactions in range(1, 5):
+        losses.names.clear()
+        with suppress(Stopped):
+            await edit(OneSlice(areas.store, transactions))
+        active += await values(areas, "select active from endpoint_groups")
+    assert active == [1, 1, 1, 0]
+    assert sorted(losses.names) == sorted(f"u{number}" for number in range(MANY))
+
+
+async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
+    """The instances that it loses go in slices; those that stay are left alone, and the trail has both lists."""
+    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    some = await machines(areas)
+    columns = ("instance_id", "group_id")
+    await assigned(areas, "endpoint_instance_groups", columns, [(each, group) for each in some[1:]])
+
+    async def edit(store: Store) -> None:
+        groups = Groups(store, areas.users, areas.policies, areas.clock)
+        await groups.edit(areas.domain, group, {}, some[:2])
+
+    store = OneSlice(areas.store, 3)
+    await edit(store)
+    assert store.left == 0
+    assert await values(areas, "select instance_id from endpoint_instance_groups order by 1") == some[:2]
+    assert (await trail(areas))[-1].changes == {"instances": [some[1:], some[:2]]}
+
+
+async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
+    """A rename takes what was taken over for the user in slices; one that is refused takes nothing."""
+    ann, _ = [await areas.accounts.add(areas.domain, Said(name)) for name in ("ann", "bob")]
+    some = await machines(areas)
+    columns = ("instance_id", "domain_id", "machine", "enrolled_at", "seen_at")
+    await assigned(areas, "agents", columns, [(each, areas.domain, "m", 1, 1) for each in some])
+    await assigned(areas, "agent_takeovers", ("instance_id", "account", "at"), [(each, "ann", 1) for each in some])
+
+    async def rename(store: Store, name: str = "eve") -> None:
+        accounts = Users(store, areas.vault, areas.users, areas.policies, areas.holding.users, areas.clock)
+        await accounts.update(areas.domain, ann, Said(name))
+
+    with pytest.raises(Conflict):
+        await rename(OneSlice(areas.store), "bob")
+    assert len(await values(areas, "select instance_id from agent_takeovers")) == MANY
+    assert await interrupted(areas.store, ["agent_takeovers"], rename) == 4
 
 
 async def test_users_on_many_instances(areas: Areas) -> None:

@@ -88,10 +88,10 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
     return _changed(tx, link, sql, sign, holders=listed(holders), held=listed(held))
 
 
-def held_by(tx: Tx, link: Link, holder: int) -> list[int]:
-    """What is assigned to one, by ids in order."""
-    sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder order by id"  # noqa: S608
-    return tx.all(_id, sql, holder=holder)
+def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
+    """Return SLICE of what is assigned to one, by ids in order. after: the id before the first."""
+    sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
+    return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
@@ -140,11 +140,17 @@ def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
     return len(_slice(tx, link, link.held, held))
 
 
-def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int]) -> list[Pair]:
+def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
+    """Delete up to SLICE assignments of one to other holders than these; how many."""
+    others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
+    return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
+
+
+def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "true", **parameters: str) -> list[Pair]:
     key = f"{link.holder}, {link.held}"
-    some = f"select {key} from {link.table} where {column} in {LISTED} limit {SLICE}"  # noqa: S608
+    some = f"select {key} from {link.table} where {column} in {LISTED} and {only} limit {SLICE}"  # noqa: S608
     sql = f"delete from {link.table} where ({key}) in ({some})"  # noqa: S608
-    return _changed(tx, link, sql, -1, ids=listed(ids))
+    return _changed(tx, link, sql, -1, ids=listed(ids), **parameters)
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:

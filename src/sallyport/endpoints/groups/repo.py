@@ -60,11 +60,15 @@ def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
     return group_id
 
 
-def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
-    """Keep what is said of a group now. Conflict: the name is taken."""
-    other = named(tx, old.domain_id, new.name)
+def check_free(tx: Tx, old: Group, name: str) -> None:
+    """Raise Conflict if another group of the domain has a name that this one is to have."""
+    other = named(tx, old.domain_id, name)
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
+
+
+def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
+    """Keep what is said of a group now; its name is free."""
     tx.execute(
         "update endpoint_groups set name = :name, name_key = :key, ou = :ou, cn = :cn, dc = :dc, "
         "auth_flow = :auth_flow, status = :status, active = :active, updated_at = :at where id = :id",

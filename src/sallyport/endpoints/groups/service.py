@@ -97,28 +97,54 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, said: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group: what is not said stays. NotFound, Conflict: the name is taken. Invalid: too many."""
-        membership.check_size(instance_ids or (), [group_id])
-        seen_by_logins = False
+        """Change a group: what is not said stays. NotFound, Conflict: the name is taken. Invalid: too many.
 
-        def work(tx: Tx) -> None:
-            nonlocal seen_by_logins
+        instance_ids: its instances from now on. A stop in the middle leaves the group as it is, with fewer instances,
+        and ends sessions of users who are about to lose it; see `in_slices`.
+        """
+        membership.check_size(instance_ids or (), [group_id])
+        seen_by_logins, last, before = False, 0, list[int]()
+
+        def find(tx: Tx) -> Group:
             old = _found(tx, domain_id, group_id)
+            repo.check_free(tx, old, replace(old.fields, **said).name)
+            if instance_ids is not None:
+                membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+                before.extend([] if before else membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id))
+            return old
+
+        def revoke(tx: Tx, old: Group) -> int:
+            # Before the group changes: the second look of the revocations ends what begins meanwhile.
+            nonlocal last
+            new = replace(old.fields, **said)
+            if fold(old.name) == fold(new.name) and grants(new.status):
+                return 0
+            losing = membership.held_by(tx, USERS_OF_GROUP, old.id, last) if self._matters(old) else []
+            self._revoke(tx, old, losing)
+            last = max(losing, default=last)
+            return len(losing)
+
+        def take_off(tx: Tx, old: Group) -> int:
+            if instance_ids is None:
+                return 0
+            return membership.forget_other_holders(tx, GROUPS_OF_INSTANCE, old.id, instance_ids)
+
+        def end(tx: Tx, old: Group) -> None:
+            nonlocal seen_by_logins
             new = replace(old.fields, **said)
             changes = changed(asdict(old.fields), asdict(new))
             seen_by_logins = old.name != new.name or grants(old.status) != grants(new.status)
-            if fold(old.name) != fold(new.name) or not grants(new.status):
-                self._revoke(tx, old, membership.held_by(tx, USERS_OF_GROUP, old.id))
             if changes:
                 repo.update(tx, old, new, self._clock())
             if instance_ids is not None:
-                membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
-                changes |= _replace_instances(tx, group_id, instance_ids)
+                membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
+                after = sorted(set(instance_ids))
+                changes |= {} if before == after else {"instances": [list[JSON](before), list[JSON](after)]}
             if changes:
                 note(tx, "group.update", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
 
         try:
-            await self._store.write(work)
+            await in_slices(self._store, find, (revoke, take_off), end)
         finally:
             if seen_by_logins:
                 self._users.forget_domain(domain_id)
@@ -210,9 +236,13 @@ class Groups:
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
         """Revoke the access of users who lose a group, if a group gives access."""
-        if user_ids and grants(group.status) and self._users.revocations.group_matters(group.domain_id, group.name):
+        if user_ids and self._matters(group):
             names = [person.name for person in membership.people(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
+
+    def _matters(self, group: Group) -> bool:
+        """Whether a group gives access."""
+        return grants(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
     async def set_credential_policy(self, domain_id: int, group_id: int, said: dict[str, str | int | None]) -> int:
         """Change a group's credential policy, or make it: what is not said stays; its id. NotFound: no such group, or
@@ -264,11 +294,3 @@ def _found(tx: Tx, domain_id: int, group_id: int) -> Group:
 
 def _take_off_instances(tx: Tx, groups: list[Group]) -> int:
     return membership.forget_held(tx, GROUPS_OF_INSTANCE, [group.id for group in groups])
-
-
-def _replace_instances(tx: Tx, group_id: int, instance_ids: Sequence[int]) -> dict[str, JSON]:
-    """Give a group these instances in place of those before; what changed."""
-    before, after = membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id), sorted(set(instance_ids))
-    membership.change(tx, GROUPS_OF_INSTANCE, Action.REMOVE, sorted({*before} - {*after}), [group_id])
-    membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, sorted({*after} - {*before}), [group_id])
-    return {} if before == after else {"instances": [list[JSON](before), list[JSON](after)]}

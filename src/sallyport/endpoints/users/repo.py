@@ -243,12 +243,16 @@ def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> 
             counters.add(tx, domain_id, f"{COUNTER}/{column}", change * own)
 
 
+def check_free(tx: Tx, old: Account, said: Said) -> None:
+    """Raise Conflict if another user of the domain has the name that is said of this one."""
+    other = None if said.name in {None, old.name} else named(tx, old.domain_id, said.name or "")
+    if other is not None and other.id != old.id:
+        raise Conflict(TAKEN)
+
+
 def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
-    """Keep what is said of a user; the rest stays. Conflict: the name is taken."""
+    """Keep what is said of a user, whose name is free; the rest stays."""
     if said.name is not None and said.name != old.name:
-        other = named(tx, old.domain_id, said.name)
-        if other is not None and other.id != old.id:
-            raise Conflict(TAKEN)
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(said.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
         _SEARCH.add(tx, old.domain_id, old.id, (fold(said.name),))
