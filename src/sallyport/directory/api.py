@@ -41,7 +41,7 @@ from sallyport.directory.model import (
 from sallyport.directory.removal import Removal
 from sallyport.directory.repo import Directory
 from sallyport.directory.service import NO_GROUP, Directories, Reading, Said
-from sallyport.store.search import Stretch
+from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload
@@ -69,7 +69,9 @@ def _declare_lists(directories: Operations, service: Directories) -> None:
         page = body.page()
         found, total = await service.groups(Stretch(body.domainId, page.offset, page.size), body.search)
         names = await service.names(body.domainId)
-        return GroupList(groups=[_group(each, names) for each in found], totalCount=total)
+        return GroupList(
+            groups=[_group(each, names) for each in found], totalCount=total, totalIsMinimum=isinstance(total, Minimum)
+        )
 
     @directories.post("/ad/GetAllUsersByGroup", roles=READERS)
     async def users_by_group(body: ListUsersOfGroup, caller: Caller) -> UserList:
@@ -223,7 +225,11 @@ async def _of(service: Directories, domains_of: DomainsOf, body: OfMapping, call
 
 async def _people(service: Directories, users: Sequence[User], total: int) -> UserList:
     groups = await service.groups_of(users)
-    return UserList(users=[_user(*each) for each in zip(users, groups, strict=True)], totalCount=total)
+    return UserList(
+        users=[_user(*each) for each in zip(users, groups, strict=True)],
+        totalCount=total,
+        totalIsMinimum=isinstance(total, Minimum),
+    )
 
 
 def _user(user: User, groups: list[str]) -> UserEntry:

@@ -15,7 +15,7 @@ from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.reading.fields import Filter
 from sallyport.outgoing.fields import HostName, is_loopback
 from sallyport.outgoing.pem import Certificates
-from sallyport.web.paging import Paged
+from sallyport.web.paging import IsMinimum, Paged
 from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, NameOrNone, OfDomain, ScopedIfGiven, Text, Whole
 
 
@@ -95,6 +95,7 @@ class GroupList(Model):
 
     groups: list[GroupEntry]
     totalCount: int
+    totalIsMinimum: IsMinimum = False
 
 
 class ListUsers(InDomain, Paged):
@@ -131,6 +132,7 @@ class UserList(Model):
 
     users: list[UserEntry]
     totalCount: int
+    totalIsMinimum: IsMinimum = False
 
 
 # --- configuration --------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, Sa
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, V, Value, Work
-from sallyport.store.totals import Totals
 
 T = TypeVar("T")
 
@@ -68,14 +67,13 @@ class _Limited:
 class SqliteTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: Statements, waiting: Sized = (), totals: Totals | None = None) -> None:
-        self.totals = totals
+    def __init__(self, connection: Statements, waiting: Sized = ()) -> None:
         self._connection = connection
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
         """Return the same transaction for work that may take so much processor time. Its statements raise Invalid."""
-        return SqliteTx(_Limited(self._connection, limit_s), self._waiting, self.totals)
+        return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
@@ -195,14 +193,13 @@ class Readers:
     def __init__(self, path: Path, count: int) -> None:
         self._idle = [open_connection(path, read_only=True) for _ in range(count)]
         self._limit = trio.CapacityLimiter(count)
-        self._totals = Totals()
 
     async def run(self, work: Work[T], *, timeout_s: float) -> T:
         """Run `work` in a read transaction. StoreError, also when it takes longer than `timeout_s`."""
         async with self._limit:
             connection = self._idle.pop()
             try:
-                return await trio.to_thread.run_sync(_read, connection, work, timeout_s, self._totals)
+                return await trio.to_thread.run_sync(_read, connection, work, timeout_s)
             finally:
                 self._idle.append(connection)
 
@@ -212,12 +209,12 @@ class Readers:
             connection.close()
 
 
-def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float, totals: Totals) -> T:
+def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
     deadline = time.monotonic() + timeout_s
     try:
         connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
         connection.execute("begin")
-        return work(SqliteTx(connection, totals=totals))
+        return work(SqliteTx(connection))
     except sqlite3.Error as error:
         if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
             raise StoreError(f"the search took longer than {timeout_s:g} s: narrow it") from error

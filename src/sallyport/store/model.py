@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from sallyport.base.text import fold
-from sallyport.store.totals import Totals
 
 Value = int | float | str | bytes | None
 NOTHING: Final[Mapping[str, Value]] = {}
@@ -43,10 +42,6 @@ class Tx(Protocol):
     ) -> None:
         """Insert many rows: the quick way, for the hot path and imports. same: further columns that all rows have the
         same value in. on_conflict: such as `on conflict (id) do update set ...`; no two of the rows may meet in it."""
-
-    @property
-    def totals(self) -> Totals | None:
-        """What the readers of the store remember; None where nothing is remembered."""
 
     def others_wait(self) -> bool:
         """Whether somebody's answer waits for this transaction: work in many steps ends with the one it is in."""

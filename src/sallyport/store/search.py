@@ -1,53 +1,38 @@
-"""The search by parts of texts, and pages of what it finds. What is SQLite's alone stands here: another engine has a
-search of its own.
+"""The search for parts of texts, and pages of lists. The search is SQLite's; another engine has its own.
 
-Each text of a row is cut at each of its letters into a piece of five letters, or fewer at its end, and each piece
-begins with the number of its domain. FTS5 keeps for each piece the rows that have it, and where. A text of five
-letters or more is then a phrase of its pieces: any text is found without a look at the rows, and nothing is read but
-what the domain itself has. FTS5's own pieces of three letters are too common for what people look for most, an address:
-each of its pieces stands in every tenth device.
+An FTS5 table with the trigram tokenizer has the folded texts of each row. Its rowid is the domain's number, shifted by
+ROW_BITS, plus the row's id. The rows of a domain are a range of rowids that FTS5 skips to, so that no search reads the
+entries of another domain. The texts are folded by `base.text.fold` before they are added, and the tokenizer takes them
+as they are.
 
-A shorter text is the beginning of many pieces, whose rows would all have to be merged before the first is known. So
-all shorter parts are kept in a second table, once for each row and without places: a little more than the pieces take,
-and any of them is found at its first row. Beside them it has what begins with an @, however long: a mail domain, which
-all rows may share.
+A text of one or two letters has no trigram. It is searched in the texts themselves, which FTS5 keeps in its table
+`..._content`: a scan of one domain, which ends at the last row that is needed.
 
-The tokenizer takes ASCII letters and digits and everything beyond ASCII for parts of a word. The other characters of
-ASCII are written as capitals, which folded text has none of.
-
-What a search costs is its exact total. A single piece or part has a list of its rows, which `fts5vocab` counts; a
-phrase has to be looked for in each row that has its pieces. So totals are remembered (`store.totals`), with the last
-entry that the log of changes had for the transaction that counted. A transaction that sees this entry, by its random
-mark, comes after all that was counted: it has only to count what the entries since then say. Where it is not seen, the
-log is cut off, the transaction is older, or the store another, restored one, and all is counted anew.
-
-A page is chosen by ids, which every index gives in order, so that those of two indexes, or of an index and a search,
-are merged without sorting; only then are its rows read.
+A search counts at most MOST_COUNTED matches. The totals of whole lists are kept (`counters`).
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import add
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.totals import Change
 
 T = TypeVar("T")
 
-PIECE = 5
-REALM = 64
-"""The longest part that begins with an @, without it."""
-KEPT = 10_000
-"""How many changes of all searches the log keeps."""
-MERGED = 16
+MOST_COUNTED: Final = 10_000
+ROW_BITS: Final = 40
+TRIGRAM: Final = 3
+MERGED: Final = 16
 """Pages of FTS5 that `SearchIndex.merge` writes: more than a transaction of milliseconds adds, on each level."""
-_CAPITALS = (*range(0x400, 0x430), *range(0x531, 0x556))  # Cyrillic, Armenian: two octets each
-_WRITTEN = dict(zip((code for code in range(128) if not chr(code).isalnum()), _CAPITALS, strict=False))
-_AT = chr(_WRITTEN[ord("@")])
-_DOMAIN_ENDS = "\u0556"  # the last capital of Armenian, which stands for nothing else
+_SEPARATOR: Final = "\x1f"
+_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # the tokenizer ends at a zero
+
+
+class Minimum(int):
+    """The total of a search that has more matches than are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,165 +45,64 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What the index keeps of a row: its texts as letters, their pieces and their shorter parts."""
+class Entry:
+    """A row and its folded texts."""
 
     domain_id: int
     row_id: int
-    letters: str
-    pieces: str
-    parts: str
+    texts: Sequence[str]
 
 
 class SearchIndex:
-    """The search over one table, in the virtual tables `name`, of pieces, and `name_short`, of shorter parts; each has
-    its totals in one called `_terms`."""
+    """The search over one table, in the virtual table `name`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._tables = name, f"{name}_short"
 
     def add(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
-        """Make a row known by these folded texts."""
-        self.add_all(tx, [cut(domain_id, row_id, texts)])
+        """Add a row with its folded texts."""
+        self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
-    def add_all(self, tx: Tx, rows: Sequence[Cut]) -> None:
-        """Make rows known, at the end of a transaction that makes many: with each statement on another table FTS5
-        writes what it has gathered to the file."""
-        pieces, short = self._tables
-        tx.insert(pieces, ("rowid", "pieces"), [(row.row_id, row.pieces) for row in rows])
-        tx.insert(short, ("rowid", "pieces"), [(row.row_id, row.parts) for row in rows])
-        self._log(tx, rows, 1)
+    def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
+        """Add rows, at the end of a transaction that adds many: FTS5 writes what it has gathered to the file when a
+        statement on another table follows."""
+        rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
+        tx.insert(self._name, ("rowid", "texts"), rows)
 
-    def remove(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
-        """Take a row out of the index. texts: those it was added by.
-
-        The pieces must be those that `add` made: a change of how they are cut comes with a migration that makes all
-        anew.
-        """
-        self.remove_all(tx, [cut(domain_id, row_id, texts)])
-
-    def remove_all(self, tx: Tx, rows: Sequence[Cut]) -> None:
-        """`remove` for many rows: see `add_all`."""
-        pieces, short = self._tables
-        tx.insert(pieces, ("rowid", "pieces"), [(row.row_id, row.pieces) for row in rows], same={pieces: "delete"})
-        tx.insert(short, ("rowid", "pieces"), [(row.row_id, row.parts) for row in rows], same={short: "delete"})
-        self._log(tx, rows, -1)
+    def remove(self, tx: Tx, domain_id: int, row_ids: Sequence[int]) -> None:
+        """Remove rows of a domain."""
+        sql = f"delete from {self._name} where rowid in (select value + :first from json_each(:ids))"  # noqa: S608
+        tx.execute(sql, first=_first(domain_id), ids=json.dumps(row_ids))
 
     def merge(self, tx: Tx) -> None:
-        """A small part of the merging that FTS5 does by itself in large ones, 30 ms at 30,000 rows: for an index that
-        has `automerge` off, in each transaction that changes it."""
-        for table in self._tables:
-            tx.execute(f"insert into {table} ({table}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
+        """Merge a small part of the index. An index with `automerge` off needs this in each transaction that changes
+        it; FTS5 merges large parts by itself, which takes 30 ms at 30,000 rows."""
+        tx.execute(f"insert into {self._name} ({self._name}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
     def find(self, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """SQL for the ids of a domain's rows that have this text, not empty, in one of theirs, whatever the case; and
-        its parameters."""
-        return self._found(domain_id, _as_letters(fold(text)))
+        """Return SQL for the ids of a domain's rows with a text that contains this one, not empty, without case; and
+        its parameters. The ids come in order."""
+        wanted = fold(text).translate(_NOT_INDEXED)
+        if len(wanted) < TRIGRAM:
+            found, match = f"{self._name}_content where instr(c0, :match) > 0", wanted
+        else:
+            found, match = f"{self._name} where {self._name} match :match", '"{}"'.format(wanted.replace('"', '""'))
+        ids = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
+        return ids, {"match": match, "first": _first(domain_id), "last": _first(domain_id + 1) - 1}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
-        """`page` of all that has a text, and of nothing else."""
-        letters = _as_letters(fold(text))
-        ids, match = self._found(stretch.domain_id, letters)
-        rows = _rows(tx, shape, select, ids, stretch, match)
-        return rows, _end(rows, stretch, lambda: self._total(tx, stretch.domain_id, letters))
-
-    def _found(self, domain_id: int, letters: str) -> tuple[str, dict[str, Value]]:
-        table, match = self._tables[_is_part(letters)], f'"{_phrase(domain_id, letters)}"'
-        return f"select rowid as id from {table} where {table} match :match", {"match": match}  # noqa: S608
-
-    def _log(self, tx: Tx, rows: Sequence[Cut], change: int) -> None:
-        same: dict[str, Value] = {"name": self._name, "change": change}
-        tx.insert("search_changes", ("domain_id", "letters"), [(row.domain_id, row.letters) for row in rows], same=same)
-        sql = "delete from search_changes where seq <= (select max(seq) from search_changes) - :kept"
-        tx.execute(sql, kept=KEPT)
-
-    def _total(self, tx: Tx, domain_id: int, letters: str) -> int:
-        """How many rows have these letters."""
-        last = tx.one(Change, "select seq, mark from search_changes order by seq desc limit 1")
-        if tx.totals is None or last is None:
-            return self._count(tx, domain_id, letters)
-        search = self._name, domain_id, letters
-        total, counted = tx.totals.get(search) or (0, None)
-        if counted is None or not _sees(tx, counted):
-            total = self._count(tx, domain_id, letters)
-        elif counted != last:
-            sql = (
-                "select sum(change) from search_changes where seq > :seq and name = :name and domain_id = :d and "
-                "instr(letters, :letters) > 0"
-            )
-            total += tx.value(int, sql, seq=counted.seq, name=self._name, d=domain_id, letters=letters) or 0
-        tx.totals.put(search, total, last)
-        return total
-
-    def _count(self, tx: Tx, domain_id: int, letters: str) -> int:
-        is_part = _is_part(letters)
-        if len(letters) <= PIECE or is_part:
-            sql = f"select doc from {self._tables[is_part]}_terms where term = :term"  # noqa: S608
-            return tx.value(int, sql, term=_phrase(domain_id, letters)) or 0
-        ids, match = self._found(domain_id, letters)
-        return tx.value(int, f"select count(*) from ({ids})", **match) or 0  # noqa: S608
+        """Return `page` of the rows that have a text."""
+        ids, parameters = self.find(stretch.domain_id, text)
+        rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
+        return rows, _searched_total(tx, rows, stretch, ids, parameters)
 
 
-def _sees(tx: Tx, change: Change) -> bool:
-    """Whether a change, and all that came before it, is in the transaction's history."""
-    sql = "select 1 from search_changes where seq = :seq and mark = :mark"
-    return bool(tx.rows(sql, seq=change.seq, mark=change.mark))
+def _first(domain_id: int) -> int:
+    return domain_id << ROW_BITS
 
 
-def cut(domain_id: int, row_id: int, texts: Sequence[str]) -> Cut:
-    """What the index keeps of a row by its folded texts."""
-    letters = "\n".join(_letters(texts))  # which no letters have
-    return Cut(domain_id, row_id, letters, pieces(domain_id, texts), short_parts(domain_id, texts))
-
-
-def pieces(domain_id: int, texts: Sequence[str]) -> str:
-    """All pieces of a row's folded texts."""
-    return " ".join(_pieces(domain_id, letters, len(letters)) for letters in _letters(texts))
-
-
-def short_parts(domain_id: int, texts: Sequence[str]) -> str:
-    """All parts that are shorter than a piece or begin with an @; to the index it makes no difference that some come
-    twice."""
-    parts = list[str]()
-    for letters in _letters(texts):
-        longer = list(letters)
-        parts += longer
-        for length in range(1, PIECE - 1):
-            longer = [*map(add, longer, letters[length:])]
-            parts += longer
-        for realm in letters.split(_AT)[1:]:
-            parts += [_AT + realm[:end] for end in range(PIECE - 1, min(len(realm), REALM) + 1)]
-    return _written(domain_id, parts)
-
-
-def _letters(texts: Sequence[str]) -> list[str]:
-    return [_as_letters(text) for text in dict.fromkeys(texts) if text]
-
-
-def _as_letters(text: str) -> str:
-    return text.translate(_WRITTEN)
-
-
-def _is_part(letters: str) -> bool:
-    """Whether `short_parts` has this of each text that has it."""
-    return len(letters) < PIECE or (letters.rfind(_AT) == 0 and len(letters) <= REALM + 1)
-
-
-def _phrase(domain_id: int, letters: str) -> str:
-    """What is looked for: a part, or else all pieces that are whole."""
-    if _is_part(letters):
-        return _written(domain_id, [letters])
-    return _pieces(domain_id, letters, len(letters) - PIECE + 1)
-
-
-def _pieces(domain_id: int, letters: str, count: int) -> str:
-    return _written(domain_id, [letters[at : at + PIECE] for at in range(count)])
-
-
-def _written(domain_id: int, parts: Sequence[str]) -> str:
-    start = f"{domain_id}{_DOMAIN_ENDS}"
-    return start + f" {start}".join(parts)
+def _joined(texts: Sequence[str]) -> str:
+    return _SEPARATOR.join(text.translate(_NOT_INDEXED) for text in dict.fromkeys(texts) if text)
 
 
 def page(
@@ -229,18 +113,22 @@ def page(
     stretch: Stretch,
     *,
     counter: str | None,
+    searched: bool = False,
     **parameters: Value,
 ) -> tuple[list[T], int]:
-    """One page of a list, ordered by id, and how many entries the list has.
+    """Return one page of a list, ordered by id, and the number of its entries.
 
     select: `select ... from ...` of the rows, which have an `id`. ids: SQL for the ids that are meant.
     counter: the total kept for the whole list; None for a part of it, which is counted where its end is not in sight.
+    searched: whether the part is a search, which counts at most MOST_COUNTED entries.
     """
-    rows = _rows(tx, shape, select, ids, stretch, parameters)
+    rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
     if counter is not None:
         return rows, counters.total(tx, stretch.domain_id, counter)
-    sql = f"select count(*) from ({ids}) as found"  # noqa: S608
-    return rows, _end(rows, stretch, lambda: tx.value(int, sql, **parameters) or 0)
+    if searched:
+        return rows, _searched_total(tx, rows, stretch, ids, parameters)
+    total = _total_in_sight(rows, stretch)
+    return rows, _count(tx, ids, parameters) if total is None else total
 
 
 def _rows(
@@ -248,18 +136,29 @@ def _rows(
 ) -> list[T]:
     return tx.all(
         shape,
-        f"{select} where id in ({ids} order by id limit :limit offset :offset) order by id",
+        f"{select} where id in ({ids} limit :limit offset :offset) order by id",
         limit=stretch.limit,
         offset=stretch.offset,
         **parameters,
     )
 
 
-def _end(rows: Sequence[object], stretch: Stretch, count: Callable[[], int]) -> int:
-    """The total of a list by one of its pages, where its end is in sight; else counted."""
+def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, parameters: Mapping[str, Value]) -> int:
+    total = _total_in_sight(rows, stretch)
+    if total is None:
+        total = _count(tx, f"{ids} limit :most", {**parameters, "most": MOST_COUNTED + 1})
+    return total if total <= MOST_COUNTED else Minimum(MOST_COUNTED)
+
+
+def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
+    """Return the total of a list by one of its pages, or None if its end is not in sight."""
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return stretch.offset + len(rows)
-    return count()
+    return None
+
+
+def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
+    return tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0  # noqa: S608
 
 
 def whole_page(

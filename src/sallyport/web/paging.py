@@ -6,10 +6,11 @@ A body takes one of the mix-ins; an operation calls `body.page()`. A number outs
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import not_
 from types import GenericAlias
 from typing import Annotated, Final, TypeVar, get_args
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
@@ -21,6 +22,14 @@ SHORT = 100
 LONG = 1000
 # The last page whose offset a 63-bit number can hold at the largest size.
 LAST = (2**63 - 1) // LONG
+IsMinimum = Annotated[
+    bool,
+    Field(
+        exclude_if=not_,
+        description="Present and true if more entries match than the total says: a search counts 10,000 at most.",
+    ),
+]
+"""Field of the answer of a search; an exact total has none."""
 
 
 @dataclass(frozen=True, slots=True)

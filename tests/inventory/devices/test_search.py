@@ -30,8 +30,8 @@ NAMES = (
     "sw AND ap OR NOT fw",
     "NEAR(sw ap, 5)",
     "-minus",
-    "pieces:sw",
-    "{pieces} : sw",
+    "texts:sw",
+    "{texts} : sw",
     "^first + next",
     "semi;colon--'quote'",
     "back\\slash %_?",
@@ -232,9 +232,8 @@ class Inventory(RuleBasedStateMachine):
         self.present: list[Device] = []
 
     def teardown(self) -> None:
-        """Whether the indexes are still sound in themselves, too."""
-        for table in ("devices_search", "devices_search_short"):
-            self.tx.execute(f"insert into {table} ({table}) values ('integrity-check')")  # noqa: S608
+        """Check that the index agrees with its texts."""
+        self.tx.execute("insert into devices_search (devices_search) values ('integrity-check')")
         self._context.__exit__(None, None, None)
 
     @rule(

@@ -84,7 +84,7 @@ def of_wallet(tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: 
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:
         ids, given = f"{ids} and instr(fold(name), :search) > 0", {**given, "search": fold(search)}
-    found, total = page_of(tx, Credential, _SELECT, ids, stretch, counter=None, **given)
+    found, total = page_of(tx, Credential, _SELECT, ids, stretch, counter=None, searched=False, **given)
     return [Held(each, *_names(tx, each)) for each in found], total
 
 

@@ -19,7 +19,7 @@ from sallyport.did.dids.model import (
     spoken,
 )
 from sallyport.did.dids.service import Dids
-from sallyport.store.search import Stretch
+from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -83,7 +83,7 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
         page = body.page()
         found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
         listed = [FoundDid.model_validate({**_entry(each), "lastUpdatedAt": spoken(each.updated_at)}) for each in found]
-        return DidsFound(count=count, didList=listed)
+        return DidsFound(count=count, totalIsMinimum=isinstance(count, Minimum), didList=listed)
 
 
 def _new(body: CreateIssuerDid | CreateHolderDid) -> NewDid:

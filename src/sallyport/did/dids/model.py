@@ -10,7 +10,7 @@ from sallyport.base.clock import from_us
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.crypto.keys import CURVES, ED25519
-from sallyport.web.paging import LONG, LongSize, PagedByNumber
+from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber
 from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text
 
 METHODS = ("key", "jwk", "web")
@@ -181,6 +181,7 @@ class DidsFound(Model):
     """Answer of SearchDID."""
 
     count: int
+    totalIsMinimum: IsMinimum = False
     didList: list[FoundDid]
 
 

@@ -54,7 +54,7 @@ def add(
 
 def delete(tx: Tx, record: Record, at: int) -> None:
     """Take a DID off the lists; a holder's row and key go, an issuer's stay for what it has signed."""
-    _SEARCH.remove(tx, record.tenant_id, record.id, (fold(record.name),))
+    _SEARCH.remove(tx, record.tenant_id, [record.id])
     _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
         tx.execute("delete from did_keys where did_id = :id", id=record.id)
@@ -96,7 +96,7 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
             f"select id from dids where {of_domain} and issuer_id = :issuer and id <> :issuer"
         )
     used = {name: value for name, value in parameters.items() if f":{name}" in ids}
-    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, **used)
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=False, **used)
 
 
 def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
@@ -113,12 +113,13 @@ def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, li
         ids, parameters = f"{ids} and did = :did", {**parameters, "did": text}
     elif text:
         found, match = _SEARCH.find(tenant_id, text)
-        ids, parameters = f"{ids} and id in ({found})", parameters | match
+        ids, parameters = f"{ids} and +id in ({found})", parameters | match
     else:
         kinds = [kind] if kind else list(Kind)
         total = sum(_total(tx, tenant_id, each) for each in kinds)
         return _stretch(tx, ids, offset, limit, parameters), total
-    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, **parameters)
+    searched = bool(text) and not is_whole
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
 
 
 def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Value]) -> list[Record]:

@@ -41,4 +41,4 @@ def page(tx: Tx, stretch: Stretch, author: str) -> tuple[list[Schema], int]:
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given = {"author": author} if author else {}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
-    return page_of(tx, Schema, _SELECT, ids, stretch, counter=None, d=stretch.domain_id, **given)
+    return page_of(tx, Schema, _SELECT, ids, stretch, counter=None, searched=False, d=stretch.domain_id, **given)

@@ -18,7 +18,7 @@ from sallyport.did.wallets.model import (
     WalletRegistered,
 )
 from sallyport.did.wallets.service import NO_WALLET, Delivered, Registered, Wallets, paired
-from sallyport.store.search import Stretch
+from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
@@ -65,7 +65,9 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
             )
             for each in listed
         ]
-        return WalletList(message=f"{total} wallet user(s)", count=total, users=users)
+        return WalletList(
+            message=f"{total} wallet user(s)", count=total, totalIsMinimum=isinstance(total, Minimum), users=users
+        )
 
     @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
     async def assign(body: AssignWallet, caller: Caller) -> Done:

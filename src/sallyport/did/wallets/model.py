@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.did.wallets.key import LONGEST
-from sallyport.web.paging import LONG, LongSize, PagedByNumber
+from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 
 REGISTERED = "Registered"
@@ -93,6 +93,7 @@ class WalletList(Model):
     status: str = "Success"
     message: str
     count: int
+    totalIsMinimum: IsMinimum = False
     users: list[WalletEntry]
 
 

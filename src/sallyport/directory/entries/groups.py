@@ -90,7 +90,7 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> 
     _rename(tx, run, known, new.dn_key)
     _update(tx, _GROUPS, run, known, new, at)
     if fold(known.name) != fold(new.name):
-        _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
+        _SEARCH.remove(tx, run.domain_id, [known.id])
         _SEARCH.add(tx, run.domain_id, known.id, (fold(new.name),))
     return Counts(updated=1)
 
@@ -126,7 +126,7 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
         return None
     if known.dn_key != (own := key_of(known.dn)):
         edges.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
-    _SEARCH.remove(tx, run.domain_id, known.id, (fold(known.name),))
+    _SEARCH.remove(tx, run.domain_id, [known.id])
     mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
     if mapping is not None and mapping != "{}":
         run.former[fold(known.name)] = mapping

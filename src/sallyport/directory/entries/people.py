@@ -14,12 +14,12 @@ from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
 from sallyport.directory.revoking import Revocations
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import Cut, SearchIndex, cut
+from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"
-Unfound = list[Cut]
-"""The ids of people that the search does not find yet, and by which pieces it will."""
+Unfound = list[Entry]
+"""People that were added and are not in the search yet."""
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
     "from directory_users where directory_id = :dir and "
@@ -160,7 +160,7 @@ def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations
 def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     """A person is gone."""
     names = names_of(tx, known.id)
-    _SEARCH.remove(tx, run.domain_id, known.id, known.texts)
+    _SEARCH.remove(tx, run.domain_id, [known.id])
     if not edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
         edges.forget_member(tx, run.directory_id, known.dn_key)
     if known.dn_key != (own := key_of(known.dn)):
@@ -213,7 +213,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Cut:
+def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Entry:
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     user_id = tx.value(
         int,
@@ -233,7 +233,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Cut:
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
-    return cut(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
+    return Entry(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")
@@ -271,7 +271,7 @@ def _texts(*shown: str) -> tuple[str, ...]:
 def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, str]) -> None:
     texts = _texts(*(columns[name] for name in _SHOWN))
     if texts != known.texts:
-        _SEARCH.remove(tx, domain_id, known.id, known.texts)
+        _SEARCH.remove(tx, domain_id, [known.id])
         _SEARCH.add(tx, domain_id, known.id, texts)
 
 

@@ -62,9 +62,9 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     parameters: dict[str, Value] = {"d": stretch.domain_id}
     if search:
         found, match = _USERS_SEARCH.find(stretch.domain_id, search)
-        ids, parameters = f"{ids} and id in ({found})", parameters | match
+        ids, parameters = f"{ids} and +id in ({found})", parameters | match
     counter = None if search else CLOUD_USERS
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
 
 
 def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
@@ -93,7 +93,7 @@ def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[li
     if search:
         found, match = _USERS_SEARCH.find(of.domain_id, search)
         ids, parameters = f"{ids} where id in ({found})", parameters | match
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, searched=bool(search), **parameters)
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:

@@ -22,7 +22,7 @@ from sallyport.endpoints.groups.model import (
 )
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.model import Instance
-from sallyport.store.search import Stretch
+from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -42,7 +42,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
         entries = [GroupEntry(groupId=each.id, groupName=each.name, usersCount=each.users_count) for each in found]
-        return GroupList(totalCount=total, groups=entries)
+        return GroupList(totalCount=total, totalIsMinimum=isinstance(total, Minimum), groups=entries)
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:

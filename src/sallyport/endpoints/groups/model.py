@@ -11,7 +11,7 @@ from sallyport.base.agentwire.fields import MAX_PATH, PATH
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
-from sallyport.web.paging import Paged
+from sallyport.web.paging import IsMinimum, Paged
 from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
 
 ACTIVE = "Active"
@@ -99,6 +99,7 @@ class GroupList(Model):
     """Answer of listEndpointGroup."""
 
     totalCount: int
+    totalIsMinimum: IsMinimum = False
     groups: list[GroupEntry]
 
 

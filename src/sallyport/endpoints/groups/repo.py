@@ -9,7 +9,7 @@ from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, 
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, cut
+from sallyport.store.search import SearchIndex, Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.turns import SLICE
 
@@ -76,14 +76,14 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
         **_columns(new, at),
     )
     if fold(new.name) != fold(old.name):
-        _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+        _SEARCH.remove(tx, old.domain_id, [old.id])
         _SEARCH.add(tx, old.domain_id, old.id, (fold(new.name),))
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
     """Remove groups of a domain, to which nothing is assigned any more, and their credential policies."""
     ids = [group.id for group in old]
-    _SEARCH.remove_all(tx, [cut(domain_id, group.id, (fold(group.name),)) for group in old])
+    _SEARCH.remove(tx, domain_id, ids)
     tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
     tx.execute(f"delete from endpoint_groups where id in {LISTED}", ids=listed(ids))
     counters.add(tx, domain_id, COUNTER, -len(ids))

@@ -16,6 +16,7 @@ from sallyport.endpoints.instances.model import (
     UpdateAuthType,
 )
 from sallyport.endpoints.instances.service import Instances
+from sallyport.store.search import Minimum
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -35,6 +36,7 @@ def operations(service: Instances, gate: Gate) -> Operations:
             domainId=body.domainId,
             groupId=body.groupId,
             totalCount=total,
+            totalIsMinimum=isinstance(total, Minimum),
             instances=[_entry(instance) for instance in found],
         )
 

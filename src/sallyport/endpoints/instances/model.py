@@ -9,7 +9,7 @@ from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import Assignment, Methods
-from sallyport.web.paging import Paged
+from sallyport.web.paging import IsMinimum, Paged
 from sallyport.web.scope import Body, Id, Many, Name, OfDomain, Text, Whole
 
 SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
@@ -104,6 +104,7 @@ class InstanceList(Model):
     domainId: int
     groupId: int
     totalCount: int
+    totalIsMinimum: IsMinimum = False
     instances: list[InstanceEntry]
 
 

@@ -26,8 +26,9 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
     parameters: dict[str, Value] = {"g": query.group_id}
     if query.search:
         found, match = _SEARCH.find(query.domain_id, query.search)
-        ids, parameters = f"{ids} intersect {found}", parameters | match
-    return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, **parameters)
+        ids, parameters = f"{ids} and +instance_id in ({found})", parameters | match
+    searched = bool(query.search)
+    return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
@@ -76,13 +77,13 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
         **asdict(new),
     )
     if _texts(new) != _texts(old):
-        _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
+        _SEARCH.remove(tx, old.domain_id, [old.id])
         _SEARCH.add(tx, old.domain_id, old.id, _texts(new))
 
 
 def delete(tx: Tx, old: Instance) -> None:
     """Remove an instance, which nothing is assigned to any more."""
-    _SEARCH.remove(tx, old.domain_id, old.id, _texts(old))
+    _SEARCH.remove(tx, old.domain_id, [old.id])
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
 

@@ -21,6 +21,7 @@ from sallyport.endpoints.users.model import (
 )
 from sallyport.endpoints.users.peers import WalletAssignment
 from sallyport.endpoints.users.service import Users, WalletChange
+from sallyport.store.search import Minimum
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -45,7 +46,9 @@ def _declare_reading(users: Operations, service: Users) -> None:
         and credentialId, in any case.
         """
         listed, total = await service.page(_query(body))
-        return UserList(totalCount=total, epmUsers=[_entry(each) for each in listed])
+        return UserList(
+            totalCount=total, totalIsMinimum=isinstance(total, Minimum), epmUsers=[_entry(each) for each in listed]
+        )
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:

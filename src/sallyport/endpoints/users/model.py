@@ -24,7 +24,7 @@ from sallyport.endpoints.users.values import (
     UserType,
 )
 from sallyport.store.audit import HIDDEN
-from sallyport.web.paging import Paged
+from sallyport.web.paging import IsMinimum, Paged
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text
 
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
@@ -201,6 +201,7 @@ class UserList(Model):
     """Answer of listAllEpmUsers."""
 
     totalCount: int
+    totalIsMinimum: IsMinimum = False
     epmUsers: list[UserEntry]
 
 

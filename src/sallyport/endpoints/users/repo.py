@@ -22,7 +22,7 @@ from sallyport.endpoints.users.model import (
 from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, cut, whole_page
+from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -73,7 +73,8 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
     ids = parts[0] if len(parts) == 1 else " intersect ".join(f"select id from ({part}) as part" for part in parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
-    return page_of(tx, Account, _SELECT, ids, stretch, counter=_counter(tx, query), **parameters)
+    counter, searched = _counter(tx, query), query.column == "name"
+    return page_of(tx, Account, _SELECT, ids, stretch, counter=counter, searched=searched, **parameters)
 
 
 def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
@@ -254,7 +255,7 @@ def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
     """Keep what is said of a user, whose name is free; the rest stays."""
     if said.name is not None and said.name != old.name:
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(said.name), id=old.id)
-        _SEARCH.remove(tx, old.domain_id, old.id, (fold(old.name),))
+        _SEARCH.remove(tx, old.domain_id, [old.id])
         _SEARCH.add(tx, old.domain_id, old.id, (fold(said.name),))
     _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), -1)
     _say(tx, vault, old.id, said, at)
@@ -278,6 +279,6 @@ def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
     """Remove users of a domain, who are assigned to nothing any more, with their enrolments that wait."""
     ids = [account.id for account in old]
     _count(tx, domain_id, old, -1)
-    _SEARCH.remove_all(tx, [cut(domain_id, account.id, (fold(account.name),)) for account in old])
+    _SEARCH.remove(tx, domain_id, ids)
     tx.execute(f"delete from endpoint_users where id in {LISTED}", ids=listed(ids))
     counters.add_rows(tx, domain_id, COUNTER, ids, -1)

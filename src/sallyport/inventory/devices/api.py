@@ -18,6 +18,7 @@ from sallyport.inventory.devices.model import (
     StationList,
 )
 from sallyport.inventory.devices.service import Devices, filter_column
+from sallyport.store.search import Minimum
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -37,7 +38,8 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
         now = clock()
-        return Plain({"network_devices": [entry(row, now) for row in rows], "totalCount": total})
+        is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
+        return Plain({"network_devices": [entry(row, now) for row in rows], "totalCount": total, **is_minimum})
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:

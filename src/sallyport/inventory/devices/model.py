@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, model_validator
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.inventory.devices.posture import Judged, Posture
-from sallyport.web.paging import Paged, ShortPaged
+from sallyport.web.paging import IsMinimum, Paged, ShortPaged
 from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
 
 UNKNOWN = "Unknown"
@@ -180,6 +180,7 @@ class DeviceList(Model):
 
     network_devices: list[DeviceEntry]
     totalCount: int
+    totalIsMinimum: IsMinimum = False
 
 
 MAX_DELETED: Final = 200

@@ -182,7 +182,7 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     """Keep what is known of a device now. Not with the counts: they change all the time, and no index has them."""
     if row.device_type != device.device_type:
-        _unindex(tx, row)
+        _SEARCH.remove(tx, row.domain_id, [row.id])
         _SEARCH.add(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, fold(device.device_type)))
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
@@ -272,7 +272,7 @@ def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     """Remove a device without stations; its history stays."""
-    _unindex(tx, row)
+    _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
     _remember(tx, row, row.id, "deleted", at, actor)
@@ -312,17 +312,14 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[ListedDevice], int]:
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if query.search:
         found, match = _SEARCH.find(query.domain_id, query.search)
-        parts, parameters = [f"{part} intersect {found}" for part in parts], parameters | match
-    return page_of(tx, ListedDevice, _LIST, " union ".join(parts), stretch, counter=None, **parameters)
+        parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
+    ids, searched = " union ".join(parts), bool(query.search)
+    return page_of(tx, ListedDevice, _LIST, ids, stretch, counter=None, searched=searched, **parameters)
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
     """What a device is found by. keys: its NAS-Identifier and its product, folded."""
     return *keys, fold(device.ip_address), fold(device.client_ip)
-
-
-def _unindex(tx: Tx, row: DeviceRow) -> None:
-    _SEARCH.remove(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, row.device_type_key))
 
 
 def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at: int, actor: str) -> None:

@@ -28,8 +28,8 @@ SEARCHED = (
     "wallets",
 )  # fmt: skip
 """The tables that are searched (`store.search`)."""
-MERGED_BY_HAND = ("directory_users_search", "directory_users_search_short")
-"""Imports write many rows to these. `SearchIndex.merge` merges them in small parts, so that no login waits long."""
+MERGED_BY_HAND = "directory_users_search"
+"""Imports write many rows to this. `SearchIndex.merge` merges it in small parts, so that no login waits long."""
 
 
 def apply(db: Database) -> None:
@@ -41,15 +41,7 @@ def apply(db: Database) -> None:
 
 
 def _create_search(db: Database) -> None:
-    db.execute(
-        "create table search_changes (seq integer primary key, mark integer not null default (random()), "
-        "name text not null, domain_id integer not null, letters text not null, change integer not null)"
-    )
-    db.execute("insert into search_changes (name, domain_id, letters, change) values ('', 0, '', 0)")
     for name in SEARCHED:
-        for table, detail in ((f"{name}_search", ""), (f"{name}_search_short", ", detail = none")):
-            options = f"content = '', tokenize = 'ascii', columnsize = 0{detail}"
-            db.execute(f"create virtual table {table} using fts5 (pieces, {options})")
-            db.execute(f"create virtual table {table}_terms using fts5vocab ({table}, row)")
-    for table in MERGED_BY_HAND:
-        db.execute(f"insert into {table} ({table}, rank) values ('automerge', 0)")  # noqa: S608
+        options = "tokenize = 'trigram case_sensitive 1', columnsize = 0"
+        db.execute(f"create virtual table {name}_search using fts5 (texts, {options})")
+    db.execute(f"insert into {MERGED_BY_HAND} ({MERGED_BY_HAND}, rank) values ('automerge', 0)")  # noqa: S608

@@ -1,0 +1,58 @@
+"""totalIsMinimum: a search that has more matches than are counted."""
+
+from collections.abc import Mapping
+from contextlib import closing
+
+import pytest
+
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.search import MOST_COUNTED, Entry, SearchIndex
+from tests.api.world import LIST_DEVICES, Tenant
+
+SEARCH = {"search": "abc"}
+NAMED = {"filter": "abc"}
+BY_NAME = {"filterBy": "userName", "value": "abc"}
+SECOND = {"pageNumber": 2}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "index"),
+    [
+        (LIST_DEVICES, SEARCH, "devices"),
+        ("/ad/GetAllGroupsByDomain", SEARCH, "directory_groups"),
+        ("/ad/GetAllAdUsers", SEARCH, "directory_users"),
+        (
+            "/api/v1/endpointUsers/listAllEpmUsers",
+            {"filter": BY_NAME},
+            "endpoint_users",
+        ),
+        ("/api/v1/instances/list", NAMED, "endpoint_instances"),
+        ("/api/v1/instanceGroup/listEndpointGroup", NAMED, "endpoint_groups"),
+        ("/api/v1/walletService/walletUserList", NAMED | SECOND, "wallets"),
+        ("/api/v1/did/SearchDID", {"name": "abc"} | SECOND, "dids"),
+    ],
+    ids=["devices", "groups", "people", "endpoint-users", "instances", "endpoint-groups", "wallets", "dids"],
+)
+def test_a_total_that_is_not_counted_further(tenant: Tenant, path: str, body: Mapping[str, object], index: str) -> None:
+    """The total is exact and alone up to its maximum; with one match more, `totalIsMinimum` is beside it."""
+    store, search = tenant.world.service.data_dir / "sallyport.db", SearchIndex(f"{index}_search")
+    with closing(open_connection(store)) as connection:
+        (of_tenant,) = connection.execute("select tenant_id from domains where id = ?", [tenant.domain]).fetchone()
+    owner = of_tenant if index == "dids" else tenant.domain
+
+    def add(first: int, last: int) -> None:
+        """Add index entries without rows, which the second page counts and does not show."""
+        with closing(open_connection(store)) as connection, connection:
+            entries = [Entry(owner, (1 << 30) + number, ("abc",)) for number in range(first, last + 1)]
+            connection.execute("begin immediate")
+            search.add_all(SqliteTx(connection), entries)
+
+    def total() -> dict[str, object]:
+        answer = tenant.ask(path, domainId=tenant.domain, **{"pageId": 2, **body})
+        return {name: answer[name] for name in ("totalCount", "count", "totalIsMinimum") if name in answer}
+
+    name = "count" if index in {"dids", "wallets"} else "totalCount"
+    add(1, MOST_COUNTED)
+    assert total() == {name: MOST_COUNTED}
+    add(MOST_COUNTED + 1, MOST_COUNTED + 1)
+    assert total() == {name: MOST_COUNTED, "totalIsMinimum": True}
