@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sallyport.domains.model import DomainEntry, DomainList
 from tests.api.world import PASSWORD, Tenant, World
 
 ALL = "/ad/GetAllDomains"
@@ -16,6 +17,13 @@ def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
     """The tenant's domains."""
     listed: list[dict[str, Any]] = tenant.ask(ALL, **fields)["domains"]
     return listed
+
+
+def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
+    """Each entry has the fields of `DomainEntry`, in their order, with values of their types."""
+    answer = tenant.ask(ALL)
+    assert DomainList.model_validate(answer).model_dump(mode="json") == answer
+    assert list(answer["domains"][0]) == list(DomainEntry.model_fields)
 
 
 def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:

@@ -1,13 +1,13 @@
 """The HTTP operations of domains: /ad/*."""
 
 from sallyport.base.clock import iso
+from sallyport.base.command import Row
 from sallyport.base.errors import Forbidden
 from sallyport.domains.enforcement import Enforcement, Switch
 from sallyport.domains.model import (
     AddDomain,
     Domain,
     DomainAdded,
-    DomainEntry,
     DomainList,
     EnforcementUpdated,
     Fallback,
@@ -17,7 +17,7 @@ from sallyport.domains.model import (
     UpdateDomainEnforcement,
 )
 from sallyport.domains.service import Domains
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
@@ -26,12 +26,11 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     domains = Operations("Domains", gate)
 
     @domains.post("/ad/GetAllDomains", roles=READERS)
-    async def get_all_domains(body: GetAllDomains, caller: Caller) -> DomainList:
+    async def get_all_domains(body: GetAllDomains, caller: Caller) -> Plain[DomainList]:
         """The domains of the tenant, ordered by id. Their domainId is what most other operations ask for."""
         own, page = service.of_tenant(caller.tenant_id), body.page()
-        return DomainList(
-            domains=[_entry(domain) for domain in own[page.offset : page.offset + page.size]], totalCount=len(own)
-        )
+        entries = [_entry(domain) for domain in own[page.offset : page.offset + page.size]]
+        return Plain({"domains": entries, "totalCount": len(own)})
 
     @domains.post("/ad/AddDomain", roles=OPERATORS)
     async def add_domain(body: AddDomain, caller: Caller) -> DomainAdded:
@@ -81,19 +80,20 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     return domains
 
 
-def _entry(domain: Domain) -> DomainEntry:
-    return DomainEntry(
-        domainId=domain.id,
-        domainName=domain.name,
-        enforcementMode=domain.mode,
-        status=domain.status,
-        fallbackAction=domain.fallback,
-        firstFactor=domain.first_factor,
-        realms=list(domain.realms),
-        revertsAt=reverts_at(domain),
-        disconnectOnRevoke=domain.disconnect_on_revoke,
-        directoryName=domain.directory_name,
-    )
+def _entry(domain: Domain) -> Row:
+    """Return a domain as `DomainEntry` describes it."""
+    return {
+        "domainId": domain.id,
+        "domainName": domain.name,
+        "enforcementMode": domain.mode,
+        "status": domain.status,
+        "fallbackAction": domain.fallback,
+        "firstFactor": domain.first_factor,
+        "realms": list(domain.realms),
+        "revertsAt": reverts_at(domain),
+        "disconnectOnRevoke": domain.disconnect_on_revoke,
+        "directoryName": domain.directory_name,
+    }
 
 
 def reverts_at(domain: Domain) -> str:

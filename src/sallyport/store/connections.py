@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -82,12 +82,17 @@ class SqliteTx:
         return self._connection.execute(sql, parameters).rowcount
 
     def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        for row in self._rows(sql, parameters):
-            return shape(**row)
-        return None
+        cursor = self._connection.execute(sql, parameters)
+        row = cursor.fetchone()
+        return None if row is None else shape(**dict(zip((each[0] for each in cursor.description), row, strict=True)))
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
-        return [shape(**row) for row in self._rows(sql, parameters)]
+        cursor = self._connection.execute(sql, parameters)
+        names = tuple(column[0] for column in cursor.description)
+        rows = cursor.fetchall()
+        if names == getattr(shape, "__match_args__", None):  # a dataclass with these columns as its fields, in order
+            return [shape(*row) for row in rows]
+        return [shape(**dict(zip(names, row, strict=True))) for row in rows]
 
     def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -117,12 +122,6 @@ class SqliteTx:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
             sql = f"{head}{', '.join([marks] * len(part))}{after} {on_conflict}"
             self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
-
-    def _rows(self, sql: str, parameters: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-        cursor = self._connection.execute(sql, parameters)
-        names = [column[0] for column in cursor.description]
-        for row in cursor:
-            yield dict(zip(names, row, strict=True))
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

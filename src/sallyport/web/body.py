@@ -3,29 +3,29 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from sallyport.web.problem import TooLarge, WrongContentType
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
     """The body. kind: its content type, without parameters. WrongContentType, TooLarge: nothing more is read."""
-    octets = bytearray()
-    async with aclosing(pieces(request, kind=kind, limit=limit)) as found:
-        async for piece in found:
-            octets += piece
+    _check_head(request, kind, limit)
+    octets, more = bytearray(), True
+    while more:  # not by `pieces`, whose generators cost a short body as much as its parser
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        octets += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(octets) > limit:
+            raise TooLarge(f"the body is over {_size(limit)}")
     return bytes(octets)
 
 
 async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
     """The body piece by piece, as it comes. WrongContentType, TooLarge: nothing more is read."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
-        raise WrongContentType(f"the content type is {kind}")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongContentType("the body is sent without content encoding")
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit):
-        raise TooLarge(f"the body is over {_size(limit)}")
+    _check_head(request, kind, limit)
     received = 0
     async with aclosing(request.stream()) as chunks:
         async for chunk in chunks:
@@ -33,6 +33,16 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
             if received > limit:
                 raise TooLarge(f"the body is over {_size(limit)}")
             yield chunk
+
+
+def _check_head(request: Request, kind: str, limit: int) -> None:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        raise WrongContentType(f"the content type is {kind}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise WrongContentType("the body is sent without content encoding")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit):
+        raise TooLarge(f"the body is over {_size(limit)}")
 
 
 def _size(limit: int) -> str:

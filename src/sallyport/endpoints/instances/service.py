@@ -27,6 +27,7 @@ from sallyport.endpoints.trail import note
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import Slice, in_slices
+from sallyport.web.paging import SHORT
 
 
 class Instances:
@@ -49,7 +50,8 @@ class Instances:
                 membership.must_exist(tx, GROUPS, query.domain_id, [query.group_id])
             return repo.page(tx, query)
 
-        return await self._store.search(work)
+        by_key = not (query.search or query.group_id) and query.limit <= SHORT
+        return await (self._store.read_now if by_key else self._store.search)(work)
 
     async def add(self, domain_id: int, new: NewInstance) -> int:
         """The new instance's id. Conflict: the name is taken."""
