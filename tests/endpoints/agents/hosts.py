@@ -1,6 +1,7 @@
 """Agents as the service sees them, made small: they believe what is signed to them, and remember where they are."""
 
 from base64 import b64decode
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cryptography.exceptions import InvalidSignature
@@ -8,11 +9,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sallyport.base.agentwire.envelope import Position, Signed, believe, follow
 from sallyport.base.agentwire.report import Phase, Report, Rotation
-from sallyport.base.agentwire.state import DesiredUser, State
+from sallyport.base.agentwire.state import DesiredUser, Policy, State
+from sallyport.base.errors import StoreError
 from sallyport.base.sha512crypt import sha512_crypt
+from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.users.model import Said
+from sallyport.store.model import Tx
 from sallyport.tenancy.keys.model import NewKey
 from sallyport.web.scope import Caller
 from tests.areas import Areas
@@ -105,3 +109,17 @@ class Host:
 async def user(areas: Areas, name: str, **said: object) -> int:
     """A user of the domain."""
     return await areas.accounts.add(areas.domain, Said(name, **said))  # type: ignore[arg-type]
+
+
+class Failing:
+    """Password policies, of which those of one machine cannot be read."""
+
+    def __init__(self, policies: PolicyRules) -> None:
+        self._policies = policies
+        self.broken = 0
+
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
+        """See PolicyRules."""
+        if instance_id == self.broken:
+            raise StoreError("the search took longer than 10 s")
+        return self._policies.demands(tx, instance_id, policy_ids)

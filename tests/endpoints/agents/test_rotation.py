@@ -7,11 +7,12 @@ from sallyport.base.agentwire.report import Discovery, FoundAccount, Outcome, Ph
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.sha512crypt import matches
-from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_ACCOUNTS, MOST_CANDIDATES
+from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_ACCOUNTS, MOST_CANDIDATES, Rotations
+from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.users.model import Said
 from tests.areas import Areas, SetClock
-from tests.endpoints.agents.hosts import Host, user
+from tests.endpoints.agents.hosts import Failing, Host, user
 
 DAY = 86_400
 
@@ -173,6 +174,26 @@ async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
     await areas.agents.rotations.sweep()
     (trigger,) = (await host.fetch()).triggers
     assert trigger.users == ("bob",)
+
+
+async def test_a_schedule_of_many(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A machine that cannot be looked at keeps no other from its rotation; where nothing is due nothing is written."""
+    await user(areas, "ann", password=b"first")
+    other = await Host.register(areas, "db")
+    for each in (host, other):
+        await each.assign("ann")
+        await each.fetch()
+    await areas.agents.settings.set(areas.domain, 0, {"rotateDays": 30})
+    policies = Failing(areas.policies)
+    states = States(areas.store, areas.vault, policies, clock)
+    rotations = Rotations(areas.store, areas.vault, states, areas.agents.orders, clock)
+    before = areas.store.changes
+    await rotations.sweep()
+    assert areas.store.changes == before
+    clock.pass_by(30 * DAY)
+    policies.broken = host.id
+    await rotations.sweep()
+    assert [len(await areas.agents.orders.newest(each.id, 9)) for each in (host, other)] == [0, 1]
 
 
 @pytest.mark.parametrize("way", ["deleted", "renamed"])

@@ -1,7 +1,7 @@
 """The state of a machine: who is in it, its versions and signatures, and how soon an agent hears of a change."""
 
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,12 +12,10 @@ import trio.testing
 
 from sallyport.base.agentwire.envelope import Position, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_STATE, MAX_USERS, NO_PASSWORD
-from sallyport.base.agentwire.state import Policy
 from sallyport.base.errors import Conflict, NotFound, StoreError, WireError
 from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
-from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
@@ -27,7 +25,7 @@ from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
 from sallyport.tenancy.keys.model import NewKey
 from tests.areas import Areas, SetClock
-from tests.endpoints.agents.hosts import Host, machine, user
+from tests.endpoints.agents.hosts import Failing, Host, machine, user
 from tests.endpoints.keys import ED25519
 
 HOUR = 3600
@@ -285,20 +283,6 @@ async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
             await host.assign("ann")
             await areas.agents.states.look()
             await heard.wait()
-
-
-class Failing:
-    """Password policies, of which those of one machine cannot be read."""
-
-    def __init__(self, policies: PolicyRules) -> None:
-        self._policies = policies
-        self.broken = 0
-
-    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
-        """See PolicyRules."""
-        if instance_id == self.broken:
-            raise StoreError("the search took longer than 10 s")
-        return self._policies.demands(tx, instance_id, policy_ids)
 
 
 async def test_a_machine_that_cannot_be_looked_at(areas: Areas, host: Host) -> None:

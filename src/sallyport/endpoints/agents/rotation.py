@@ -20,7 +20,7 @@ from sallyport.base.agentwire.report import Phase, Rotation
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.command import JSON
-from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.errors import Conflict, NotFound, SallyportError
 from sallyport.base.periodic import every
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.agents import orders_repo, repo, settings_repo
@@ -190,24 +190,33 @@ class Rotations:
         """Once. StoreError."""
         for instance_id, days in await self._store.read(_scheduled):
             try:
-                issued = await self._states.current(instance_id)
+                await self._sweep_one(instance_id, days)
             except NotFound:
                 continue
-            keeping = issued.wanted.keeping(self._clock())
-            await self._store.write(partial(self._order_due, issued.domain_id, instance_id, days, keeping))
+            except SallyportError as error:  # which must not keep the machines of others from their rotations
+                log.warning("password_rotation_not_ordered", instance=instance_id, error=str(error))
+
+    async def _sweep_one(self, instance_id: int, days: int) -> None:
+        issued = await self._states.current(instance_id)
+        keeping = issued.wanted.keeping(self._clock())
+        due = await self._store.search(partial(self._due, issued.domain_id, instance_id, days, keeping))
+        if due:
+            await self._store.write(partial(self._order, issued.domain_id, instance_id, due))
             self._states.touch(instance_id)
 
-    def _order_due(self, domain_id: int, instance_id: int, days: int, keeping: Sequence[str], tx: Tx) -> None:
+    def _due(self, domain_id: int, instance_id: int, days: int, keeping: Sequence[str], tx: Tx) -> list[str]:
+        """Return the accounts to rotate; none while an order to rotate waits, or soon after one that failed."""
         at = self._clock()
         if any(
             each.kind is TriggerKind.ROTATE
             and (each.ended_at is None or (each.error and at - each.ended_at < AGAIN_US))
             for each in orders_repo.newest(tx, instance_id, orders_repo.KEPT)
         ):
-            return
-        due = [name for name in keeping if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
-        if due:
-            self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
+            return []
+        return [name for name in keeping if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
+
+    def _order(self, domain_id: int, instance_id: int, due: Sequence[str], tx: Tx) -> None:
+        self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
         """When an account got its password: on the host, else by the service."""
