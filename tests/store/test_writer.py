@@ -11,6 +11,7 @@ from pathlib import Path
 import trio
 import trio.testing
 
+from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import NotFound
 from sallyport.store import connections, writer
 from sallyport.store.model import Tx
@@ -148,6 +149,40 @@ async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: 
         sqlite.submit(partial(put, name="quick"), tell(told, "quick"))
     assert (seen[0], told) == (["long", "quick"], [("quick", None)])
     assert await sqlite.read(names) == ["long", "quick", "second", "third"]
+
+
+async def test_the_service_writes_before_tokens(sqlite: SqliteStore) -> None:
+    """What the service has to write waits for one work of a token, and not for those behind it."""
+    await settled()
+    order: list[str] = []
+    began, go_on = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
+
+    def stops(_tx: Tx, number: int) -> None:
+        began[number].set()
+        assert go_on[number].wait(30)
+        order.append(f"token {number}")
+
+    def writes(_tx: Tx, name: str) -> None:
+        order.append(name)
+
+    async with trio.open_nursery() as nursery:
+
+        async def ask(work: Callable[[Tx], None], actor: Actor) -> None:
+            with acting_as(actor):
+                nursery.start_soon(sqlite.write, work)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+
+        token = Actor("token", tenant_id=1)
+        await ask(partial(stops, number=0), token)
+        await trio.to_thread.run_sync(began[0].wait, 30)
+        await ask(partial(stops, number=1), token)
+        await ask(partial(writes, name="token 2"), token)
+        await ask(partial(writes, name="service before"), Actor("service"))
+        go_on[0].set()
+        await trio.to_thread.run_sync(began[1].wait, 30)
+        await ask(partial(writes, name="service meanwhile"), Actor("service"))
+        go_on[1].set()
+    assert order == ["token 0", "service before", "token 1", "service meanwhile", "token 2"]
 
 
 async def test_what_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:

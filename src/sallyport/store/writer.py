@@ -7,21 +7,22 @@ cost. So what is submitted while nothing else waits is written on the event loop
 no answer could leave before that write anyway. What takes long is left to the thread: merging the log, waiting for
 another program's lock, a disk that fails.
 
-What has queued up meanwhile makes two transactions: first what was submitted, which is short, and whose answers wait on
-the network; then what tasks write, which may be an import's work for milliseconds. What is submitted while that runs is
-shown to it (`Tx.others_wait`), so that it ends early, and becomes part of its transaction: an answer waits for one
-commit and not for two. After TURN_S the transaction ends with the work that it is in if an answer waits.
+What has queued up meanwhile makes three transactions: first what was submitted, which is short, and whose answers wait
+on the network; then what the service writes by itself, logins among it; then the work of tokens and agents, of which a
+single one may take 200 ms. The last ends with the work that it is in if the service has something to write.
+
+What is submitted while a transaction runs is shown to its work (`Tx.others_wait`), so that it ends early, and becomes
+part of the transaction: an answer waits for one commit and not for two. After TURN_S the transaction ends with the work
+that it is in if an answer waits.
 """
 
 import math
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -30,6 +31,7 @@ from typing import TypeVar, cast
 import structlog
 import trio
 
+from sallyport.base.actor import acting
 from sallyport.base.errors import StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import (
@@ -43,6 +45,7 @@ from sallyport.store.connections import (
     primary_code,
 )
 from sallyport.store.directory import Reserve
+from sallyport.store.items import Item, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.turns import TURN_S
 
@@ -55,21 +58,6 @@ ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class _Item:
-    """One caller's work on its way through the writer: in a transaction, or `alone` on the bare connection."""
-
-    done: Done[object]
-    work: Callable[[Tx], object] | None = None
-    submitted: bool = False
-    begun: bool = False
-    alone: Callable[[sqlite3.Connection], object] | None = None
-    replaces: bool = False
-    generation: int = 0
-    result: object = None
-    error: BaseException | None = None
 
 
 class Writer:
@@ -85,8 +73,9 @@ class Writer:
         self._written_generation = 0  # see `exclusive`
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
-        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._first: deque[_Item] = deque()  # those of the queue that were submitted and have not begun
+        self._queue: SimpleQueue[Item | None] = SimpleQueue()
+        self._first: deque[Item] = deque()  # those of the queue that were submitted and have not begun
+        self._own: deque[Item] = deque()  # the same of those of the service
         self._pending = 0  # items in the queue or with the thread; like the following, of the event loop
         self._generation = 0
         self._stopped = False
@@ -104,7 +93,9 @@ class Writer:
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
         context = copy_context()  # of the caller, for the writer's thread
-        return cast(T, await self._wait(_Item(_nobody, work=lambda tx: context.run(work, tx))))
+        return cast(
+            T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
+        )
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """Run `work` on the connection, outside a transaction, while no write runs.
@@ -112,7 +103,7 @@ class Writer:
         replaces: it puts another database in the place of this one. What was asked for before, or is asked for until
         `acknowledge`, rests on rows of the old one and is refused.
         """
-        return cast(T, await self._wait(_Item(_nobody, alone=work, replaces=replaces)))
+        return cast(T, await self._wait(Item(nobody, alone=work, replaces=replaces)))
 
     def acknowledge(self) -> None:
         """Nothing in memory is of the replaced store any more: take writes again."""
@@ -120,21 +111,23 @@ class Writer:
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """See Store.submit."""
-        item = _Item(cast("Done[object]", done), work=work, submitted=True)
+        item = Item(cast("Done[object]", done), work=work, submitted=True)
         if not self._write_here(item):
             self._until_merge = MERGE_EVERY  # the thread's commits merge the log where it is long
             self._put(item)
 
-    def _put(self, item: _Item) -> None:
+    def _put(self, item: Item) -> None:
         if self._stopped:
             raise StoreError(f"{self._path} is closed")
         item.generation = self._generation
         self._pending += 1
         if item.submitted:
             self._first.append(item)
+        elif item.own:
+            self._own.append(item)
         self._queue.put(item)
 
-    async def _wait(self, item: _Item) -> object:
+    async def _wait(self, item: Item) -> object:
         await trio.lowlevel.checkpoint_if_cancelled()  # who is cancelled already begins nothing
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
@@ -160,7 +153,7 @@ class Writer:
 
     # --- on the event loop ------------------------------------------------------------------------------------
 
-    def _write_here(self, item: _Item) -> bool:
+    def _write_here(self, item: Item) -> bool:
         """Write an item at once. False: it is the thread's turn, and nothing was done."""
         started = time.perf_counter()
         self._until_merge -= 1
@@ -179,7 +172,7 @@ class Writer:
         if seconds > QUICK_S:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
-            self._put(_Item(_nobody, work=_probe))  # so that the thread sees that the disk fails
+            self._put(Item(nobody, work=_probe))  # so that the thread sees that the disk fails
         self._tell([item], error, seconds)
         return True
 
@@ -192,12 +185,12 @@ class Writer:
             return False  # the thread finds out which
         return True
 
-    def _finish(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
+    def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
         """The thread is done with some items."""
         self._pending -= len(items)
         self._tell(items, error, seconds)
 
-    def _tell(self, items: list[_Item], error: StoreError | None, seconds: float) -> None:
+    def _tell(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
         self._metrics.commits.observe(seconds, len(items))
         if error is None:
             self.changes += 1
@@ -214,20 +207,24 @@ class Writer:
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
         """Transactions for what has queued up, until the queue's end."""
-        ended = False
-        while not ended:
-            items, ended = self._take()
-            for together in _runs(self._begin(items)):
+        ended, left = False, list[Item]()
+        while left or not ended:
+            items, is_last = self._take(waits=not left)
+            ended |= is_last
+            runs = [*runs_of([*left, *self._begin(items)])]
+            for together in runs:
                 left = together
                 while left:
                     started, done = time.perf_counter(), left
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
+                    if together is runs[-1]:
+                        break  # what is left goes on behind what came meanwhile
             if self._failing and not items:
-                self._together([_Item(_nobody, work=_probe)])
+                self._together([Item(nobody, work=_probe)])
 
-    def _take(self) -> tuple[list[_Item], bool]:
-        """What has queued up, and whether that was the end.
+    def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
+        """What has queued up, and whether that was the end. waits: until there is something.
 
         While the disk fails, a probe is due after a second without work; while the reserve is spent, it is tried once
         a second whether it can be taken again.
@@ -235,9 +232,9 @@ class Writer:
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
             self._reserve.refill()
-        items: list[_Item] = []
+        items: list[Item] = []
         try:
-            item = self._queue.get(timeout=PROBE_S if self._failing or self._reserve.released else None)
+            item = self._queue.get(waits, timeout=PROBE_S if self._failing or self._reserve.released else None)
             while item is not None:
                 items.append(item)
                 if len(items) == MAX_BATCH:
@@ -247,16 +244,18 @@ class Writer:
             return items, False
         return items, True
 
-    def _begin(self, items: list[_Item]) -> list[_Item]:
+    def _begin(self, items: list[Item]) -> list[Item]:
         """Those that did not become part of an earlier transaction."""
         items = [item for item in items if not item.begun]
         for item in items:
             item.begun = True
             if item.submitted:
                 self._first.popleft()
+            elif item.own:
+                self._own.popleft()
         return items
 
-    def _together(self, items: list[_Item]) -> tuple[StoreError | None, list[_Item]]:
+    def _together(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
         """Do one run of items, see `_transaction`."""
         with self._using:
             try:
@@ -271,7 +270,7 @@ class Writer:
                 return self._failed(error), []
             return self._transaction(items)
 
-    def _alone(self, item: _Item) -> None:
+    def _alone(self, item: Item) -> None:
         assert item.alone is not None  # noqa: S101
         try:
             item.result = item.alone(self._connection)
@@ -288,12 +287,12 @@ class Writer:
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
             self._manner = (busy_ms, log_pages)
 
-    def _transaction(self, items: list[_Item]) -> tuple[StoreError | None, list[_Item]]:
+    def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
         """Do items in the transaction that has begun, and end it; add to them what was submitted meanwhile.
 
         Return the items that are left for another transaction, and are taken out of `items`. An error: none was kept.
         """
-        connection, left = self._connection, list[_Item]()
+        connection, left = self._connection, list[Item]()
         try:
             tx = SqliteTx(connection, self._first)
             current = self._current(items)
@@ -314,8 +313,9 @@ class Writer:
         self._failing = self._full = False
         return None, left
 
-    def _each(self, tx: Tx, items: list[_Item], turn_s: float) -> list[_Item]:
-        """Run items until the turn is over and an answer waits; return the others."""
+    def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
+        """Run items until the turn is over and an answer waits, or, of those that are not the service's, until it has
+        something to write; return the others."""
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
@@ -323,9 +323,11 @@ class Writer:
             self._connection.execute("release item")
             if tx.others_wait() and time.perf_counter() > until:
                 return items[number:]
+            if self._own and not (item.own or item.submitted):
+                return items[number:]
         return []
 
-    def _current(self, items: list[_Item]) -> list[_Item]:
+    def _current(self, items: list[Item]) -> list[Item]:
         """Those that do not rest on a store that was replaced; the others fail."""
         for item in items:
             if item.generation != self._written_generation:
@@ -368,24 +370,7 @@ class Writer:
                 self._connection.execute("pragma wal_checkpoint(truncate)")
 
 
-def _nobody(_result: object, _error: BaseException | None) -> None:
-    """Nobody waits for it."""
-
-
-def _runs(items: list[_Item]) -> Iterator[list[_Item]]:
-    """Items that may share a transaction, in order, what was submitted before the rest; one that works alone stands
-    alone."""
-    for alone, group in groupby(items, key=lambda item: item.alone is not None):
-        if alone:
-            yield from ([item] for item in group)
-        else:
-            first, then = list[_Item](), list[_Item]()
-            for item in group:
-                (first if item.submitted else then).append(item)
-            yield from filter(None, (first, then))
-
-
-def _run(connection: sqlite3.Connection, tx: Tx, item: _Item, undo: str) -> bool:
+def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
     """Run one item; where it raises, undo it alone. False: `undo` was done. Raises when the disk fails."""
     assert item.work is not None  # noqa: S101
     try:

@@ -1,0 +1,42 @@
+"""What waits for the writer: callers' work, and the order in which it is done."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from sallyport.store.model import Done, Tx
+
+
+@dataclass(slots=True)
+class Item:
+    """One caller's work on its way through the writer: in a transaction, or `alone` on the bare connection. own: of
+    the service itself."""
+
+    done: Done[object]
+    work: Callable[[Tx], object] | None = None
+    submitted: bool = False
+    own: bool = False
+    begun: bool = False
+    alone: Callable[[sqlite3.Connection], object] | None = None
+    replaces: bool = False
+    generation: int = 0
+    result: object = None
+    error: BaseException | None = None
+
+
+def nobody(_result: object, _error: BaseException | None) -> None:
+    """Nobody waits for it."""
+
+
+def runs_of(items: list[Item]) -> Iterator[list[Item]]:
+    """Items that may share a transaction, in order: what was submitted, then the service's, then the rest. One that
+    works alone stands alone."""
+    for alone, group in groupby(items, key=lambda item: item.alone is not None):
+        if alone:
+            yield from ([item] for item in group)
+        else:
+            first, own, then = list[Item](), list[Item](), list[Item]()
+            for item in group:
+                (first if item.submitted else own if item.own else then).append(item)
+            yield from filter(None, (first, own, then))
