@@ -11,6 +11,7 @@ from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMan
 from sallyport.base.ids import new_key, token_hash
 from sallyport.endpoints.instances.model import NewInstance
 from sallyport.store.search import Stretch
+from sallyport.store.turns import SLICE
 from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.guesses import BURST
 from sallyport.tenancy.keys.model import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
@@ -317,6 +318,20 @@ async def test_keys_that_ended_long_ago_are_gone(areas: Areas, clock: SetClock) 
     await areas.keys.create(NewKey(areas.domain, name="newer"))
     assert [each.name for each in await listed(areas)] == ["", "new", "newer"]
     await areas.keys.authenticate(kept)
+
+
+async def test_a_key_of_many_machines_goes_in_slices(areas: Areas, clock: SetClock) -> None:
+    """Each new key removes SLICE machines of a key that ended long ago, and the key when it has none."""
+    old, _ = await areas.keys.create(NewKey(areas.domain, name="old"))
+    machines = [(old.id, str(number)) for number in range(2 * SLICE + 1)]
+    await areas.store.write(lambda tx: tx.insert("api_key_machines", ("key_id", "machine"), machines))
+    clock.pass_by(500 * DAY)
+    left, sql = [], "select count(*) from api_key_machines"
+    for _ in range(3):
+        await areas.keys.create(NewKey(areas.domain, name="new"))
+        left.append(await areas.store.read(lambda tx: tx.value(int, sql)))
+        left.append("old" in [each.name for each in await listed(areas)])
+    assert left == [SLICE + 1, True, 1, True, 0, False]
 
 
 async def test_an_instances_keys_go_with_it(areas: Areas) -> None:

@@ -1,11 +1,13 @@
 """The SQL of API keys: functions of a transaction."""
 
+import json
 from collections.abc import Sequence
 
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.search import page as page_of
+from sallyport.store.turns import delete_slice
 from sallyport.tenancy.keys.model import KeyRecord, Kind, NewKey
 
 COUNTER = "api_keys"
@@ -119,7 +121,6 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
     """Remove keys of a domain; some may be gone."""
     gone = 0
     for key_id in key_ids:
-        tx.execute("delete from api_key_machines where key_id = :id", id=key_id)
         gone += tx.execute("delete from api_keys where id = :id", id=key_id)
     if gone:
         counters.add(tx, domain_id, COUNTER, -gone)
@@ -127,13 +128,23 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Remove some of the keys that have ended before a time."""
+    """Remove some of the keys that have ended before a time, or some of the machines that enrolled with these."""
     sql = (
         "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
         "order by id limit :limit"
     )
-    ended = tx.rows(sql, d=domain_id, before=before, limit=_SWEEP)
-    delete(tx, domain_id, [int(str(row[0])) for row in ended])
+    ended = [int(str(row[0])) for row in tx.rows(sql, d=domain_id, before=before, limit=_SWEEP)]
+    _remove(tx, domain_id, ended)
+
+
+def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
+    """Delete up to SLICE machines that enrolled with these keys, and the keys that have none; how many of both."""
+    ids, some = json.dumps(list(key_ids)), "in (select value from json_each(:ids))"
+    machines = delete_slice(tx, "api_key_machines", "key_id, machine", f"key_id {some}", ids=ids)
+    idle = f"id {some} and not exists (select 1 from api_key_machines m where m.key_id = api_keys.id)"
+    keys = [int(str(row[0])) for row in tx.rows(f"select id from api_keys where {idle}", ids=ids)]
+    delete(tx, domain_id, keys)
+    return machines + len(keys)
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
@@ -141,9 +152,7 @@ def forget_instance(tx: Tx, instance_id: int) -> int:
     keys = tx.all(
         KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
     )
-    for key in keys:
-        delete(tx, key.domain_id, [key.id])
-    return len(keys)
+    return _remove(tx, keys[0].domain_id, [key.id for key in keys]) if keys else 0
 
 
 def _drop_elsewhere(tx: Tx) -> None:
