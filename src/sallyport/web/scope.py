@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
@@ -190,13 +191,11 @@ class Body(Model):
         spelling counts."""
         if isinstance(values, dict):
             values = as_given(cls, values)
-            for field in cls.model_fields.values():
-                if isinstance(field.validation_alias, AliasChoices):
-                    choices = [name for name in field.validation_alias.choices if isinstance(name, str)]
-                    given = {name: values[name] for name in choices if name in values}
-                    several = len({str(value) for value in given.values()}) > 1
-                    if several and not any(isinstance(value, list) for value in given.values()):
-                        raise unfit(f"{' and '.join(given)} differ: send one of them", *given)
+            for choices in _several_spellings(cls):
+                given = {name: values[name] for name in choices if name in values}
+                several = len({str(value) for value in given.values()}) > 1
+                if several and not any(isinstance(value, list) for value in given.values()):
+                    raise unfit(f"{' and '.join(given)} differ: send one of them", *given)
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:
@@ -210,6 +209,14 @@ class Body(Model):
     def claimed_key(self) -> str | None:
         """The API key that the body carries: it authorizes the request, with a token beside it and without."""
         return None
+
+
+@cache
+def _several_spellings(model: type[Body]) -> list[list[str]]:
+    """Return the spellings of each field that has several."""
+    aliases = [field.validation_alias for field in model.model_fields.values()]
+    several = [alias.choices for alias in aliases if isinstance(alias, AliasChoices)]
+    return [[name for name in choices if isinstance(name, str)] for choices in several]
 
 
 class ScopedIfGiven(Body):

@@ -8,7 +8,6 @@ from sallyport.inventory.devices.model import (
     DeviceHistory,
     DeviceList,
     DeviceQuery,
-    Filter,
     HistoryEntry,
     HistoryList,
     ListDevices,
@@ -96,13 +95,14 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
 
 def _query(body: ListDevices) -> DeviceQuery:
     """What is asked for. Invalid: `invalid filterBy`."""
-    page, chosen = body.page(), body.filter or Filter()
-    column = filter_column(chosen.filterBy)
+    page = body.page()
+    filter_by, value = (body.filter.filterBy, body.filter.value) if body.filter else ("", "")
+    column = filter_column(filter_by)
     return DeviceQuery(
         domain_id=body.domainId,
         search=body.search,
-        column=column if chosen.value else "",
-        value=canonical(chosen.value) if column in ADDRESSES else chosen.value,
+        column=column if value else "",
+        value=canonical(value) if column in ADDRESSES else value,
         offset=page.offset,
         limit=page.size,
     )
