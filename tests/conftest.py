@@ -7,12 +7,20 @@ begun first, so that nothing long is left for the end, when there is nothing to 
 from collections.abc import Sequence
 
 import pytest
+import structlog
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/test_", "tests/bench/")
 SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
 """Files that use the same domain of Active Directory, which takes half a minute to set up."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Print tracebacks in log lines as Python does: structlog's default, with source and locals, takes seconds."""
+    *others, _ = structlog.get_config()["processors"]
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*others, plain])
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
