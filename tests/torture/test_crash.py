@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torture
 def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
     """Each answer that a client received is in the store with its device, and a retransmit gets the same octets."""
     random = Random(20)
-    service = RunningService(tmp_path, SETTINGS, fresh=True)
+    service = RunningService(tmp_path, SETTINGS)
     try:
         service.start()
         populate(service)
