@@ -63,7 +63,7 @@ def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
             eventually(lambda: list_devices(service) == 503, 5)
             assert min(loads.run(0.5) for _ in range(4)) > 0  # long enough for each of the background tasks to fail
         eventually(lambda: list_devices(service) == 200, 5)
-        assert "the configuration cannot be read" in service.log()
+        assert "configuration_not_read" in service.log()
         loads.check()
 
 
