@@ -250,9 +250,10 @@ def test_unknown_keys_where_the_agent_cannot_read_them(
 
 
 @needs_shadow
-def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service) -> None:
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken: bool) -> None:
     """Where unknown keys may stay, the agent's are written into a file of any length, whose first lines stay in it; the
-    file as it was stays beside it, and the next pass has nothing to do."""
+    file as it was stays beside it, unless its name is taken, and the next pass has nothing to do."""
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", uid=2000))
     agent = Agent(host, service)
@@ -261,10 +262,12 @@ def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service) -> None:
     path.write_text(f"{OTHER_KEY}\n" + "# mine\n" * (LONGEST // 7 + 1))
     os.chown(path, 2000, 2000)
     before = path.read_bytes()
+    if is_taken:
+        path.with_suffix(".long").mkdir()
     service.want(DesiredUser("ann", uid=2000, ssh_keys=(KEY,)))
     assert errors(agent.pass_().actions) == []
     assert {KEY, OTHER_KEY, "# mine"} <= set(path.read_text().splitlines())
-    assert path.with_suffix(".long").read_bytes() == before
+    assert is_taken or path.with_suffix(".long").read_bytes() == before
     assert agent.left() == []
 
 

@@ -11,6 +11,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 from unicodedata import ucd_3_2_0
@@ -150,7 +151,10 @@ class UserKeys:
         there = before.octets if before else b""
         if before is not None and not before.is_whole:
             if not alone:
-                self._files.keep_as(ssh, _FILE, _LONG)
+                with suppress(
+                    HostError
+                ):  # the user has made a directory of that name: the keys are written all the same
+                    self._files.keep_as(ssh, _FILE, _LONG)
             there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]  # with the keys again shorter than LONGEST
         octets = parse(there).with_keys(keys, alone=alone)
         if before != Content(octets, is_whole=True) and (before is not None or octets):
