@@ -1,5 +1,6 @@
 """What many agents tell, in short transactions: large reports, whole after any interruption; presence; orders."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
@@ -70,6 +71,21 @@ class Failing:
         return await self._store.write(work)
 
 
+class Interrupted(Failing):
+    """A store that does something else after so many writes, and then goes on."""
+
+    def __init__(self, store: Store, writes: int, other: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(store, writes)
+        self._other = other
+
+    async def write(self, work: Work[T]) -> T:
+        """See Store."""
+        if self._left == 0:
+            await self._other()
+        self._left -= 1
+        return await self._store.write(work)
+
+
 async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> None:
     """No transaction writes more than AT_ONCE of its accounts, groups and deviations, nor deletes more."""
     drift = tuple(Drift(kind, f"n{number}") for kind in DriftKind for number in range(MOST // len(DriftKind)))
@@ -118,19 +134,13 @@ async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> No
     assert await people(areas) <= names
 
 
-async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host) -> None:
-    """The report ends with NotFound, and leaves no account and no user."""
-    report = Report("report-0001", 1, 1, discovery=discovery("a", 4 * AT_ONCE))
-
-    async def tell() -> None:
-        with pytest.raises(NotFound):
-            await areas.agents.reports.take(host.id, report)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(tell)
-        while not await found(areas, host):
-            await trio.lowlevel.checkpoint()
-        await areas.instances.remove(areas.domain, host.id)
+@pytest.mark.parametrize("writes", [0, 1, 2, 5])
+async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host, clock: SetClock, writes: int) -> None:
+    """The report ends with NotFound after any of its transactions, and leaves no account and no user."""
+    store = Interrupted(areas.store, writes, lambda: areas.instances.remove(areas.domain, host.id))
+    reports = Reports(store, areas.users, areas.agents.states, clock)
+    with pytest.raises(NotFound):
+        await reports.take(host.id, Report("report-0001", 1, 1, discovery=discovery("a", 4 * AT_ONCE)))
     assert await found(areas, host) == await people(areas) == set()
 
 
