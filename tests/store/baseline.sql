@@ -404,7 +404,9 @@ CREATE TABLE presentation_requests (
     answered_at bigint
 );
 CREATE INDEX presentation_requests_open on presentation_requests (wallet_id, id) where status = 'open';
-CREATE INDEX presentation_requests_holder on presentation_requests (domain_id, holder_did, issuer_did)
+CREATE INDEX presentation_requests_holder on presentation_requests (domain_id, holder_did, expires_at)
+    where status = 'open';
+CREATE INDEX presentation_requests_issuer on presentation_requests (domain_id, issuer_did, expires_at)
     where status = 'open';
 CREATE INDEX presentation_requests_expired on presentation_requests (expires_at);
 CREATE TABLE endpoint_user_wallets (

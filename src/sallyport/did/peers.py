@@ -31,7 +31,7 @@ class Requests(Protocol):
     """Knows the open presentation requests."""
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> Sequence[int]:
-        """Close a holder's requests for credentials of an issuer, empty for any; which those were."""
+        """Close up to SLICE requests for a holder's credentials of an issuer, empty for any; which those were."""
 
     def wake(self, request_ids: Sequence[int]) -> None:
         """That is on disk: who waits for them is told."""

@@ -1,5 +1,6 @@
 """Presentation requests: each is answered once, by its holder, with the credential that is asked for."""
 
+import json
 from functools import partial
 
 import pytest
@@ -10,14 +11,18 @@ from sallyport.did.crypto import jws, proofs
 from sallyport.did.crypto.documents import AUTHENTICATION
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.dids.model import Kind
+from sallyport.did.dids.service import Dids
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.model import State
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.instances.model import NewInstance
+from sallyport.store.model import Store
+from sallyport.store.turns import SLICE
 from tests.did.crypto.signers import did, signer
 from tests.did.holders import World
 from tests.did.presentations.requests import refused, requested, shown, still_open, submit
+from tests.slices import interrupted
 
 MALLORY = signer(9)
 
@@ -153,6 +158,31 @@ async def test_a_deleted_issuer_withdraws_what_is_open(world: World) -> None:
     await world.dids.delete(world.areas.domain, [(Kind.ISSUER, world.issuer)])
     states = [(await world.holding.presentations.status(world.areas.tenant, each.id)).state for each in (old, new)]
     assert states == [State.EXPIRED, State.WITHDRAWN]
+
+
+async def test_an_issuer_with_many_open_requests(world: World) -> None:
+    """Each transaction withdraws SLICE of them; the issuer is deleted when none is open."""
+    areas = world.areas
+    await requested(world)
+    columns = (
+        "domain_id, wallet_id, holder_did, issuer_did, schema_id, nonce, definition, purpose, endpoint, status, "
+        "created_at, expires_at"
+    )
+    rows = f"select {columns} from presentation_requests join json_each(:rows)"  # noqa: S608
+    copies = f"insert into presentation_requests ({columns}) {rows}"
+    await areas.store.write(lambda tx: tx.execute(copies, rows=json.dumps([0] * (2 * SLICE))))
+    open_ones, left = "select count(*) from presentation_requests where status = 'open'", []
+
+    async def delete(store: Store) -> None:
+        wallets, requests = areas.holding.keys, areas.holding.presentations
+        dids = Dids(store, areas.vault, wallets, areas.revocations, requests, str, areas.clock)
+        left.append(await areas.store.read(lambda tx: tx.value(int, open_ones)))
+        await dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+
+    assert await interrupted(areas.store, [], delete) == 4
+    assert left == [2 * SLICE + 1, SLICE + 1, 1, 0]
+    with pytest.raises(NotFound):
+        await world.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
 
 
 async def test_a_revocation_closes_open_requests(world: World) -> None:

@@ -15,6 +15,7 @@ from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
+from sallyport.store.turns import in_slices
 from sallyport.store.vault import Vault
 
 NO_ISSUER = "issuer not found"
@@ -98,34 +99,44 @@ class Dids:
         return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
-        """Take DIDs off the lists, all or none; how many. Their open presentation requests are closed; a holder's
-        credentials let nobody in any more, and whom they let in is disconnected where the domain says so. NotFound."""
+        """Take DIDs off the lists; how many. Their open presentation requests are closed; a holder's credentials let
+        nobody in any more, and whom they let in is disconnected where the domain says so. NotFound: nothing is changed
+        if one does not exist.
+
+        A stop in the middle leaves all DIDs, with fewer open requests; see `in_slices`.
+        """
         closed: list[int] = []
 
-        def work(tx: Tx) -> int:
-            closed.clear()
-            records = [repo.get(tx, domain_id, did, kind) for kind, did in dict.fromkeys(wanted)]
+        def find(tx: Tx) -> list[Record]:
+            found = [repo.get(tx, domain_id, did, kind) for kind, did in dict.fromkeys(wanted)]
+            if None in found:
+                raise NotFound(NO_DID)
+            return [record for record in found if record is not None]
+
+        def withdraw(tx: Tx, records: list[Record]) -> int:
+            before = len(closed)
             for record in records:
-                if record is None:
-                    raise NotFound(NO_DID)
-                closed.extend(self._delete(tx, record))
+                if len(closed) == before:
+                    meant = {"issuer_did" if record.kind == Kind.ISSUER else "holder_did": record.did}
+                    closed.extend(self._requests.withdraw(tx, domain_id, **meant))
+            return len(closed) - before
+
+        def end(tx: Tx, records: list[Record]) -> int:
+            for record in records:
+                self._delete(tx, record)
             return len(records)
 
-        deleted = await self._store.write(work)
-        self._requests.wake(closed)
-        return deleted
+        try:
+            return await in_slices(self._store, find, [withdraw], end)
+        finally:
+            self._requests.wake(closed)
 
-    def _delete(self, tx: Tx, record: Record) -> Sequence[int]:
-        """The requests that are closed by it."""
+    def _delete(self, tx: Tx, record: Record) -> None:
         at, domain_id = self._clock(), record.domain_id
         _note(tx, "did.delete", record, at)
-        if record.kind == Kind.ISSUER:
-            repo.delete(tx, record, at)
-            return self._requests.withdraw(tx, domain_id, issuer_did=record.did)
-        if names := held.users_of_holder(tx, domain_id, record.did):
+        if record.kind != Kind.ISSUER and (names := held.users_of_holder(tx, domain_id, record.did)):
             self._sessions.revoke(tx, domain_id, names, "a holder's DID was deleted")
         repo.delete(tx, record, at)
-        return self._requests.withdraw(tx, domain_id, holder_did=record.did)
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before is

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from sallyport.did.presentations.model import NewRequest, Request, Status
 from sallyport.store.model import Tx
+from sallyport.store.turns import SLICE
 
 KEEP_US = 30 * 86_400 * 1_000_000
 """How long a request is kept once it is over: for the trail of who was asked what."""
@@ -80,19 +81,18 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw the open requests for a holder's credentials of an issuer, empty for any; which those were.
+    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, one of both empty for any; which
+    those were.
 
-    A tenant may have a million requests that are expired: `+` leaves the planner the index of the expiry alone.
+    A tenant may have a million requests that are expired: the indexes of holder and issuer lead past these.
     """
     meant = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
-    ids = tx.all(
-        _id,
-        "select id from presentation_requests where expires_at > :at and status = 'open' "
-        f"and {'' if holder_did else '+'}domain_id = :d {''.join(f'and {name} = :{name} ' for name in meant)}",
-        d=domain_id,
-        at=at,
-        **meant,
-    )
+    if holder_did and issuer_did:  # `+`: a holder has fewer than an issuer
+        columns = "holder_did = :holder_did and +issuer_did = :issuer_did"
+    else:
+        columns = "".join(f"{name} = :{name}" for name in meant)
+    sql = "select id from presentation_requests where expires_at > :at and status = 'open' and domain_id = :d"
+    ids = tx.all(_id, f"{sql} and {columns} limit {SLICE}", d=domain_id, at=at, **meant)
     for each in ids:
         sql = "update presentation_requests set status = 'withdrawn', answered_at = :at where id = :id"
         tx.execute(sql, at=at, id=each)

@@ -183,8 +183,8 @@ class Presentations:
         return request.standing(self._clock())
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """A holder has no credentials of an issuer any more, empty for any: the open requests for them are over. Which
-        ones: `wake` them once that is on disk."""
+        """Close up to SLICE open requests for a holder's credentials of an issuer, empty for any; which those were:
+        `wake` them once that is on disk."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:

@@ -72,7 +72,9 @@ create table presentation_requests (
     answered_at bigint
 );
 create index presentation_requests_open on presentation_requests (wallet_id, id) where status = 'open';
-create index presentation_requests_holder on presentation_requests (domain_id, holder_did, issuer_did)
+create index presentation_requests_holder on presentation_requests (domain_id, holder_did, expires_at)
+    where status = 'open';
+create index presentation_requests_issuer on presentation_requests (domain_id, issuer_did, expires_at)
     where status = 'open';
 create index presentation_requests_expired on presentation_requests (expires_at);
 
