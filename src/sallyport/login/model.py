@@ -79,6 +79,7 @@ class Reason(StrEnum):
     GIVES_UP = "device gives up sooner than the provider answers"
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
+    RATE_LIMITED = "the provider's rate limit is reached"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
     # the second door cannot be asked: fallbackAction decides
     NO_PROVIDER = "no provider"

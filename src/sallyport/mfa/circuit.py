@@ -82,6 +82,7 @@ class Guarded:
         self._failures = 0
         self._closed_until = 0.0  # an open circuit lets nothing through before
         self._rest_until = 0.0
+        self._limited_until = 0.0  # the part of the rest that a rate limit asks for
         self._trying = False
         self._began = BoundedMap[str, float](_REMEMBERED)
         self._took: deque[float] = deque(maxlen=_DURATIONS)
@@ -207,7 +208,8 @@ class Guarded:
             reason = "circuit open"
         if reason:
             self._meter.called(self.provider.name, call, "refused", 0.0)
-            raise ProviderError(reason, retry_after_s=max(self._rest_until - now, 0.0))
+            limited = now < self._limited_until
+            raise ProviderError(reason, retry_after_s=max(self._rest_until - now, 0.0), limited=limited)
         self._trying = self._trying or self.is_open
         return self.is_open
 
@@ -221,7 +223,10 @@ class Guarded:
         now = self._now()
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
-                self._rest_until = max(self._rest_until, now + min(error.retry_after_s, LONGEST_REST_S))
+                until = now + min(error.retry_after_s, LONGEST_REST_S)
+                self._rest_until = max(self._rest_until, until)
+                if error.limited:
+                    self._limited_until = max(self._limited_until, until)
             return "busy"
         self._failures += 1
         if self._failures == FAILURES:

@@ -187,14 +187,39 @@ async def test_a_busy_provider_is_waited_for(desk: Desk, areas: Areas, script: S
 
 @BOTH
 async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Is unreachable for a login whose time is over before; for the others nothing follows from it."""
+    """Refuses by its rate limit, which no fallback covers: a user could exceed it to get in. The circuit stays
+    closed."""
     await fall_back_to(areas, fallback)
     script.busy = Busy(script, 10**6, 3600.0)
+    refused = (*verdict(Fallback.DENY), "the provider's rate limit is reached", "local+scripted")
     for _ in range(FAILURES + 1):
         began = trio.current_time()
-        assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
+        assert await ended(desk) == refused
         assert trio.current_time() - began < 5
     assert not attached(areas).provider.is_open
+
+
+@BOTH
+async def test_a_provider_that_is_away_for_a_while(
+    desk: Desk, areas: Areas, script: Script, fallback: Fallback
+) -> None:
+    """One that says so (HTTP 503, Retry-After) is unreachable, also for those that are not asked meanwhile."""
+    await fall_back_to(areas, fallback)
+    script.fails = ProviderError("answered HTTP 503", retry_after_s=3600.0)
+    for _ in range(2):
+        assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
+
+
+@BOTH
+async def test_a_prompt_that_a_rate_limit_outlasts(
+    desk: Desk, areas: Areas, script: Script, fallback: Fallback
+) -> None:
+    """Was not answered: the user was asked, so that no fallback covers it. The prompt is taken back."""
+    await fall_back_to(areas, fallback)
+    script.busy_polls = Busy(script, 10**6, 3600.0)
+    refused = (*verdict(Fallback.DENY), "second factor not answered in time", "local+scripted")
+    assert await ended(desk) == refused
+    assert len(script.started) == 1
 
 
 @BOTH

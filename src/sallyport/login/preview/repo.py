@@ -14,7 +14,7 @@ PASSED = (
     Reason.NONE, Reason.BLOCKED, Reason.ASKED, Reason.ENROLMENT_UNKNOWN, Reason.DENIED, Reason.WRONG_CODE,
     Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
-    Reason.STOPPED,
+    Reason.STOPPED, Reason.RATE_LIMITED,
 )  # fmt: skip
 """Why a login ended as it did that had passed its first factor."""
 _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))

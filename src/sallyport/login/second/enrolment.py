@@ -69,8 +69,8 @@ class Enrolments:
         self._send, self._receive = trio.open_memory_channel[_LookUp](math.inf)
 
     def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """What asking a user would come to: ASKED, NOT_ENROLLED, UNREACHABLE, or ENROLMENT_UNKNOWN. Never waits; what
-        is not known, or not any more, is found out for the next time."""
+        """What asking a user would come to: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or ENROLMENT_UNKNOWN. Never
+        waits; what is not known, or not any more, is found out for the next time."""
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
             known = None
@@ -108,7 +108,7 @@ class Enrolments:
             reason = _REASONS[await attached.provider.enrolled(name, deadline_s=LOOK_UP_S)]
         except ProviderError as error:
             log.warning("enrolment cannot be asked for", provider=attached.name, error=str(error))
-            reason = Reason.UNREACHABLE
+            reason = Reason.RATE_LIMITED if error.limited else Reason.UNREACHABLE
         if changes == self._changes:
             until = self._clock() + (ENROLLED_S if reason is Reason.ASKED else OTHERWISE_S)
             self._known.put(user, _Known(attached.stamp, reason, until), tenant_id)

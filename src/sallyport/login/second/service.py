@@ -64,10 +64,12 @@ def device_patience(login: Login, attached: Attached) -> float:
 
 
 def _why(talk: Conversation, error: ProviderError) -> Reason:
-    """Why a provider could not be asked. One that takes no more codes is there: whoever types many would otherwise get
-    in by the fallback."""
+    """Return why a provider could not be asked. One that refuses by a rate limit (HTTP 429) is there: many providers
+    count the requests of each user, and a user could otherwise exceed the limit to get in by the fallback."""
     if error.limited and talk.checks_code:
         return Reason.TOO_MANY_CODES
+    if error.limited:
+        return Reason.NOT_ANSWERED if talk.handle or talk.session.step else Reason.RATE_LIMITED
     return Reason.CIRCUIT_OPEN if talk.attached.provider.is_open else Reason.UNREACHABLE
 
 
