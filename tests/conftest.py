@@ -8,8 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 import structlog
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+settings.register_profile("no deadline", deadline=None)  # how long an example takes says how busy the machine is
+settings.load_profile("no deadline")
 
 FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/test_", "tests/bench/")
 SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
