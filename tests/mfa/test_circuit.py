@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.base.errors import StoreError
-from sallyport.mfa.circuit import FAILURES, OPEN_S, Guarded
+from sallyport.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Outcome, ProviderError, Question
 from tests.mfa.benches import hook_bench
@@ -329,6 +329,14 @@ async def test_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
         stand.provider.next = Answer(Outcome.DENIED if seconds % 2 else Outcome.APPROVED)
         await stand.guarded.poll("h2", deadline_s=1)
     assert stand.guarded.p95_s() == pytest.approx(289)  # of 100..299 the 190th
+
+
+async def test_a_handle_is_kept_for_a_time(stand: Stand, autojump_clock: MockClock) -> None:
+    """A prompt that is not asked about any more leaves the memory with the first prompt after its time."""
+    for handle in ("a", "b"):
+        await stand.start(Answer(Outcome.WAITING, handle))
+        await trio.sleep(KEPT_S)
+    assert len(stand.guarded._began) == 1
 
 
 async def test_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.mfa.model import Answer, Outcome, ProviderError
-from sallyport.mfa.once import Once
+from sallyport.mfa.once import KEPT_S, Once
 
 
 class Prompts:
@@ -85,3 +85,15 @@ async def test_memory_is_bounded() -> None:
     assert prompts.begun == 3
     await once.start("a", prompts.begin)
     assert prompts.begun == 4
+
+
+async def test_an_answer_is_kept_for_a_time(autojump_clock: MockClock) -> None:
+    """A handle may be a secret: it leaves the memory with the first challenge after its time."""
+    once, prompts = Once(), Prompts()
+    prompts.go.set()
+    await once.start("a", prompts.begin)
+    await trio.sleep(KEPT_S)
+    await once.start("b", prompts.begin)
+    assert len(once._answers) == 1
+    await once.start("a", prompts.begin)
+    assert prompts.begun == 3

@@ -23,7 +23,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 import trio
 
-from sallyport.base.bounded import BoundedMap
+from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import StoreError
 from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 
@@ -33,6 +33,7 @@ LONGEST_REST_S: Final = 60.0
 MAX_HANDLE: Final = 4000
 _DURATIONS: Final = 200
 _REMEMBERED: Final = 10_000  # conversations whose beginning is known
+KEPT_S: Final = 300.0  # for which it is known after the last call
 _POLLED: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.WAITING})
 _STARTED: Final = frozenset(Outcome) - {Outcome.WRONG_CODE}
 _VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
@@ -84,7 +85,7 @@ class Guarded:
         self._rest_until = 0.0
         self._limited_until = 0.0  # the part of the rest that a rate limit asks for
         self._trying = False
-        self._began = BoundedMap[str, float](_REMEMBERED)
+        self._began = ExpiringMap[str, float](_REMEMBERED, KEPT_S)
         self._took: deque[float] = deque(maxlen=_DURATIONS)
 
     @property
@@ -115,26 +116,22 @@ class Guarded:
         began = self._now()
         answer = await self._ask("start", lambda: self.provider.start(question), _STARTED, deadline_s)
         if answer.outcome is Outcome.WAITING:
-            self._began.put(answer.handle, began)
+            self._began.put(answer.handle, began, now=self._now())
         elif answer.outcome is Outcome.CODE:
-            self._began.put(question.challenge_id, began)
+            self._began.put(question.challenge_id, began, now=self._now())
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
         """Provider.poll. deadline_s: at least 30, since some wait for the user at their end; the end of the login
         itself is for the caller's own cancel scope, which is no failure."""
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
-        began = self._began.pop(handle)
-        if began is not None:
-            self._go_on(answer, answer.handle, began)
+        self._go_on(answer, handle, answer.handle)
         return answer
 
     async def verify(self, question: Question, code: Code, handle: str, *, deadline_s: float) -> Answer:
         """Provider.verify."""
         answer = await self._ask("verify", lambda: self.provider.verify(question, code, handle), _VERIFIED, deadline_s)
-        began = self._began.pop(question.challenge_id)
-        if began is not None:
-            self._go_on(answer, question.challenge_id, began)
+        self._go_on(answer, question.challenge_id, question.challenge_id)
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
@@ -155,11 +152,16 @@ class Guarded:
         except Exception as error:
             self._log(error)
 
-    def _go_on(self, answer: Answer, key: str, began: float) -> None:
+    def _go_on(self, answer: Answer, key: str, next_key: str) -> None:
+        now = self._now()
+        began = self._began.get(key, now=now)
+        self._began.pop(key)
+        if began is None:
+            return
         if answer.outcome in _FINAL:
-            self._took.append(self._now() - began)
+            self._took.append(now - began)
         elif answer.outcome is not Outcome.NOT_ENROLLED:
-            self._began.put(key, began)
+            self._began.put(next_key, began, now=now)
 
     async def _ask(
         self, call: str, ask: Callable[[], Awaitable[Answer]], expected: frozenset[Outcome], deadline_s: float

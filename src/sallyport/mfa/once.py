@@ -7,21 +7,22 @@ from typing import Final
 
 import trio
 
-from sallyport.base.bounded import BoundedMap
+from sallyport.base.bounded import ExpiringMap
 from sallyport.mfa.model import Answer, Outcome
 
 _REMEMBERED: Final = 10_000
+KEPT_S: Final = 300.0  # longer than any login lasts
 
 
 class Once:
     """Remembers how the last challenges began, in this process; after a restart the store has their handles.
 
     Only answers with something behind them are kept: a prompt, or a conversation that a handle names. Asking again for
-    a refusal disturbs nobody.
+    a refusal disturbs nobody. An answer is kept for KEPT_S, since its handle may be a secret.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
-        self._answers = BoundedMap[str, Answer](remembered)
+        self._answers = ExpiringMap[str, Answer](remembered, KEPT_S)
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -29,14 +30,14 @@ class Once:
         place where it fails or is cancelled. Raises what `begin` raises."""
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
-        known = self._answers.get(challenge_id)
+        known = self._answers.get(challenge_id, now=trio.current_time())
         if known is not None:
             return known
         done = self._beginning[challenge_id] = trio.Event()
         try:
             answer = await begin()
             if answer.outcome is Outcome.WAITING or answer.handle:
-                self._answers.put(challenge_id, answer)
+                self._answers.put(challenge_id, answer, now=trio.current_time())
         finally:
             del self._beginning[challenge_id]
             done.set()
