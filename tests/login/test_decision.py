@@ -27,10 +27,10 @@ mfa_required  second factor not answered in time                 reject     reje
 mfa_required  device gives up sooner than the provider answers   reject     reject     deny    deny
 mfa_required  too many prompts                                   reject     reject     deny    deny
 mfa_required  the provider takes no more codes for now           reject     reject     deny    deny
-mfa_required  the provider's rate limit is reached               reject     reject     deny    deny
 mfa_required  the challenge is unknown, over or another's        reject     reject     deny    deny
 mfa_required  no provider                                        reject     accept     error   bypass
 mfa_required  provider unreachable                               reject     accept     error   bypass
+mfa_required  the provider's rate limit is reached               reject     accept     error   bypass
 mfa_required  provider unreachable, circuit open                 reject     accept     error   bypass
 mfa_required  provider configuration unreadable                  reject     accept     error   bypass
 mfa_required  the service was stopped before the second factor was answered  reject  accept  error  bypass

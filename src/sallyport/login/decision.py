@@ -16,7 +16,10 @@ from sallyport.login.rules.model import UNMATCHED, Action
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
 """The second factor is being asked for, or would be."""
 CANNOT_ASK: Final = frozenset(
-    {Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE, Reason.STOPPED}
+    {
+        *(Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.CIRCUIT_OPEN, Reason.UNREADABLE),
+        Reason.STOPPED,
+    }
 )
 """The second factor cannot be asked: the only reasons that fallbackAction covers."""
 

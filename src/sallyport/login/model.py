@@ -79,11 +79,11 @@ class Reason(StrEnum):
     GIVES_UP = "device gives up sooner than the provider answers"
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
-    RATE_LIMITED = "the provider's rate limit is reached"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
     # the second door cannot be asked: fallbackAction decides
     NO_PROVIDER = "no provider"
     UNREACHABLE = "provider unreachable"
+    RATE_LIMITED = "the provider's rate limit is reached"
     CIRCUIT_OPEN = "provider unreachable, circuit open"
     UNREADABLE = "provider configuration unreadable"
     STOPPED = "the service was stopped before the second factor was answered"

@@ -187,14 +187,13 @@ async def test_a_busy_provider_is_waited_for(desk: Desk, areas: Areas, script: S
 
 @BOTH
 async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Refuses by its rate limit, which no fallback covers: a user could exceed it to get in. The circuit stays
-    closed."""
+    """A provider that refuses by its rate limit cannot be asked, and the fallback decides. The circuit stays closed."""
     await fall_back_to(areas, fallback)
     script.busy = Busy(script, 10**6, 3600.0)
-    refused = (*verdict(Fallback.DENY), "the provider's rate limit is reached", "local+scripted")
+    expected = (*verdict(fallback), "the provider's rate limit is reached", "local+scripted")
     for _ in range(FAILURES + 1):
         began = trio.current_time()
-        assert await ended(desk) == refused
+        assert await ended(desk) == expected
         assert trio.current_time() - began < 5
     assert not attached(areas).provider.is_open
 

@@ -64,8 +64,9 @@ def device_patience(login: Login, attached: Attached) -> float:
 
 
 def _why(talk: Conversation, error: ProviderError) -> Reason:
-    """Return why a provider could not be asked. One that refuses by a rate limit (HTTP 429) is there: many providers
-    count the requests of each user, and a user could otherwise exceed the limit to get in by the fallback."""
+    """Return why a provider could not be asked. A rate limit (HTTP 429) before a prompt leaves the login to the
+    fallback. After a prompt, and for codes that a user types, it refuses: a user who exceeds the limit would otherwise
+    get in by the fallback."""
     if error.limited and talk.checks_code:
         return Reason.TOO_MANY_CODES
     if error.limited:
