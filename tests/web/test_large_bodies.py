@@ -1,7 +1,9 @@
 """Large bodies of several tenants."""
 
+import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from threading import Event
 from typing import Annotated
 
@@ -62,6 +64,34 @@ async def test_large_bodies_are_parsed_one_at_a_time_of_each_tenant_in_turn() ->
         assert parsed == ["a", "s"]
         go_on.set()
     assert parsed == ["a", "s", "b", "x", "c"]
+
+
+async def test_the_next_large_body_waits_as_long_as_the_last_one_took() -> None:
+    """Between two bodies the interpreter lock is free for logins."""
+    times = list[float]()
+
+    def parse(value: str) -> str:
+        times.append(time.monotonic())
+        time.sleep(0.02)
+        times.append(time.monotonic())
+        return value
+
+    class Large(Body):
+        text: Annotated[str, AfterValidator(parse)]
+
+    operations = Operations("Large", Gate(TwoTenants(), SampleOwners()))
+
+    @operations.post(PATH, roles=OPERATORS)
+    async def large(body: Large, caller: Caller) -> str:
+        """Take a large body."""
+        return ""
+
+    app = create_app([operations], version="1", observe=lambda *_: None, not_ready=lambda: [], metrics=None)
+    async with client_of(app) as client, trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(partial(client.post, PATH, json={"text": "x" * LARGE}))
+    first_began, first_ended, second_began, _ = times
+    assert second_began - first_ended >= first_ended - first_began
 
 
 async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None:
