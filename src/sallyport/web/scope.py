@@ -262,9 +262,10 @@ class InDomain(Scoped):
 class Gate:
     """Tells who calls and whether a body may be acted upon.
 
-    large_bodies: one is parsed at a time, of each tenant in turn. The parser holds the interpreter lock for up to
-    20 ms, and 40 threads that parse leave the event loop waiting for seconds. small_bodies: one is parsed in each pass
-    of the event loop, of each tenant in turn. 400 bodies of 60 KB that arrived at once held the event loop for 2 s.
+    large_bodies: one is parsed at a time, of each tenant in turn, with a pause behind it. The parser holds the
+    interpreter lock for 15 to 60 ms, and 40 threads that parse leave the event loop waiting for seconds.
+    small_bodies: one is parsed in each pass of the event loop, of each tenant in turn. 400 bodies of 60 KB that arrived
+    at once held the event loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
