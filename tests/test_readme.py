@@ -14,71 +14,71 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport import metrics
-from sallyport.audit import api as audit_api
+from sallyport.audit import operations as audit_api
 from sallyport.audit.service import Audit
 from sallyport.base.clock import now_us
 from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
 from sallyport.base.limits import DEFAULTS, LIMITS
 from sallyport.cli.main import root
 from sallyport.did import public as did_pages
-from sallyport.did.credentials import api as credentials_api
+from sallyport.did.credentials import operations as credentials_api
 from sallyport.did.credentials.service import Credentials
-from sallyport.did.dids import api as dids_api
+from sallyport.did.dids import operations as dids_api
 from sallyport.did.dids.service import Dids
-from sallyport.did.presentations import api as presentations_api
+from sallyport.did.presentations import operations as presentations_api
 from sallyport.did.presentations.asking import Verifier
 from sallyport.did.presentations.service import Presentations
-from sallyport.did.schemas import api as schemas_api
+from sallyport.did.schemas import operations as schemas_api
 from sallyport.did.schemas.service import Schemas
-from sallyport.did.wallets import api as wallets_api
+from sallyport.did.wallets import operations as wallets_api
 from sallyport.did.wallets.service import Wallets
-from sallyport.directory import api as directories_api
+from sallyport.directory import operations as directories_api
 from sallyport.directory.removal import Removal
-from sallyport.directory.runs import api as directory_runs_api
+from sallyport.directory.runs import operations as directory_runs_api
 from sallyport.directory.runs.service import Runs
-from sallyport.directory.schedules import api as schedules_api
+from sallyport.directory.schedules import operations as schedules_api
 from sallyport.directory.schedules.service import Schedules
 from sallyport.directory.service import Directories
-from sallyport.domains import api as domains_api
+from sallyport.domains import operations as domains_api
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.impact import Foresight
 from sallyport.domains.service import Domains
-from sallyport.dynamic import api as dynamic_api
+from sallyport.dynamic import operations as dynamic_api
 from sallyport.dynamic.service import DynamicAuthorization
-from sallyport.endpoints import api as enrolments_api
-from sallyport.endpoints.agents import agent_api
-from sallyport.endpoints.agents import api as agents_api
+from sallyport.endpoints import operations as enrolments_api
+from sallyport.endpoints.agents import agent_operations
+from sallyport.endpoints.agents import operations as agents_api
 from sallyport.endpoints.agents.service import Agents
-from sallyport.endpoints.groups import api as groups_api
+from sallyport.endpoints.groups import operations as groups_api
 from sallyport.endpoints.groups.service import Groups
-from sallyport.endpoints.instances import api as instances_api
+from sallyport.endpoints.instances import operations as instances_api
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.totp import OneTimeSeeds
-from sallyport.endpoints.users import api as users_api
+from sallyport.endpoints.users import operations as users_api
 from sallyport.endpoints.users.service import Users
-from sallyport.events import api as events_api
+from sallyport.events import operations as events_api
 from sallyport.events.service import Events
-from sallyport.inventory.clients import api as clients_api
+from sallyport.inventory.clients import operations as clients_api
 from sallyport.inventory.clients.service import Clients
-from sallyport.inventory.devices import api as devices_api
+from sallyport.inventory.devices import operations as devices_api
 from sallyport.inventory.devices.service import Devices
-from sallyport.inventory.sessions import api as sessions_api
+from sallyport.inventory.sessions import operations as sessions_api
 from sallyport.inventory.sessions.service import Sessions
-from sallyport.login.bypass import api as bypass_api
+from sallyport.login.bypass import operations as bypass_api
 from sallyport.login.bypass.service import Bypass
-from sallyport.login.first import api as first_factors_api
+from sallyport.login.first import operations as first_factors_api
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
-from sallyport.login.lockout import api as lockouts_api
+from sallyport.login.lockout import operations as lockouts_api
 from sallyport.login.lockout.service import Lockouts
-from sallyport.login.preview import api as previews_api
-from sallyport.login.rules import api as rules_api
+from sallyport.login.preview import operations as previews_api
+from sallyport.login.rules import operations as rules_api
 from sallyport.login.rules.service import LoginRules
-from sallyport.mfa import api as providers_api
+from sallyport.mfa import operations as providers_api
 from sallyport.mfa.service import Providers
-from sallyport.passwords import api as policies_api
+from sallyport.passwords import operations as policies_api
 from sallyport.passwords.service import PasswordPolicies
-from sallyport.tenancy.keys import api as keys_api
+from sallyport.tenancy.keys import operations as keys_api
 from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
 from tests.metrics.everything import collected, exposed
@@ -275,7 +275,7 @@ def operations() -> Iterator[str]:
         schedules_api.operations(cast(Schedules, NOTHING), cast(Directories, NOTHING), gate),
         directory_runs_api.operations(cast(Runs, NOTHING), gate),
         agents_api.operations(cast(Agents, NOTHING), gate),
-        agent_api.operations(cast(Agents, NOTHING), gate),
+        agent_operations.operations(cast(Agents, NOTHING), gate),
         groups_api.operations(cast(Groups, NOTHING), gate),
         users_api.operations(cast(Users, NOTHING), gate),
         enrolments_api.operations(cast(OneTimeSeeds, NOTHING), str, gate),

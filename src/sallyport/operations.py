@@ -4,38 +4,38 @@ commands of the control socket (`commands`)."""
 from starlette.routing import BaseRoute
 
 from sallyport.app import App
-from sallyport.audit import api as audit_api
+from sallyport.audit import operations as audit_api
 from sallyport.base.clock import now_us
 from sallyport.did import public as did_pages
-from sallyport.did.credentials import api as credentials_api
-from sallyport.did.dids import api as dids_api
-from sallyport.did.presentations import api as presentations_api
-from sallyport.did.schemas import api as schemas_api
-from sallyport.did.wallets import api as wallets_api
-from sallyport.directory import api as directories_api
-from sallyport.directory.runs import api as directory_runs_api
-from sallyport.directory.schedules import api as schedules_api
-from sallyport.domains import api as domains_api
-from sallyport.dynamic import api as dynamic_api
-from sallyport.endpoints import api as enrolments_api
+from sallyport.did.credentials import operations as credentials_api
+from sallyport.did.dids import operations as dids_api
+from sallyport.did.presentations import operations as presentations_api
+from sallyport.did.schemas import operations as schemas_api
+from sallyport.did.wallets import operations as wallets_api
+from sallyport.directory import operations as directories_api
+from sallyport.directory.runs import operations as directory_runs_api
+from sallyport.directory.schedules import operations as schedules_api
+from sallyport.domains import operations as domains_api
+from sallyport.dynamic import operations as dynamic_api
+from sallyport.endpoints import operations as enrolments_api
 from sallyport.endpoints import page as enrolments_page
-from sallyport.endpoints.agents import agent_api
-from sallyport.endpoints.agents import api as agents_api
-from sallyport.endpoints.groups import api as groups_api
-from sallyport.endpoints.instances import api as instances_api
-from sallyport.endpoints.users import api as users_api
-from sallyport.events import api as events_api
-from sallyport.inventory.clients import api as clients_api
-from sallyport.inventory.devices import api as devices_api
-from sallyport.inventory.sessions import api as sessions_api
-from sallyport.login.bypass import api as bypass_api
-from sallyport.login.first import api as first_factors_api
-from sallyport.login.lockout import api as lockouts_api
-from sallyport.login.preview import api as previews_api
-from sallyport.login.rules import api as rules_api
-from sallyport.mfa import api as providers_api
-from sallyport.passwords import api as policies_api
-from sallyport.tenancy.keys import api as keys_api
+from sallyport.endpoints.agents import agent_operations
+from sallyport.endpoints.agents import operations as agents_api
+from sallyport.endpoints.groups import operations as groups_api
+from sallyport.endpoints.instances import operations as instances_api
+from sallyport.endpoints.users import operations as users_api
+from sallyport.events import operations as events_api
+from sallyport.inventory.clients import operations as clients_api
+from sallyport.inventory.devices import operations as devices_api
+from sallyport.inventory.sessions import operations as sessions_api
+from sallyport.login.bypass import operations as bypass_api
+from sallyport.login.first import operations as first_factors_api
+from sallyport.login.lockout import operations as lockouts_api
+from sallyport.login.preview import operations as previews_api
+from sallyport.login.rules import operations as rules_api
+from sallyport.mfa import operations as providers_api
+from sallyport.passwords import operations as policies_api
+from sallyport.tenancy.keys import operations as keys_api
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -65,7 +65,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         schedules_api.operations(app.directory.schedules, app.directory.directories, gate),
         directory_runs_api.operations(app.directory.runs, gate),
         agents_api.operations(app.agents, gate),
-        agent_api.operations(app.agents, gate),
+        agent_operations.operations(app.agents, gate),
         groups_api.operations(app.groups, gate),
         users_api.operations(app.accounts, gate),
         enrolments_api.operations(app.seeds, app.enrolment_link, gate),

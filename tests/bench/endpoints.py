@@ -23,8 +23,8 @@ from sallyport.endpoints.instances import repo as instances
 from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
 from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE
 from sallyport.endpoints.users import repo as users
-from sallyport.endpoints.users.api import filter_column
 from sallyport.endpoints.users.model import Said, UserQuery
+from sallyport.endpoints.users.operations import filter_column
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SqliteStore

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.audit.api import entry
+from sallyport.audit.operations import entry
 from sallyport.audit.repo import FOREVER, AuditQuery
 from sallyport.audit.service import Audit
 from sallyport.base.command import JSON, Arguments, Command, Tenants, command

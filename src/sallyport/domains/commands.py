@@ -7,7 +7,6 @@ from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
 from sallyport.base.errors import Invalid
-from sallyport.domains.api import reverts_at
 from sallyport.domains.enforcement import Enforcement, Switch, Switched
 from sallyport.domains.model import (
     AnyFallback,
@@ -20,6 +19,7 @@ from sallyport.domains.model import (
     Realm,
     RevertAfter,
 )
+from sallyport.domains.operations import reverts_at
 from sallyport.domains.service import Domains
 from sallyport.web.scope import Name
 

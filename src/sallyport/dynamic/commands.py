@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from sallyport.base.command import JSON, Arguments, Command, command
 from sallyport.base.validation import unfit
-from sallyport.dynamic.api import entry
+from sallyport.dynamic.operations import entry
 from sallyport.dynamic.service import Asked, DynamicAuthorization
 from sallyport.login.rules.model import Replies
 from sallyport.web.scope import Id, Name

@@ -21,5 +21,5 @@ settings    how the agents of a domain or of one machine behave; who is taken ov
 orders      what agents are told to do now, and what became of it
 reports     what agents did and found: reports, drift, discovered accounts
 rotation    passwords made on hosts
-api, model  what admins ask; agent_api, agent_model: what agents ask; commands, cli: the command line
+api, model  what admins ask; agent_operations, agent_model: what agents ask; commands, cli: the command line
 """

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
 from sallyport.base.command import JSON, Arguments, Command, NamedDomain, Row, command
-from sallyport.inventory.devices.api import entry
 from sallyport.inventory.devices.model import DeviceQuery
+from sallyport.inventory.devices.operations import entry
 from sallyport.inventory.devices.service import Devices
 from sallyport.web.scope import AddressOrText
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, NamedDomain, command
-from sallyport.inventory.sessions.api import ValueName, entry
+from sallyport.inventory.sessions.operations import ValueName, entry
 from sallyport.inventory.sessions.repo import FOREVER, SessionQuery
 from sallyport.inventory.sessions.service import Sessions
 

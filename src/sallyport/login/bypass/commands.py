@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, command
-from sallyport.login.bypass.api import entry
 from sallyport.login.bypass.model import MOST, Stations
+from sallyport.login.bypass.operations import entry
 from sallyport.login.bypass.service import Bypass
 from sallyport.web.scope import Text
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.command import JSON, Arguments, Command, command
-from sallyport.login.lockout.api import entry
 from sallyport.login.lockout.model import Kind
+from sallyport.login.lockout.operations import entry
 from sallyport.login.lockout.service import Lockouts
 from sallyport.web.scope import Name
 

@@ -8,8 +8,8 @@ from sallyport.base.clock import Clock, iso
 from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
 from sallyport.store.search import Stretch
 from sallyport.tenancy.commands import expiry
-from sallyport.tenancy.keys.api import entry
 from sallyport.tenancy.keys.model import Agent, Configure, KeyName, NewKey, Uses
+from sallyport.tenancy.keys.operations import entry
 from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Id
 

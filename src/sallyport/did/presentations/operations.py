@@ -18,7 +18,7 @@ from sallyport.did.presentations.model import (
     SubmitPresentation,
 )
 from sallyport.did.presentations.service import Presentations
-from sallyport.did.wallets.api import HOLDERS
+from sallyport.did.wallets.operations import HOLDERS
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
