@@ -2,11 +2,17 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Annotated
 
 import pytest
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, Moment
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, PagedByNumber
+from sallyport.web.problem import Problem
 from sallyport.web.scope import (
     ADMINS,
     MOST_RUNNING,
@@ -20,7 +26,10 @@ from sallyport.web.scope import (
     InDomain,
     LongText,
     Many,
+    Name,
+    OfDomain,
     Role,
+    ScopedIfGiven,
     Text,
     Whole,
 )
@@ -164,3 +173,27 @@ def test_an_array_has_a_limit(field: str, most: int) -> None:
     assert len(getattr(Few.model_validate(body), field)) == most
     with pytest.raises(ValidationError, match="at most"):
         Few.model_validate(body | {field: [1] * (most + 1)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        pytest.param(Name, {"minLength": 1, "maxLength": 255}, id="name"),
+        pytest.param(Id, {"minimum": -(2**63), "maximum": 2**63 - 1}, id="identifier"),
+        pytest.param(Annotated[Whole, Between(1, 9)], {"minimum": 1, "maximum": 9}, id="range"),
+        pytest.param(Moment, {"type": "string", "format": "date-time"}, id="time"),
+        pytest.param(Many[Text], {"maxItems": 10_000}, id="array"),
+        pytest.param(Annotated[Many[Text], Field(max_length=3)], {"maxItems": 3}, id="array with a limit of its own"),
+    ],
+)
+def test_the_description_carries_the_limits(kind: object, limits: dict[str, object]) -> None:
+    """The JSON schema of a field's type has the limits that the type enforces."""
+    schema = TypeAdapter(kind).json_schema()
+    assert limits.items() <= schema.items()
+
+
+@pytest.mark.parametrize("model", [ScopedIfGiven, OfDomain, InDomain, Paged, PagedByNumber, Done, Problem])
+def test_shared_fields_are_described(model: type[Model]) -> None:
+    """A field that many operations share has its description from here."""
+    fields = model.model_json_schema()["properties"]
+    assert all(field.get("description") for field in fields.values())

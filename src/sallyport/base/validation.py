@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, WithJsonSchema
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
@@ -72,7 +72,7 @@ def _moment(value: object) -> object:
         raise unfit("an ISO 8601 time") from None
 
 
-Moment = Annotated[int, BeforeValidator(_moment)]
+Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
 """ISO 8601 text, which becomes microseconds."""
 
 

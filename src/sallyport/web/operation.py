@@ -56,12 +56,17 @@ UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 
 
-class Done(Model):
-    """The answer of an operation that has nothing to tell but that it is done."""
+class Success(Model):
+    """The root of the answers that carry code and status. Radius and domain operations answer without them."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    status: str = Field(default="Success", description="Success; an error has Failure.")
+
+
+class Done(Success):
+    """The answer of an operation that has no other result; the root of the answers with a message."""
+
+    message: str = Field(description="Result in words.")
 
 
 class Plain(Generic[AnswerT]):

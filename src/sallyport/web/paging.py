@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
-from sallyport.web.scope import Body, Whole
+from sallyport.web.scope import Body, Text, Whole
 
 TOTAL_HEADER: Final = "X-Total-Count"
 ItemT = TypeVar("ItemT")
@@ -30,6 +30,9 @@ IsMinimum = Annotated[
     ),
 ]
 """Field of the answer of a search; an exact total has none."""
+TotalCount = Annotated[int, Field(description="Entries of the whole list, over all pages.")]
+Search = Annotated[Text, Field(description="Text that an entry contains, in upper or lower case. Empty: all entries.")]
+"""Search term of a list; a body names the searched fields with a description of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,11 @@ def _or_ten(value: object) -> object:
     return 10 if value is None else value
 
 
-PageNumber = Annotated[Whole, Between(1, LAST), BeforeValidator(_or_first)]
-ShortSize = Annotated[Whole, Between(1, SHORT), BeforeValidator(_or_ten)]
-LongSize = Annotated[Whole, Between(1, LONG), BeforeValidator(_or_ten)]
+_PAGE = "Page of the list; the first is 1."
+_SIZE = "Entries of a page."
+PageNumber = Annotated[Whole, Between(1, LAST), BeforeValidator(_or_first), Field(description=_PAGE)]
+ShortSize = Annotated[Whole, Between(1, SHORT), BeforeValidator(_or_ten), Field(description=_SIZE)]
+LongSize = Annotated[Whole, Between(1, LONG), BeforeValidator(_or_ten), Field(description=_SIZE)]
 
 
 class ShortPaged(Body):

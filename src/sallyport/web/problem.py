@@ -28,27 +28,27 @@ log = structlog.get_logger()
 
 
 class FieldProblem(Model):
-    """One wrong field: its path with dots, and the accepted values. `body`: the whole body."""
+    """One wrong field."""
 
-    field: str
-    message: str
+    field: str = Field(description="Path of the field, with dots; body: the whole body.")
+    message: str = Field(description="Values that are accepted.")
 
 
 class RadiusProblem(Model):
-    """The error body of radius and domain operations. errors: only for an invalid body."""
+    """The error body of radius and domain operations."""
 
-    error: str
-    code: int
-    errors: list[FieldProblem] = Field(default=[])
+    error: str = Field(description="Reason of the refusal.")
+    code: int = Field(description="HTTP status of the answer.")
+    errors: list[FieldProblem] = Field(default=[], description="Wrong fields of an invalid body, at most 100.")
 
 
 class Problem(Model):
-    """The error body of all other operations. errors: only for an invalid body."""
+    """The error body of all other operations."""
 
-    code: int
-    status: str = "Failure"
-    message: str
-    errors: list[FieldProblem] = Field(default=[])
+    code: int = Field(description="HTTP status of the answer.")
+    status: str = Field(default="Failure", description="Always Failure.")
+    message: str = Field(description="Reason of the refusal.")
+    errors: list[FieldProblem] = Field(default=[], description="Wrong fields of an invalid body, at most 100.")
 
 
 class TooLarge(Invalid):

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
@@ -126,6 +127,10 @@ def _many(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
+def _most_of_many(schema: JsonDict) -> None:
+    schema.setdefault("maxItems", MOST_OF_MANY)
+
+
 MAX_MEMBERS = 500
 
 
@@ -166,8 +171,12 @@ LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
 """An object whose members another model judges."""
-Many = Annotated[list[ItemT], BeforeValidator(_many)]
+Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
+OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
+TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
+DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
+DomainIds = Annotated[Many[Whole], Field(description="Ids of domains, as GetAllDomains gives them.")]
 
 
 class Body(Model):
@@ -222,8 +231,12 @@ def _several_spellings(model: type[Body]) -> list[list[str]]:
 class ScopedIfGiven(Body):
     """A body that needs no orgId and tenantId; those that it has must be the token's."""
 
-    orgId: Whole | None = None  # noqa: N815
-    tenantId: Whole | None = None  # noqa: N815
+    orgId: Whole | None = Field(  # noqa: N815
+        default=None, description="Number of the token's organization; needs tenantId beside it."
+    )
+    tenantId: Whole | None = Field(  # noqa: N815
+        default=None, description="Number of the token's tenant; needs orgId beside it."
+    )
 
     def claimed_scope(self) -> tuple[int, int] | None:
         given = (self.orgId, self.tenantId)
@@ -234,7 +247,7 @@ class ScopedIfGiven(Body):
 class OfDomain(ScopedIfGiven):
     """A body with a domainId, as the endpoint and identity operations have it."""
 
-    domainId: Whole  # noqa: N815
+    domainId: DomainId  # noqa: N815
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainId,)
@@ -243,8 +256,8 @@ class OfDomain(ScopedIfGiven):
 class Scoped(Body):
     """A body with orgId and tenantId, as the radius and domain operations have it."""
 
-    orgId: Whole  # noqa: N815
-    tenantId: Whole  # noqa: N815
+    orgId: OrgId  # noqa: N815
+    tenantId: TenantId  # noqa: N815
 
     def claimed_scope(self) -> tuple[int, int] | None:
         return self.orgId, self.tenantId
@@ -253,7 +266,7 @@ class Scoped(Body):
 class InDomain(Scoped):
     """A scoped body that acts on one domain."""
 
-    domainId: Whole  # noqa: N815
+    domainId: DomainId  # noqa: N815
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainId,)
