@@ -12,9 +12,9 @@ from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
 from sallyport.base import log as logs
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError
+from sallyport.base.wire import JSON
 from sallyport.certs.model import Credentials
 from sallyport.certs.service import Certificates
 from sallyport.did.area import Issuing

@@ -3,8 +3,9 @@
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from sallyport.base.command import JSON, Command, Commands, command
+from sallyport.base.command import Command, Commands, command
 from sallyport.base.errors import BODY, Invalid, NotFound
+from sallyport.base.wire import JSON
 
 
 class Greet(BaseModel):

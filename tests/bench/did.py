@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tabulate import tabulate
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Credential, Status
 from sallyport.did.crypto import jws, vc

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.schemas.model import NewSchema
 from sallyport.did.wallets.model import NewWallet

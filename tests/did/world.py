@@ -1,6 +1,6 @@
 """An issuer, a holder and a schema over `areas`."""
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.did.credentials.model import Credential, NewCredential
 from sallyport.did.dids.model import NewDid, Record
 from sallyport.did.schemas.model import NewSchema, Schema

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.clock import SECOND, from_iso, iso
-from sallyport.base.command import JSON, Commands, Row, entries
+from sallyport.base.command import Commands, entries
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.wire import JSON, Row
 from sallyport.domains.model import Domain
 from sallyport.events import commands as event_commands
 from sallyport.events import repo

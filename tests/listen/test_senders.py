@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.command import Row, entries
+from sallyport.base.command import entries
+from sallyport.base.wire import Row
 from sallyport.listen.commands import commands
 from sallyport.listen.senders import Sender, Senders, Verdict, sent_by
 from sallyport.radius.attributes import NAS_IDENTIFIER, push_attribute, push_vendor_attribute

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.passwords.model import AssignPolicy, Policy, PolicyFields
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.paging import Page

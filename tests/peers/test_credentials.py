@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.clock import now_us
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.encoding import to_base64url

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import Invalid
+from sallyport.base.wire import JSON
 from sallyport.did.schemas.check import check_schema, check_subject
 
 _CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sallyport"

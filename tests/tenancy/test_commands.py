@@ -5,8 +5,9 @@ from typing import cast
 import pytest
 
 from sallyport.base.clock import SECOND, iso
-from sallyport.base.command import JSON, Commands
+from sallyport.base.command import Commands
 from sallyport.base.errors import Invalid, NotFound, Unauthenticated
+from sallyport.base.wire import JSON
 from sallyport.store.sqlite import SqliteStore
 from sallyport.tenancy.commands import commands, expiry
 from sallyport.tenancy.service import Tenancy

@@ -2,7 +2,8 @@
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.wire import JSON
 
 COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "used", "expiresAt", "lastSeen")
 NUMBER = click.IntRange(min=1)

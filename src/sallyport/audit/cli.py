@@ -6,7 +6,8 @@ from itertools import islice
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("time", "actor", "action", "target", "changes")
 ALL_COLUMNS = (

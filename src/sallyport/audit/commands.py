@@ -7,8 +7,9 @@ from pydantic import Field
 from sallyport.audit.operations import entry
 from sallyport.audit.repo import FOREVER, AuditQuery
 from sallyport.audit.service import Audit
-from sallyport.base.command import JSON, Arguments, Command, Tenants, command
+from sallyport.base.command import Arguments, Command, Tenants, command
 from sallyport.base.validation import Moment
+from sallyport.base.wire import JSON
 from sallyport.web.scope import AddressOrText
 
 PAGE = 100

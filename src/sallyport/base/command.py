@@ -27,11 +27,8 @@ from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound
 from sallyport.base.model import Model
 from sallyport.base.validation import refusal, unfit
+from sallyport.base.wire import JSON, Row
 
-JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-"""A value that JSON can carry."""
-Row: TypeAlias = dict[str, JSON]
-"""One entry of what a list command gives."""
 Form = Literal["table", "json", "csv", "jsonl"]
 """How rows are printed: for people, or for programs."""
 

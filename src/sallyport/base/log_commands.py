@@ -3,7 +3,8 @@
 from typing import Literal
 
 from sallyport.base import log
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 
 
 class Level(Arguments):

@@ -20,12 +20,17 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sallyport.base.errors import WireError
 
 LATEST: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+"""A value that JSON can carry."""
+Row: TypeAlias = dict[str, JSON]
+"""One entry of a list."""
 
 MessageT = TypeVar("MessageT")
 _Reader = Callable[[object, str], object]

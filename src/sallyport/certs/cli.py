@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.wire import Row
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, Issued, present
 

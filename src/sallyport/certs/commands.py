@@ -12,8 +12,9 @@ import trio
 from cryptography import x509
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, Row, Tenants, command
+from sallyport.base.command import Arguments, Command, Tenants, command
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 

@@ -7,9 +7,9 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sallyport.base.command import JSON
 from sallyport.base.config import DEFAULT_FILE, Settings, load
 from sallyport.base.errors import Refused, StartError
+from sallyport.base.wire import JSON
 
 if TYPE_CHECKING:
     from sallyport.cli.local import Local

@@ -10,8 +10,9 @@ from dataclasses import replace
 import httpx
 from pyotp import TOTP
 
-from sallyport.base.command import JSON, CommandLine, Row, entries
+from sallyport.base.command import CommandLine, entries
 from sallyport.base.config import Settings
+from sallyport.base.wire import JSON, Row
 from sallyport.cli.demo_devices import (
     FORTIGATE,
     HOTSPOT,

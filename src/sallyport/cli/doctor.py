@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import Form, Row
+from sallyport.base.command import Form
 from sallyport.base.errors import SallyportError
+from sallyport.base.wire import Row
 from sallyport.cli.checks import certificates, data, directories, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line

@@ -11,8 +11,9 @@ from sallyport.base.errors import StartError
 from sallyport.cli import output
 
 if TYPE_CHECKING:
-    from sallyport.base.command import JSON, Form, Row
+    from sallyport.base.command import Form
     from sallyport.base.config import Settings
+    from sallyport.base.wire import JSON, Row
     from sallyport.cli.connection import Connection
 
 

@@ -13,9 +13,10 @@ import trio
 
 from sallyport.base import log
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.command import JSON, Commands
+from sallyport.base.command import Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
+from sallyport.base.wire import JSON
 from sallyport.build import build
 from sallyport.commands import commands
 from sallyport.listen.control import told, user_name

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 if TYPE_CHECKING:
-    from sallyport.base.command import JSON, Form, Row
+    from sallyport.base.command import Form
+    from sallyport.base.wire import JSON, Row
 
 _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form, pages
 from sallyport.base.errors import StartError
+from sallyport.base.wire import JSON
 
 DIDS = ("id", "kind", "name", "did", "issued", "updated")
 SCHEMAS = ("id", "name", "author", "signed")

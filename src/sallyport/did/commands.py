@@ -8,9 +8,10 @@ from typing import Annotated, Protocol
 from pydantic import BeforeValidator, Field, JsonValue
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import Invalid
 from sallyport.base.validation import Moment
+from sallyport.base.wire import JSON, Row
 from sallyport.did.area import Issuing
 from sallyport.did.credentials.model import Credential, NewCredential
 from sallyport.did.credentials.service import claims_of

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import StartError
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("id", "name", "kind", "app_url", "account", "secret")
 JOB_COLUMNS = (

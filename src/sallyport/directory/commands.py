@@ -8,8 +8,9 @@ import trio
 from pydantic import Field
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import Invalid, NotFound, SallyportError
+from sallyport.base.wire import JSON, Row
 from sallyport.directory.imports.model import Job, Removals
 from sallyport.directory.mappings.fields import FieldMappings
 from sallyport.directory.removal import Removal

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 import trio
 
 from sallyport.base.clock import Clock
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
+from sallyport.base.wire import JSON
 from sallyport.directory import repo
 from sallyport.directory.cloud.okta import key_flaw
 from sallyport.directory.entries import people

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
 
 if TYPE_CHECKING:
-    from sallyport.base.command import JSON
+    from sallyport.base.wire import JSON
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10

@@ -2,7 +2,8 @@
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.wire import JSON, Row
 from sallyport.domains.first_factor_cli import check, first_factor
 
 COLUMNS = ("id", "name", "org", "tenant", "mode", "fallback", "first_factor", "status", "realms", "reverts_at")

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
+from sallyport.base.command import Arguments, Command, OfTenant, Tenants, command
 from sallyport.base.errors import Invalid
+from sallyport.base.wire import JSON
 from sallyport.domains.enforcement import Enforcement, Switch, Switched
 from sallyport.domains.model import (
     AnyFallback,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Row
+from sallyport.base.command import CommandLine
+from sallyport.base.wire import JSON, Row
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 KINDS = ("local", "ldap", "radius", "none")

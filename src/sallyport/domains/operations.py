@@ -1,8 +1,8 @@
 """The HTTP operations of domains: /ad/*."""
 
 from sallyport.base.clock import iso
-from sallyport.base.command import Row
 from sallyport.base.errors import Forbidden
+from sallyport.base.wire import Row
 from sallyport.domains.enforcement import Enforcement, Switch
 from sallyport.domains.model import (
     AddDomain,

@@ -6,9 +6,9 @@ from itertools import islice
 import structlog
 
 from sallyport.base.clock import SECOND, Clock, iso, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
 from sallyport.domains import repo
 from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.domains.repo import Change, State

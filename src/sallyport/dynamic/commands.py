@@ -5,8 +5,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.validation import unfit
+from sallyport.base.wire import JSON
 from sallyport.dynamic.operations import entry
 from sallyport.dynamic.service import Asked, DynamicAuthorization
 from sallyport.login.rules.model import Replies

@@ -10,8 +10,8 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.wire import JSON
 from sallyport.domains.model import DomainTable
 from sallyport.dynamic import repo
 from sallyport.dynamic.identity import NAMING, identify, qualified

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Row
+from sallyport.base.command import CommandLine
 from sallyport.base.errors import StartError
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
 
 BATCH = 500
 """Rows in a transaction: others' wait for it."""

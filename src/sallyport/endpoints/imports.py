@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from sallyport.base.command import JSON, Arguments, Row
+from sallyport.base.command import Arguments
 from sallyport.base.errors import Conflict, FieldError, Refused
 from sallyport.base.validation import refusal
+from sallyport.base.wire import JSON, Row
 from sallyport.store.model import Store, Tx
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

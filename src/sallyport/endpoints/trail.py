@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Tx
 

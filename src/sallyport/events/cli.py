@@ -10,8 +10,9 @@ from typing import TextIO
 import click
 
 from sallyport.base import disk
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
 ALL_COLUMNS = (

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pydantic import Field
 
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.validation import Moment
+from sallyport.base.wire import JSON
 from sallyport.domains.model import Domain
 from sallyport.events.operations import entry
 from sallyport.events.repo import FOREVER, EventQuery, Stretch

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON, Row
 from sallyport.listen.senders import UNKNOWN, Sender, Senders, sent_by
 
 

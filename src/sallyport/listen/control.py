@@ -19,9 +19,10 @@ import structlog
 import trio
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.command import JSON, Commands
+from sallyport.base.command import Commands
 from sallyport.base.errors import Invalid, Refused, SallyportError, StartError
 from sallyport.base.ids import new_error_id
+from sallyport.base.wire import JSON
 
 MAX_MESSAGE = 16 << 20
 LONG = 1 << 16

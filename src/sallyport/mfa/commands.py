@@ -2,8 +2,9 @@
 
 from typing import cast
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.mfa.service import Providers
 
 

@@ -11,10 +11,10 @@ import trio
 from pydantic import SecretStr, ValidationError
 
 from sallyport.base.clock import Clock
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError
 from sallyport.base.model import as_given
 from sallyport.base.validation import refusal
+from sallyport.base.wire import JSON
 from sallyport.mfa import repo
 from sallyport.mfa.circuit import Guarded, Meter
 from sallyport.mfa.model import Fields, Host, Provider

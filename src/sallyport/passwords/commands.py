@@ -5,8 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Command, HexOctets, OfTenant, Row, Tenants, command
+from sallyport.base.command import Command, HexOctets, OfTenant, Tenants, command
 from sallyport.base.limits import HIGHEST
+from sallyport.base.wire import JSON, Row
 from sallyport.passwords.model import AssignPolicy, Policy, PolicyFields
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.paging import Page

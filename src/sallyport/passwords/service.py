@@ -5,8 +5,8 @@ from typing import Protocol
 
 from sallyport.base.agentwire import state as agentwire
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.wire import JSON
 from sallyport.passwords import engine, repo
 from sallyport.passwords.contradictions import contradictions
 from sallyport.passwords.engine import Failure, Quality, Rules

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sallyport.base.actor import acting
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.store.model import Tx
 
 HIDDEN: Final = "********"

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.store.rotation import Rotation
 
 

@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
-from sallyport.base.command import JSON, Command, command
+from sallyport.base.command import Command, command
 from sallyport.base.errors import invalid_field
 from sallyport.base.model import Model
+from sallyport.base.wire import JSON
 from sallyport.tenancy.model import TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role

@@ -8,7 +8,7 @@ it says.
 
 from typing import Final
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 
 _OF_TENANT: Final[dict[str, JSON]] = {"orgId": 1, "tenantId": 1}
 _OF_DOMAIN: Final[dict[str, JSON]] = {**_OF_TENANT, "domainId": 1}

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError, Invalid, NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Status
 from sallyport.did.credentials.service import LATEST, claims_of

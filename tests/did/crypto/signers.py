@@ -1,8 +1,8 @@
 """Signers for tests: a fixed key for each curve, and the did:key that it is."""
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
 from sallyport.base.secret import Secret
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.documents import key_did, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import CURVES, ED25519, Curve, PrivateKey

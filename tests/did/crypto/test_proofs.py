@@ -3,9 +3,9 @@
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import proofs
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Method, of_methods, resolve
 from sallyport.did.crypto.encoding import from_base58

@@ -3,8 +3,8 @@
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.documents import Document, Method, of_methods, resolve
 from sallyport.did.crypto.jws import Signer

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import vc
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.presentations.asking import Wanted

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError, Forbidden, NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.crypto.jws import Signer

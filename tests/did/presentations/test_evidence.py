@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from sallyport.base.clock import SECOND, iso_seconds
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, resolve
 from sallyport.did.crypto.jws import Signer

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import Invalid
+from sallyport.base.wire import JSON
 from sallyport.did.schemas.check import check_schema, check_subject
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+from sallyport.base.wire import JSON
 from sallyport.did.wallets.key import new_wallet_key
 from sallyport.did.wallets.model import NewWallet
 from sallyport.did.wallets.service import LONGEST_PAGE, paired

@@ -6,7 +6,8 @@ from typing import Final
 from cryptography import x509
 
 from sallyport.base.clock import SECOND, from_iso, now_us
-from sallyport.base.command import Row, entries
+from sallyport.base.command import entries
+from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
 from sallyport.certs.directory import present
 from sallyport.cli.checks.certificates import of_time

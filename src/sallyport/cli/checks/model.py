@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sallyport.base.command import Row
 from sallyport.base.config import Settings
+from sallyport.base.wire import Row
 from sallyport.cli.line import Line
 
 

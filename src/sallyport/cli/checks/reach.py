@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
 from sallyport.events.outlets.model import targets_of
 from sallyport.outgoing.egress import Egress

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 
-from sallyport.base.command import Row, entries
+from sallyport.base.command import entries
+from sallyport.base.wire import Row
 from sallyport.cli.checks.model import Examination, Finding, ok, warning
 
 LISTED = 5

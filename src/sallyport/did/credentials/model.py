@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, JsonValue
 
-from sallyport.base.command import JSON
 from sallyport.base.model import Model
 from sallyport.base.validation import Moment
+from sallyport.base.wire import JSON
 from sallyport.did.dids.model import Did
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Id, Name, OfDomain, ScopedIfGiven, Text

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from sallyport.base.command import JSON
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
 from sallyport.did.credentials.model import Credential, Held, Listed, Status
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.encoding import read_object

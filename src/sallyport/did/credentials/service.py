@@ -8,8 +8,8 @@ from uuid import uuid4
 import trio
 
 from sallyport.base.clock import Clock, from_iso, iso_seconds, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, invalid_field
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Credential, Held, Listed, NewCredential, Status
 from sallyport.did.credentials.status import Place, StatusLists

@@ -6,8 +6,8 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}

@@ -6,8 +6,8 @@ import math
 from decimal import Decimal
 from typing import Final
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 
 _EXACT: Final = 1 << 53
 _LITERALS: Final = {True: "true", False: "false", None: "null"}

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.encoding import from_base64url, read_object, to_base64url
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey
 

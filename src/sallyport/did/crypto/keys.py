@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.encoding import from_base58, from_base64url, to_base58, to_base64url
 
 _ECDSA: Final = ec.ECDSA(SHA256())

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Final
 
 from sallyport.base.clock import from_iso, iso_seconds
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.documents import ASSERTION, Document
 from sallyport.did.crypto.encoding import from_base58, to_base58

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND, iso_seconds
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import bitstring
 from sallyport.did.crypto.vc import CONTEXT, CREDENTIAL, Credential
 

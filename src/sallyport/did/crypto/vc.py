@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND, from_iso
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Document, did_of
 from sallyport.did.crypto.jws import Signer, Token

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, in_field
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo

@@ -11,8 +11,9 @@ from uuid import uuid4
 import httpx
 
 from sallyport.base.clock import now_us
-from sallyport.base.command import JSON, Row, entries
+from sallyport.base.command import entries
 from sallyport.base.errors import CredentialError, NotFound, StartError
+from sallyport.base.wire import JSON, Row
 from sallyport.did.crypto import jws, vc
 from sallyport.did.holder.file import WalletFile
 from sallyport.did.presentations import definition, exchange

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import NO_ISSUER

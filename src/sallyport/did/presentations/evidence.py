@@ -13,8 +13,8 @@ not prove that its holder shows the credential: everyone to whom the credential 
 import json
 from dataclasses import dataclass
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import CredentialError
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import AUTHENTICATION, Document
 from sallyport.did.presentations.model import MAX_PRESENTATION

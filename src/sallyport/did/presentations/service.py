@@ -6,8 +6,8 @@ from typing import Final
 from uuid import uuid4
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, vc
 from sallyport.did.dids import repo as dids
 from sallyport.did.held import repo as held

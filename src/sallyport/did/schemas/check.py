@@ -11,8 +11,8 @@ from jsonschema.protocols import Validator
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid, invalid_field
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.jcs import canonical
 from sallyport.did.schemas.keywords import Budget, Spent
 from sallyport.did.schemas.patterns import LONGEST, compiled

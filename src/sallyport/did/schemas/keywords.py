@@ -12,7 +12,7 @@ from jsonschema import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.did.schemas.patterns import compiled
 
 MAX_COST: Final = 200_000

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from sallyport.base.command import JSON
 from sallyport.base.model import Model
+from sallyport.base.wire import JSON
 from sallyport.did.dids.model import Did
 from sallyport.web.paging import LONG, LongSize, PagedByNumber
 from sallyport.web.scope import Flag, Name, OfDomain, PlainText, ScopedIfGiven

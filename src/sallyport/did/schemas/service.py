@@ -7,8 +7,8 @@ from uuid import uuid4
 import trio
 
 from sallyport.base.clock import Clock, iso_seconds, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.crypto import proofs
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind

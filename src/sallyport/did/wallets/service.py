@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.model import Status
 from sallyport.did.credentials.service import NO_CREDENTIAL

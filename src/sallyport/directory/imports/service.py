@@ -17,10 +17,10 @@ import trio
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Contradiction, Invalid, NotFound, SallyportError, StoreError
 from sallyport.base.ids import new_error_id
 from sallyport.base.secret import Secret
+from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
 from sallyport.directory.entries import repo as entries
 from sallyport.directory.entries.model import Run

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.directory.schedules.model import Every, FullEvery, Times, Zone, timing
 from sallyport.directory.schedules.service import Schedules, clock_times, timing_of
 from sallyport.web.scope import Name

@@ -14,8 +14,8 @@ import trio
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError
+from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
 from sallyport.directory.imports import repo as jobs_repo
 from sallyport.directory.imports.model import Job, Kind, NewJob

@@ -2,7 +2,8 @@
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.wire import JSON
 from sallyport.endpoints import files
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.endpoints.agents.model import SettingsFields, SettingsShown
 from sallyport.endpoints.agents.operations import agent_entry, drift_entry, order_entry, status_of
 from sallyport.endpoints.agents.orders import MOST_WAIT_S

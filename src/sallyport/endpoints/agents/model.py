@@ -7,10 +7,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
-from sallyport.base.command import JSON
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
-from sallyport.base.wire import decode
+from sallyport.base.wire import JSON, decode
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.bodies import AnyAction
 from sallyport.web.paging import Paged

@@ -13,9 +13,9 @@ import trio
 
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, invalid_field
 from sallyport.base.periodic import every
+from sallyport.base.wire import JSON
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders_repo import Order

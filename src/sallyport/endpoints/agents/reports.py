@@ -12,8 +12,7 @@ import trio
 
 from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, PrivilegeStatus, Report
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
-from sallyport.base.wire import encode
+from sallyport.base.wire import JSON, encode
 from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents import reports_repo as kept
 from sallyport.endpoints.agents.desired import account_name

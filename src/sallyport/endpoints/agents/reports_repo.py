@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.agentwire.report import Drift, DriftKind
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.users.model import DISCOVERED
 from sallyport.store.model import Tx, Value

@@ -19,9 +19,9 @@ from sallyport.base.agentwire.fields import MAX_USERS
 from sallyport.base.agentwire.report import Phase, Rotation
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound, SallyportError
 from sallyport.base.periodic import every
+from sallyport.base.wire import JSON
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.agents import orders_repo, repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints.agents import repo, reports_repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sallyport.base.agentwire.state import Settings
-from sallyport.base.command import JSON
-from sallyport.base.wire import decode
+from sallyport.base.wire import JSON, decode
 from sallyport.store.model import Tx
 
 WHOLE_DOMAIN: Final = 0

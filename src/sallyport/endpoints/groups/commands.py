@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.bodies import AnyAction
 from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, Status
 from sallyport.endpoints.groups.service import Groups

@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 from typing import Protocol
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo

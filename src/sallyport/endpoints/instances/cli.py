@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.wire import JSON
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.model import FILE_COLUMNS
 

@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.imports import Outcome, Planned, carry_out, parsed

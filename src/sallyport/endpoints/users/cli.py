@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row, pages
+from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.users.model import EXPORTED, FILE_COLUMNS, in_a_cell
 

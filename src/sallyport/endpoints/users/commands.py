@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON, Arguments, Command, HexOctets, Row, command
+from sallyport.base.command import Arguments, Command, HexOctets, command
+from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.imports import ImportRows
 from sallyport.endpoints.model import check_password
 from sallyport.endpoints.service import EndpointUsers

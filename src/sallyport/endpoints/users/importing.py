@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sallyport.base.command import JSON
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo as groups

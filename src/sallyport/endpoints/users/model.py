@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from sallyport.base.command import JSON
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
+from sallyport.base.wire import JSON
 from sallyport.endpoints.bodies import MAX_ENTRIES, FlagText
 from sallyport.endpoints.users.values import (
     LISTED_LOCAL,

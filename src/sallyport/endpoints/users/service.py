@@ -8,8 +8,8 @@ from typing import TypeVar
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import FieldError, Invalid, NotFound
+from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.bodies import Action

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from sallyport.audit.repo import NumberedRow
 from sallyport.base.clock import iso
-from sallyport.base.command import JSON
 from sallyport.base.log import IDENTITIES, Pseudonyms
+from sallyport.base.wire import JSON
 from sallyport.events.outlets.repo import Decided
 from sallyport.store.audit import HIDDEN
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from sallyport.base.addresses import canonical
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
+from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
 

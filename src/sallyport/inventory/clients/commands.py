@@ -8,8 +8,9 @@ from typing import Annotated
 import trio
 from pydantic import Field, model_validator
 
-from sallyport.base.command import JSON, Arguments, Command, HexOctets, OfTenant, Row, Tenants, command
+from sallyport.base.command import Arguments, Command, HexOctets, OfTenant, Tenants, command
 from sallyport.base.validation import unfit
+from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.model import (
     MAX_SECRET,

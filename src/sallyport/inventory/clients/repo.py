@@ -6,9 +6,9 @@ from ipaddress import ip_network
 from typing import Final, cast
 
 from sallyport.base.addresses import Network
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
 from sallyport.inventory.clients.weakness import Ranges

@@ -12,11 +12,11 @@ import trio
 
 from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
 from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
 from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan

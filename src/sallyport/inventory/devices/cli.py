@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = (
     "device_id",

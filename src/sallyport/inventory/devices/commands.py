@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import JSON, Arguments, Command, NamedDomain, Row, command
+from sallyport.base.command import Arguments, Command, NamedDomain, command
+from sallyport.base.wire import JSON, Row
 from sallyport.inventory.devices.model import DeviceQuery
 from sallyport.inventory.devices.operations import entry
 from sallyport.inventory.devices.service import Devices

@@ -2,7 +2,7 @@
 
 from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import Row
+from sallyport.base.wire import Row
 from sallyport.inventory.devices.model import (
     DeleteDevice,
     DeviceHistory,

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row, entries
+from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = (
     "sessionId",

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, NamedDomain, command
+from sallyport.base.command import Arguments, Command, NamedDomain, command
+from sallyport.base.wire import JSON
 from sallyport.inventory.sessions.operations import ValueName, entry
 from sallyport.inventory.sessions.repo import FOREVER, SessionQuery
 from sallyport.inventory.sessions.service import Sessions

@@ -5,7 +5,8 @@ from typing import Final, TextIO
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.wire import JSON, Row
 
 COLUMNS: Final = ("station", "name", "addedAt")
 BATCH: Final = 1000

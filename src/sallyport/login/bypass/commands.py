@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.login.bypass.model import MOST, Stations
 from sallyport.login.bypass.operations import entry
 from sallyport.login.bypass.service import Bypass

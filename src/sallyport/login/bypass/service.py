@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.endpoints.revocations import NoRevocations, Revocations
 from sallyport.login.bypass import repo
 from sallyport.login.bypass.match import asking, asking_by_eap

@@ -4,7 +4,8 @@ from typing import cast
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, HexOctets, command
+from sallyport.base.command import Arguments, Command, HexOctets, command
+from sallyport.base.wire import JSON
 from sallyport.domains.model import AnyFirstFactor
 from sallyport.domains.service import Domains
 from sallyport.login.first.service import FirstFactors

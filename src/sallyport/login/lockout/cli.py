@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.wire import Row
 
 COLUMNS = ("domain", "kind", "name", "since", "until", "failures")
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.login.lockout.model import Kind
 from sallyport.login.lockout.operations import entry
 from sallyport.login.lockout.service import Lockouts

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from sallyport.base.command import JSON, Arguments, Command, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON
 from sallyport.domains.impact import DEFAULT_DAYS, Foresight
 from sallyport.login.preview.model import Days
 

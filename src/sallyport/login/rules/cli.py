@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import click
 
-from sallyport.base.command import JSON, CommandLine, Form, Row
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("id", "name", "action", "priority", "enabled", "scope", "reply")
 ACTIONS = click.Choice(["allow", "block", "mfa_required"])

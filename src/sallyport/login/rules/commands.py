@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.command import JSON, Arguments, Command, Row, command
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON, Row
 from sallyport.login.rules.model import AnyAction, Rule, RuleFields
 from sallyport.login.rules.service import LoginRules
 from sallyport.web.scope import Name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.command import JSON
+from sallyport.base.wire import JSON
 from sallyport.login.rules import repo
 from sallyport.login.rules.match import DomainRules
 from sallyport.login.rules.model import Definition, ReplyAttribute, Rule, RuleFields

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import JSON, Arguments, Command, OfTenant, Tenants, command
+from sallyport.base.command import Arguments, Command, OfTenant, Tenants, command
+from sallyport.base.wire import JSON
 from sallyport.store.search import Stretch
 from sallyport.tenancy.commands import expiry
 from sallyport.tenancy.keys.model import Agent, Configure, KeyName, NewKey, Uses

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.command import JSON
 from sallyport.base.errors import (
     INVALID_TOKEN,
     Conflict,
@@ -17,6 +16,7 @@ from sallyport.base.errors import (
     invalid_field,
 )
 from sallyport.base.ids import new_key, token_hash
+from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
