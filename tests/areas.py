@@ -141,7 +141,7 @@ class Areas(App):
         logins = self.logins
         self.providers, self.second, self.first = logins.providers, logins.second, logins.first
         self.lockouts, self.bypass, self.pipeline = logins.lockouts, logins.bypass, logins.pipeline
-        self.preview, self.enforcement, self.trials = logins.preview, logins.enforcement, logins.trials
+        self.trials = logins.trials
         self.tenant = 0
         self.domain = 0
 

@@ -64,20 +64,20 @@ from sallyport.inventory.devices import operations as devices_api
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.sessions import operations as sessions_api
 from sallyport.inventory.sessions.service import Sessions
-from sallyport.login.bypass import operations as bypass_api
-from sallyport.login.bypass.service import Bypass
 from sallyport.login.first import operations as first_factors_api
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
-from sallyport.login.lockout import operations as lockouts_api
-from sallyport.login.lockout.service import Lockouts
-from sallyport.login.preview import operations as previews_api
-from sallyport.login.rules import operations as rules_api
-from sallyport.login.rules.service import LoginRules
 from sallyport.mfa import operations as providers_api
 from sallyport.mfa.service import Providers
 from sallyport.passwords import operations as policies_api
 from sallyport.passwords.service import PasswordPolicies
+from sallyport.policy.bypass import operations as bypass_api
+from sallyport.policy.bypass.service import Bypass
+from sallyport.policy.lockouts import operations as lockouts_api
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.rules import operations as rules_api
+from sallyport.policy.rules.service import LoginRules
+from sallyport.preview import operations as previews_api
 from sallyport.tenancy.keys import operations as keys_api
 from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Authenticator, DomainOwners, Gate

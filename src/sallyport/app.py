@@ -21,6 +21,7 @@ from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
+from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.model import FirstFactor
 from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
@@ -56,7 +57,6 @@ from sallyport.login.first.model import Checker
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
 from sallyport.login.model import Login
-from sallyport.login.rules.service import LoginRules
 from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
 from sallyport.metrics import (
@@ -79,6 +79,9 @@ from sallyport.mfa.service import Attached
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
+from sallyport.policy.rules.service import LoginRules
+from sallyport.preview.enrolled import SecondFactors
+from sallyport.preview.service import Preview
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
@@ -284,7 +287,6 @@ class App:
             sightings=self.devices.sightings,
             rules=self.rules,
             revocations=self.revocations,
-            find_client=self._find_client,
             credentials=overrides.credentials or self.certificates.server,
             certificate_tenant=self.clients.certificate_tenant,
             ntlm_auth=overrides.ntlm_auth or self._winbind_of,
@@ -297,6 +299,11 @@ class App:
             first_kinds=KINDS if overrides.first_factors is None else overrides.first_factors,
             patience=overrides.patience,
         )
+        enrolled = SecondFactors(self.logins.providers, self.logins.second.enrolments)
+        self.preview = Preview(
+            store, self.configuration, self.domains, self.rules, enrolled, self._find_client, self.clock
+        )
+        self.enforcement = Enforcement(self.domains, self.preview)
         self.journal = Journal(
             store,
             self.devices.count_written,

@@ -21,13 +21,13 @@ from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.sessions import commands as session_commands
 from sallyport.listen import commands as listen_commands
-from sallyport.login.bypass import commands as bypass_commands
 from sallyport.login.first import commands as first_commands
-from sallyport.login.lockout import commands as lockout_commands
-from sallyport.login.preview import commands as preview_commands
-from sallyport.login.rules import commands as rule_commands
 from sallyport.mfa import commands as provider_commands
 from sallyport.passwords import commands as policy_commands
+from sallyport.policy.bypass import commands as bypass_commands
+from sallyport.policy.lockouts import commands as lockout_commands
+from sallyport.policy.rules import commands as rule_commands
+from sallyport.preview import commands as preview_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy.keys import commands as key_commands
@@ -59,8 +59,8 @@ def commands(app: App) -> Commands:
                 app.revocations.revoke_certified,
             ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
-            domain_commands.commands(app.domains, app.logins.enforcement, app.tenancy),
-            preview_commands.commands(app.logins.preview, find_domain),
+            domain_commands.commands(app.domains, app.enforcement, app.tenancy),
+            preview_commands.commands(app.preview, find_domain),
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),

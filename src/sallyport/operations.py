@@ -28,13 +28,13 @@ from sallyport.events import operations as events_api
 from sallyport.inventory.clients import operations as clients_api
 from sallyport.inventory.devices import operations as devices_api
 from sallyport.inventory.sessions import operations as sessions_api
-from sallyport.login.bypass import operations as bypass_api
 from sallyport.login.first import operations as first_factors_api
-from sallyport.login.lockout import operations as lockouts_api
-from sallyport.login.preview import operations as previews_api
-from sallyport.login.rules import operations as rules_api
 from sallyport.mfa import operations as providers_api
 from sallyport.passwords import operations as policies_api
+from sallyport.policy.bypass import operations as bypass_api
+from sallyport.policy.lockouts import operations as lockouts_api
+from sallyport.policy.rules import operations as rules_api
+from sallyport.preview import operations as previews_api
 from sallyport.tenancy.keys import operations as keys_api
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -47,8 +47,8 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         sessions_api.operations(app.sessions, app.value_name, gate),
         dynamic_api.operations(app.dynamic, gate),
         clients_api.operations(app.clients, gate),
-        domains_api.operations(app.domains, app.logins.enforcement, gate),
-        previews_api.operations(app.logins.preview, gate),
+        domains_api.operations(app.domains, app.enforcement, gate),
+        previews_api.operations(app.preview, gate),
         providers_api.operations(app.logins.providers, gate),
         first_factors_api.operations(app.logins.first, app.logins.trials, app.domains, gate),
         rules_api.operations(app.rules, gate),

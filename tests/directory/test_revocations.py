@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.domains.model import Mode
-from sallyport.login.rules.model import RuleFields
+from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
 

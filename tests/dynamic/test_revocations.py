@@ -13,8 +13,8 @@ from sallyport.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Removal
-from sallyport.login.rules.model import Action as Verdict
-from sallyport.login.rules.model import RuleFields
+from sallyport.policy.rules.model import Action as Verdict
+from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas
 from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.dynamic.world import Device, device, session, trail

@@ -10,8 +10,8 @@ from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.dynamic import repo
 from sallyport.dynamic.sender import Outcome, Sender
 from sallyport.dynamic.service import MOST, Asked, DynamicAuthorization
-from sallyport.login.rules.model import ReplyAttribute
 from sallyport.metrics import DynamicMetrics
+from sallyport.policy.rules.model import ReplyAttribute
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.retransmission import Timers

@@ -8,8 +8,8 @@ from sallyport.domains.model import FirstFactor
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Said
-from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome
+from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock

@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from sallyport.base.errors import StoreError
-from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome
+from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from sallyport.store.model import Done, Work

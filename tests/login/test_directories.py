@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.domains.model import Domain, Mode
 from sallyport.login.model import Reason, Verdict
-from sallyport.login.rules.model import Action, RuleFields
+from sallyport.policy.rules.model import Action, RuleFields
 from tests.directory.world import group, imported, person
 from tests.login.conftest import Desk
 from tests.login.first.conftest import book, listed

@@ -1,6 +1,6 @@
 """What enforcing does to a domain, as it is told: who would be challenged or denied, and why.
 
-`login/preview` finds it out from recorded traffic; domains ask it through `Foresight` before they are switched.
+`preview` finds it out from recorded traffic; domains ask it through `Foresight` before they are switched.
 """
 
 from enum import StrEnum

@@ -10,7 +10,7 @@ from sallyport.base.validation import unfit
 from sallyport.base.wire import JSON
 from sallyport.dynamic.operations import entry
 from sallyport.dynamic.service import Asked, DynamicAuthorization
-from sallyport.login.rules.model import Replies
+from sallyport.policy.rules.model import Replies
 from sallyport.web.scope import Id, Name
 
 

@@ -25,7 +25,7 @@ from sallyport.dynamic.identity import qualified
 from sallyport.dynamic.repo import Revocation
 from sallyport.dynamic.service import MOST, DynamicAuthorization
 from sallyport.login.identity import bearers
-from sallyport.login.rules.service import LoginRules
+from sallyport.policy.rules.service import LoginRules
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 1.0

@@ -19,10 +19,10 @@ from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, Outcome, Sender
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.sessions.session import State
-from sallyport.login.rules.match import station_key
-from sallyport.login.rules.model import ReplyAttribute
-from sallyport.login.rules.translation import Translation
 from sallyport.metrics import DynamicMetrics
+from sallyport.policy.rules.match import station_key
+from sallyport.policy.rules.model import ReplyAttribute
+from sallyport.policy.rules.translation import Translation
 from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.dynamic import ROOM, Kind
 from sallyport.store import audit

@@ -25,10 +25,9 @@ from sallyport.listen.udp import Datagram
 from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
 from sallyport.login.decision import ROUND
-from sallyport.login.first.password import given_password
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
-from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Method, Verdict
+from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.refusal import refusal
 from sallyport.login.steps import show_unproven
@@ -36,6 +35,7 @@ from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Duplicates, Entry, Source
+from sallyport.radius.method import Method, sent_password
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_CHALLENGE,
@@ -344,7 +344,9 @@ class Exchange:
         if not login.noted:
             show_unproven(login)
             if not request.signed:
-                garbled = login.method == Method.PAP and is_garbled(given_password(login))  # under another secret
+                garbled = login.method == Method.PAP and is_garbled(
+                    sent_password(login.request, login.client.secret)
+                )  # under another secret
                 reason = GARBLED if garbled else "unverified"
                 source, client = login.source[0], login.client
                 self._services.senders.note(

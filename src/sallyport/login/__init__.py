@@ -1,9 +1,9 @@
 """What a login is, and how it is decided.
 
     who            User-Name to domain and principal
-    lock-out       `lockout`: who failed too often is refused for a while
+    lock-out       `policy.lockouts`: who failed too often is refused for a while
     first factor   the password, checked by whom the domain says; `eap` where it comes in many rounds
-    rules          `rules`: allow, block, or a second factor is required; reply attributes
+    rules          `policy.rules`: allow, block, or a second factor is required; reply attributes
     second factor  `second`: one login, one prompt, one Accept
     mode           monitor or enforce: what of the verdict is applied
 

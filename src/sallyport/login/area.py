@@ -9,14 +9,11 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.clock import Clock
 from sallyport.certs.model import Credentials
 from sallyport.directory.principals.service import Principals
-from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.model import FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.revocations import Revocations
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.sightings import Sightings
-from sallyport.login.bypass.service import Bypass
 from sallyport.login.eap.service import Eap
 from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Checker
@@ -24,18 +21,17 @@ from sallyport.login.first.model import Host as FirstHost
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
-from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import Login
 from sallyport.login.pipeline import Pipeline
-from sallyport.login.preview.enrolled import SecondFactors
-from sallyport.login.preview.service import Preview
-from sallyport.login.rules.service import LoginRules
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
 from sallyport.mfa.model import Host, Provider, Seeds, WalletPrompts
 from sallyport.mfa.providers import available
 from sallyport.mfa.service import Attached, Providers
 from sallyport.outgoing.http import HttpFactory
+from sallyport.policy.bypass.service import Bypass
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.rules.service import LoginRules
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.salted import hidden_places
 from sallyport.store.model import Store
@@ -45,7 +41,7 @@ from sallyport.store.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The parts of the service that logins need. find_client: the RADIUS client of an address. credentials: the current
+    """The parts of the service that logins need. credentials: the current
     server certificate. certificate_tenant: the tenant that a client certificate was issued for, by its SHA-256 in hex.
     ntlm_auth: the helpers that ask winbind for a domain, or None if its organization may not."""
 
@@ -64,7 +60,6 @@ class Dependencies:
     sightings: Sightings
     rules: LoginRules
     revocations: Revocations
-    find_client: Callable[[str], Client | None]
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     ntlm_auth: Callable[[int], Helpers | None]
@@ -106,9 +101,6 @@ class LoginArea:
             parts.domains, parts.users, self.first, self.second.has_codes, self.lockouts.refuses, clock
         )
         self.bypass = Bypass(configuration, clock, revocations=parts.revocations)
-        enrolled = SecondFactors(self.providers, self.second.enrolments)
-        self.preview = Preview(store, configuration, parts.domains, parts.rules, enrolled, parts.find_client, clock)
-        self.enforcement = Enforcement(parts.domains, self.preview)
         self.pipeline = Pipeline(
             parts.domains,
             parts.users,

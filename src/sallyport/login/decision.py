@@ -11,7 +11,7 @@ from typing import Final
 
 from sallyport.domains.model import Domain, Fallback, Mode
 from sallyport.login.model import Decision, Reason, Verdict
-from sallyport.login.rules.model import UNMATCHED, Action
+from sallyport.policy.rules.model import UNMATCHED, Action
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
 """The second factor is being asked for, or would be."""

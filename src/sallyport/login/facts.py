@@ -4,7 +4,7 @@ from sallyport.directory.principals.service import NOBODY
 from sallyport.login.identity import kind
 from sallyport.login.membership import both
 from sallyport.login.model import Login
-from sallyport.login.rules.match import Facts
+from sallyport.policy.rules.match import Facts
 from sallyport.vendors import medium
 
 

@@ -1,28 +1,15 @@
-"""Who logs in, and how: the domain and the principal that a request names, and the kind of its password."""
+"""Who logs in: the domain and the principal that a request names."""
 
 from sallyport.base.text import fold
 from sallyport.domains.model import Domain, DomainTable
 from sallyport.inventory.clients.model import Client
-from sallyport.login.model import PASSED, Login, Method, Reason
-from sallyport.login.rules.match import kind_of
-from sallyport.login.rules.model import Kind
-from sallyport.radius.attributes import (
-    CHAP_PASSWORD,
-    EAP_MESSAGE,
-    USER_NAME,
-    USER_PASSWORD,
-    VENDOR_SPECIFIC,
-)
+from sallyport.login.model import PASSED, Login, Reason
+from sallyport.policy.rules.match import kind_of
+from sallyport.policy.rules.model import Kind
+from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.eap.certificate import NamedBy
-from sallyport.radius.mschap import (
-    MICROSOFT,
-    MS_CHAP2_CPW,
-    MS_CHAP2_RESPONSE,
-    MS_CHAP_CPW_1,
-    MS_CHAP_CPW_2,
-    MS_CHAP_RESPONSE,
-)
-from sallyport.radius.packet import Request, as_name
+from sallyport.radius.method import Method
+from sallyport.radius.packet import as_name
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -101,27 +88,6 @@ def in_full(login: Login, name: bytes) -> bytes:
         return name
     _, realm = split_realm(as_name(login.request.first[USER_NAME]))
     return name + b"@" + realm.encode()
-
-
-def method_of(request: Request) -> str:
-    """How the password came."""
-    first = request.first
-    if USER_PASSWORD in first:
-        return Method.PAP
-    if CHAP_PASSWORD in first:
-        return Method.CHAP
-    if EAP_MESSAGE in first:
-        return Method.EAP
-    return _microsoft(request) if VENDOR_SPECIFIC in first else Method.NONE
-
-
-def _microsoft(request: Request) -> str:
-    values = request.vendor_values()
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW)):
-        return Method.MSCHAP2
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2)):
-        return Method.MSCHAP
-    return Method.NONE
 
 
 def kind(login: Login) -> Kind:

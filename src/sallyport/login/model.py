@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from sallyport.domains.model import FirstFactor
 from sallyport.inventory.sessions.report import Report
+from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.attributes import SERVICE_TYPE
+from sallyport.radius.method import Method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -94,23 +96,12 @@ PASSED: Final = Reason.NONE
 their own: before Python 3.12 it takes half a microsecond to look one up in its enumeration."""
 
 
-class Method:
-    """How the password came: plain text, since every event is written with it."""
-
-    PAP: Final = "pap"
-    CHAP: Final = "chap"
-    MSCHAP: Final = "mschap"
-    MSCHAP2: Final = "mschapv2"
-    EAP: Final = "eap"  # events name its methods too: eap-peap-mschapv2
-    EAP_TLS: Final = "eap-tls"
-    PEAP_GTC: Final = "eap-peap-gtc"
-    TTLS_GTC: Final = "eap-ttls-eap-gtc"
-    MAB: Final = "mab"  # the station's own address, and no password
-    NONE: Final = "none"
-
-
-TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
-"""The methods by which a user can answer a challenge with a code."""
+_FAILURES: Final = {
+    Reason.WRONG_PASSWORD: Failure.PASSWORD,
+    Reason.REFUSED_UPSTREAM: Failure.PASSWORD,
+    Reason.UNKNOWN_USER: Failure.UNKNOWN_USER,
+    Reason.WRONG_CODE: Failure.CODE,
+}
 
 
 class Decision:
@@ -118,10 +109,11 @@ class Decision:
 
     decision: the verdict; applied: what is answered; would_have_been: the verdict in monitor mode, else empty.
     row: the four as plain text, as an event keeps them. outcome: its label among the metrics; empty: not final.
+    failure: the credential that was wrong, for the lock-outs; None: none. admits: whether Access-Accept is answered.
     Decisions are few and made once, so each is its own key.
     """
 
-    __slots__ = ("applied", "decision", "mode", "outcome", "reason", "row", "would_have_been")
+    __slots__ = ("admits", "applied", "decision", "failure", "mode", "outcome", "reason", "row", "would_have_been")
 
     def __init__(
         self, decision: Verdict, applied: Verdict, would_have_been: str, reason: Reason, mode: str, outcome: str
@@ -132,6 +124,8 @@ class Decision:
         self.reason = reason
         self.mode = mode
         self.outcome = outcome
+        self.failure = _FAILURES.get(reason)
+        self.admits = applied is Verdict.ACCEPT
         self.row = (decision.value, applied.value, would_have_been, reason.value)
 
 

@@ -14,20 +14,21 @@ from sallyport.domains.model import LOCAL, Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import MISSING, EndpointUsers
 from sallyport.inventory.devices.sightings import Sightings
-from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import ROUND, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.eap.service import Eap
 from sallyport.login.first.password import ends_in_code, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
-from sallyport.login.identity import method_of, who
-from sallyport.login.lockout.service import Lockouts
-from sallyport.login.model import PASSED, Decision, Login, Method, Reason
-from sallyport.login.rules.service import LoginRules
+from sallyport.login.identity import who
+from sallyport.login.model import PASSED, Decision, Login, Reason
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.steps import Steps
+from sallyport.policy.bypass.service import Bypass
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.rules.service import LoginRules
 from sallyport.radius.attributes import STATE
+from sallyport.radius.method import Method, method_of
 
 _OURS: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 

@@ -3,8 +3,9 @@
 from secrets import token_bytes
 from typing import Final
 
-from sallyport.login.model import Login, Method, Reason
+from sallyport.login.model import Login, Reason
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
+from sallyport.radius.method import Method
 from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
 

@@ -14,13 +14,13 @@ from sallyport.login.facts import facts_of
 from sallyport.login.first.password import check_password, known_as, still
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.vouched import check_vouched
-from sallyport.login.lockout.service import Lockouts
-from sallyport.login.model import NOTHING, PASSED, Decision, Login, Method, Reason, Verdict
-from sallyport.login.rules.model import MFA_REQUIRED, UNMATCHED, Action
-from sallyport.login.rules.service import LoginRules
+from sallyport.login.model import NOTHING, PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import Told
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.rules.model import MFA_REQUIRED, UNMATCHED, Action
+from sallyport.policy.rules.service import LoginRules
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
     EAP_MESSAGE,
@@ -29,6 +29,7 @@ from sallyport.radius.attributes import (
     combine,
     push_attribute,
 )
+from sallyport.radius.method import Method
 from sallyport.radius.packet import as_text
 
 BY_ADDRESS: Final = "mac"

@@ -5,8 +5,8 @@ import trio
 
 from sallyport.domains.model import Fallback, Mode
 from sallyport.login.model import Reason
-from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.model import Outcome, ProviderError
+from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

@@ -10,9 +10,9 @@ from pydantic import SecretStr
 
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
-from sallyport.login.first.password import given_password
 from sallyport.login.model import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
+from sallyport.radius.method import sent_password
 from tests.areas import Areas, areas, clock
 from tests.login.conftest import Desk, desk
 
@@ -53,7 +53,7 @@ def kind(book: Book) -> type[Checker]:
             tell(f"asked about {login.user}")
             if self._fields.away:
                 return Reason.FIRST_FACTOR_UNREACHABLE
-            if given_password(login).decode() != self._fields.password.get_secret_value():
+            if sent_password(login.request, login.client.secret).decode() != self._fields.password.get_secret_value():
                 login.found = Found(refuse=push_attribute(REPLY_MESSAGE, b"no"))
                 return Reason.WRONG_PASSWORD
             login.found = Found(

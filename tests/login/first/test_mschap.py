@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sallyport.login.model import Method, Reason
+from sallyport.login.model import Reason
 from sallyport.login.refusal import refusal
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
+from sallyport.radius.method import Method
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_CPW,

@@ -4,9 +4,9 @@ import pytest
 import trio
 
 from sallyport.domains.model import Fallback
-from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Outcome, ProviderError
+from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
 from tests.login.second.scripted import Script, attached, fall_back_to, until

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from sallyport.domains.model import Mode
-from sallyport.login.rules.model import RuleFields
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Enrolment, Outcome, ProviderError
+from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
 from tests.login.second.scripted import Script, attached, provider, until

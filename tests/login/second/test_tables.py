@@ -15,7 +15,7 @@ from sallyport.mfa.circuit import Guarded
 from sallyport.mfa.model import Enrolment, Host, Question
 from sallyport.mfa.service import Attached
 from tests.areas import Areas
-from tests.login.preview.conftest import Scripted, ScriptedFields
+from tests.preview.conftest import Scripted, ScriptedFields
 
 ANN = (1, "ann")
 OURS, OTHERS = 1, 2

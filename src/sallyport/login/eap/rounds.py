@@ -6,22 +6,23 @@ from sallyport.domains.model import LOCAL, Domain
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, EndpointUsers, Missing
-from sallyport.login.bypass.model import spellings
-from sallyport.login.bypass.service import Bypass
 from sallyport.login.decision import ROUND, decide
 from sallyport.login.eap.model import Caller, Open, Result, Second
 from sallyport.login.eap.service import Eap
 from sallyport.login.eap.verifiers import Station
 from sallyport.login.first.password import still
 from sallyport.login.identity import principal
-from sallyport.login.model import PASSED, Decision, Login, Method, Reason, Verdict
-from sallyport.login.rules.model import Action
+from sallyport.login.model import PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import Told
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked, Session
 from sallyport.login.steps import Steps
 from sallyport.mfa.model import Code
+from sallyport.policy.bypass.model import spellings
+from sallyport.policy.bypass.service import Bypass
+from sallyport.policy.rules.model import Action
 from sallyport.radius.attributes import STATE
+from sallyport.radius.method import Method
 
 
 class Rounds:

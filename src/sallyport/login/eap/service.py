@@ -22,11 +22,11 @@ from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import in_full
-from sallyport.login.lockout.service import Lockouts
 from sallyport.login.model import Found, Login, Reason
 from sallyport.login.refusal import mschap_error
 from sallyport.login.second.service import SecondFactor
 from sallyport.mfa.model import Code
+from sallyport.policy.lockouts.service import Lockouts
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations

@@ -7,15 +7,11 @@ from typing import Final
 from sallyport.endpoints.model import User
 from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
-from sallyport.login.model import NOTHING, PASSED, Found, Login, Method, Reason
+from sallyport.login.model import NOTHING, PASSED, Found, Login, Reason
 from sallyport.mfa.model import Code
-from sallyport.radius.attributes import (
-    CHAP_CHALLENGE,
-    CHAP_PASSWORD,
-    USER_PASSWORD,
-)
+from sallyport.radius.method import Method, sent_chap, sent_password
 from sallyport.radius.packet import as_text
-from sallyport.radius.password import chap_holds, reveal_password
+from sallyport.radius.password import chap_holds
 
 CHAP_PASSWORD_OCTETS: Final = 17  # RFC 2865 section 5.3
 SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
@@ -29,7 +25,7 @@ def check_password(login: Login, user: User | None, takes_code: Callable[[], boo
     """
     login.code = None
     if login.method == Method.PAP:
-        given = given_password(login)
+        given = sent_password(login.request, login.client.secret)
         if user is None:
             return Reason.UNKNOWN_USER
         if is_password(given, user):
@@ -43,7 +39,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
     """Whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
     if user is None:
         return Reason.UNKNOWN_USER
-    value, challenge = chap_response(login)
+    value, challenge = sent_chap(login.request)
     right = len(value) == CHAP_PASSWORD_OCTETS and any(
         chap_holds(value, password, challenge) for password in user.passwords
     )
@@ -78,14 +74,12 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
     return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
-def given_password(login: Login) -> bytes:
-    """The User-Password of a PAP login in clear. PacketError: it is malformed."""
-    return reveal_password(login.request.first[USER_PASSWORD], login.client.secret, login.request.authenticator)
-
-
 def ends_in_code(login: Login) -> bool:
     """Whether a PAP password ends in so many digits that a code may stand behind it. PacketError: it is malformed."""
-    return login.method == Method.PAP and split_digits(given_password(login), CODE_LENGTHS[0]) is not None
+    return (
+        login.method == Method.PAP
+        and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
+    )
 
 
 def typed_code(login: Login) -> Code:
@@ -93,10 +87,10 @@ def typed_code(login: Login) -> Code:
     server that drops such would look like one that is away, and a domain may let pass then (fallbackAction).
     PacketError: the field is malformed."""
     if login.method == Method.PAP:
-        return Code(as_text(given_password(login)))
+        return Code(as_text(sent_password(login.request, login.client.secret)))
     if login.method != Method.CHAP:
         return Code("")
-    response, challenge = chap_response(login)
+    response, challenge = sent_chap(login.request)
     whole = len(response) == CHAP_PASSWORD_OCTETS and len(challenge) >= SHORTEST_CHAP_CHALLENGE
     return Code(None, response, challenge) if whole else Code("")
 
@@ -123,9 +117,3 @@ def _split_code(login: Login, given: bytes, user: User) -> Reason:
             login.code = Code(split[1].decode())
             return PASSED
     return Reason.WRONG_PASSWORD
-
-
-def chap_response(login: Login) -> tuple[bytes, bytes]:
-    """The CHAP-Password of a login, identifier and response, and the challenge that it answers."""
-    first = login.request.first
-    return first[CHAP_PASSWORD], first.get(CHAP_CHALLENGE, login.request.authenticator)

@@ -24,10 +24,11 @@ from sallyport.login.first.password import check_password, ends_in_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.checker import hashed_name
 from sallyport.login.identity import who
-from sallyport.login.model import Answered, Login, Method, Reason
+from sallyport.login.model import Answered, Login, Reason
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry
+from sallyport.radius.method import Method
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
 from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
 from sallyport.radius.password import MAX_PASSWORD, hide_password

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import trio
 
-from sallyport.login.model import NOTHING, TYPED, Found, Login, Method, Reason
+from sallyport.login.model import NOTHING, Found, Login, Reason
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.service import Attached
+from sallyport.radius.method import TYPED, Method
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ function, since two would come to disagree."""
 from dataclasses import dataclass
 from math import inf
 
-from sallyport.login.model import TYPED, Reason
+from sallyport.login.model import Reason
 from sallyport.mfa.service import Attached, Unavailable
+from sallyport.radius.method import TYPED
 
 UNAVAILABLE = {Unavailable.NONE: Reason.NO_PROVIDER, Unavailable.UNREADABLE: Reason.UNREADABLE}
 NEARLY = 0.8

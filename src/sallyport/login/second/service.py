@@ -16,7 +16,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold, fold_name
 from sallyport.domains.model import Domain
-from sallyport.login.model import Login, Method, Reason
+from sallyport.login.model import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw
 from sallyport.login.second.challenges import Challenges
@@ -28,6 +28,7 @@ from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, S
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.model import Answer, Code, Outcome, ProviderError, Question
 from sallyport.mfa.service import Attached, Providers, Unavailable
+from sallyport.radius.method import Method
 from sallyport.radius.salted import HIDDEN, without_hidden
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault

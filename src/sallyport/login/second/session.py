@@ -11,9 +11,9 @@ from enum import StrEnum
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
 from sallyport.base.text import fold
-from sallyport.login.lockout.stations import is_nas
 from sallyport.login.model import Found, Login
 from sallyport.mfa.model import Question
+from sallyport.policy.lockouts.stations import is_nas
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     CALLING_STATION_ID,

@@ -12,8 +12,9 @@ import trio
 
 from sallyport.directory.reading.filters import escaped
 from sallyport.login.eap.verifiers import Binds
-from sallyport.login.model import Method, Reason
+from sallyport.login.model import Reason
 from sallyport.radius.attributes import USER_PASSWORD
+from sallyport.radius.method import Method
 from tests.areas import SetClock
 from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.conftest import Desk

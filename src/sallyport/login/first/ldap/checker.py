@@ -21,12 +21,13 @@ from sallyport.login.first.ldap.fields import ASSERTION, USER, LdapFields, princ
 from sallyport.login.first.ldap.memory import Memory
 from sallyport.login.first.model import Fields, Host, Tell
 from sallyport.login.first.mschap import attempt_of, let_in
-from sallyport.login.first.password import given_password, split_digits
+from sallyport.login.first.password import split_digits
 from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
-from sallyport.login.model import NOTHING, Found, Login, Method, Reason
+from sallyport.login.model import NOTHING, Found, Login, Reason
 from sallyport.mfa.model import Code
 from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.method import Method, sent_password
 from sallyport.radius.mschap import MsChap1, MsChap2
 from sallyport.radius.packet import as_text
 
@@ -99,7 +100,7 @@ class Ldap:
         if login.method != Method.PAP:
             tell(f"a bind needs the password itself, which {login.method} does not bring")
             return Reason.METHOD_UNFIT
-        given, code = given_password(login), None
+        given, code = sent_password(login.request, login.client.secret), None
         split = split_digits(given, self.code_digits) if takes_code() else None
         if split is not None:
             tell(f"the last {self.code_digits} digits are taken as a code")

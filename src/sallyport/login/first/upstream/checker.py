@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.errors import PacketError
 from sallyport.login.first.model import Fields, Host, Tell, silent
-from sallyport.login.first.password import given_password, split_digits
+from sallyport.login.first.password import split_digits
 from sallyport.login.first.upstream.fields import HomeServerFields, UpstreamFields
 from sallyport.login.first.upstream.health import State
 from sallyport.login.first.upstream.home import HomeServer
@@ -24,6 +24,7 @@ from sallyport.login.model import PASSED, Found, Login, Reason
 from sallyport.mfa.model import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
 from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.method import sent_password
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, as_text
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Upstream:
         """What is passed on of a PAP password. One login is one question, so a code is split off before; of six
         digits or of eight, as it is set, since what ends in eight ends in six."""
         login.code = None
-        given = given_password(login)
+        given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
         if split is None:
             return given

@@ -1,0 +1,52 @@
+"""A login attempt as the policies see it: `login` passes its own values, which the policies do not import."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from sallyport.domains.model import Domain
+from sallyport.inventory.clients.model import Client
+from sallyport.inventory.devices.model import Device
+from sallyport.policy.lockouts.failures import Failure
+from sallyport.radius.duplicates import Source
+from sallyport.radius.packet import Request
+from sallyport.store.model import Tx
+
+
+class Attempt(Protocol):
+    """A login attempt. keep: written in the transaction of its event; the other fields are those of `login.Login`."""
+
+    keep: Callable[[Tx], None] | None
+
+    @property
+    def request(self) -> Request: ...
+    @property
+    def client(self) -> Client: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def domain(self) -> Domain | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def service_type(self) -> int | None: ...
+    @property
+    def principal(self) -> str: ...
+    @property
+    def outside(self) -> bool: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def approved(self) -> bool: ...
+
+
+class Outcome(Protocol):
+    """The decision on an attempt. failure: the wrong credential, if any. admits: answered by Access-Accept."""
+
+    @property
+    def failure(self) -> Failure | None: ...
+    @property
+    def admits(self) -> bool: ...

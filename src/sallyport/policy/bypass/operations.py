@@ -1,0 +1,46 @@
+"""The HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
+
+from sallyport.base.clock import iso
+from sallyport.policy.bypass.model import (
+    AddBypassStation,
+    DeleteBypassStation,
+    ListBypassStations,
+    StationEntry,
+    StationList,
+    written,
+)
+from sallyport.policy.bypass.repo import StationRow
+from sallyport.policy.bypass.service import Bypass
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: Bypass, gate: Gate) -> Operations:
+    """The operations of this slice. The list says who gets in, so changing it is the admin's."""
+    bypass = Operations("Login rules", gate)
+
+    @bypass.post("/ad/ListBypassStations", roles=READERS)
+    async def list_bypass_stations(body: ListBypassStations, caller: Caller) -> StationList:
+        """The stations of a domain that are let in by their MAC address."""
+        page = body.page()
+        rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
+        return StationList(stations=[entry(row) for row in rows], totalCount=total)
+
+    @bypass.post("/ad/AddBypassStation", roles=ADMINS)
+    async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
+        """Let stations in by their MAC address (MAC authentication bypass). It holds for the next request."""
+        added = await service.add(body.domainId, body.station, body.name)
+        return Done(message=f"{added} station(s) added")
+
+    @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
+    async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
+        """Take stations off the list, all or none; their sessions end where the domain says so."""
+        removed = await service.delete(body.domainId, body.station)
+        return Done(message=f"{removed} station(s) deleted")
+
+    return bypass
+
+
+def entry(row: StationRow) -> StationEntry:
+    """A station as the interface shows it."""
+    return StationEntry(station=written(row.station), name=row.name, addedAt=iso(row.added_at))

@@ -1,0 +1,104 @@
+"""The SQL of the stations of MAC authentication bypass. station: 12 hex digits in lower case.
+
+A list is written by one statement: the thread of the store gives the interpreter up for each, and while other threads
+compute it took 0.6 s to write 1,000 of them. The logins of all tenants waited for that transaction.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.text import fold
+from sallyport.policy.bypass.model import MAX_STATIONS
+from sallyport.store.model import Tx
+
+Lists = Mapping[int, frozenset[str]]
+"""The stations of each domain that has some."""
+
+
+@dataclass(frozen=True, slots=True)
+class StationRow:
+    """A station on a domain's list. added_at: microseconds."""
+
+    station: str
+    name: str
+    added_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """A number of rows and the highest id, which no later row has again: they tell whether anything has changed."""
+
+    count: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    domain_id: int
+    station: str
+
+
+@dataclass(slots=True)
+class Known:
+    """What was read before, so that a change elsewhere does not read a hundred thousand rows again."""
+
+    extent: _Extent | None = None
+    lists: Lists = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """The store was replaced as a whole."""
+        self.extent = None
+
+
+def load(tx: Tx, known: Known) -> Lists:
+    """The lists of all domains."""
+    extent = tx.one(_Extent, "select count(*) as count, coalesce(max(id), 0) as last from bypass_stations")
+    if extent == known.extent:
+        return known.lists
+    lists: dict[int, set[str]] = {}
+    for row in tx.all(_Member, "select domain_id, station from bypass_stations"):
+        lists.setdefault(row.domain_id, set()).add(row.station)
+    known.extent, known.lists = extent, {domain_id: frozenset(found) for domain_id, found in lists.items()}
+    return known.lists
+
+
+def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
+    """Put stations on a list; one that is there gets the name, unless it is empty. Conflict: they are too many."""
+    tx.execute(
+        "insert into bypass_stations (domain_id, station, name, added_at) "
+        "select :domain, value, :name, :at from json_each(:stations) where true "
+        "on conflict (domain_id, station) do update set name = excluded.name where excluded.name <> ''",
+        domain=domain_id,
+        stations=json.dumps(list(stations)),
+        name=name,
+        at=at,
+    )
+    if _count(tx, domain_id) > MAX_STATIONS:
+        raise Conflict(f"a domain has at most {MAX_STATIONS} stations that are let in by their MAC address")
+
+
+def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
+    """Take stations, each given once, off a list. NotFound: a station is not on the list."""
+    sql = (
+        "delete from bypass_stations where domain_id = :domain and station in (select value from json_each(:stations))"
+    )
+    if tx.execute(sql, domain=domain_id, stations=json.dumps(list(stations))) < len(stations):
+        raise NotFound("station not found")
+
+
+def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
+    """One page of a list, ordered by id, and how many there are. search: a part of the name, without case; key: of the
+    address."""
+    where = "from bypass_stations where domain_id = :domain"
+    if search:
+        where += " and (instr(fold(name), :search) > 0 or (:key <> '' and instr(station, :key) > 0))"
+    given: dict[str, str | int] = {"domain": domain_id, "search": fold(search), "key": key}
+    sql = f"select station, name, added_at {where} order by id limit :limit offset :offset"
+    rows = tx.all(StationRow, sql, limit=limit, offset=offset, **given)
+    return rows, tx.value(int, f"select count(*) {where}", **given) or 0
+
+
+def _count(tx: Tx, domain_id: int) -> int:
+    return tx.value(int, "select count(*) from bypass_stations where domain_id = :domain", domain=domain_id) or 0

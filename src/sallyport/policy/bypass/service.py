@@ -1,0 +1,94 @@
+"""Which stations are let in by their MAC address."""
+
+from collections.abc import Sequence
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.wire import JSON
+from sallyport.endpoints.revocations import NoRevocations, Revocations
+from sallyport.policy.attempt import Attempt
+from sallyport.policy.bypass import repo
+from sallyport.policy.bypass.match import asking, asking_by_eap
+from sallyport.policy.bypass.model import spellings, written
+from sallyport.policy.bypass.repo import StationRow
+from sallyport.policy.rules.match import station_key
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+
+
+class Bypass:
+    """The lists of all domains; reading never waits, changing returns once it holds. revocations: told of each station
+    that is taken off."""
+
+    def __init__(
+        self, configuration: Configuration, clock: Clock = now_us, *, revocations: Revocations | None = None
+    ) -> None:
+        self._configuration = configuration
+        self._clock = clock
+        self._revocations = revocations or NoRevocations()
+        known = repo.Known()
+        empty: repo.Lists = {}
+        self._lists = configuration.hold(lambda tx: repo.load(tx, known), empty)
+        configuration.on_foreign_change(known.forget)
+        configuration.on_replaced(known.forget)
+
+    def admits(self, login: Attempt, domain_id: int) -> bool:
+        """Whether a login asks for a station that is on the domain's list. PacketError: a malformed password."""
+        stations = self._lists.value.get(domain_id)
+        return stations is not None and asking(login) in stations
+
+    def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
+        """The station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty: none."""
+        stations = self._lists.value.get(domain_id)
+        station = asking_by_eap(login) if stations else ""
+        return station if stations and station in stations else ""
+
+    def has(self, domain_id: int, station: str) -> bool:
+        """Whether a station is on a domain's list."""
+        return station in self._lists.value.get(domain_id, ())
+
+    async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
+        """Put stations (12 hex digits) on a domain's list; how many. One that is there gets the name. Conflict."""
+        wanted, at = list(dict.fromkeys(stations)), self._clock()
+
+        def work(tx: Tx) -> int:
+            repo.add(tx, domain_id, wanted, name, at)
+            self._record(tx, "bypass.add", domain_id, wanted, name, at)
+            return len(wanted)
+
+        return await self._configuration.change(work)
+
+    async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
+        """Take stations off, all or none; how many. NotFound."""
+        wanted, at = list(dict.fromkeys(stations)), self._clock()
+
+        def work(tx: Tx) -> int:
+            repo.delete(tx, domain_id, wanted)
+            self._record(tx, "bypass.delete", domain_id, wanted, "", at)
+            names = [name for station in wanted for name in spellings(station)]
+            self._revocations.revoke(tx, domain_id, names, "the station is not let in by its address any more")
+            return len(wanted)
+
+        return await self._configuration.change(work)
+
+    async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
+        """One page of a domain's list, and how many there are."""
+        text, key = search.strip(), station_key(search).translate(_MARKS)
+        return await self._configuration.store.search(
+            lambda tx: repo.page(tx, domain_id, text, key, offset=offset, limit=limit)
+        )
+
+    def _record(self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
+        told: JSON = [written(station) for station in stations]
+        audit.record(
+            tx,
+            action,
+            at=at,
+            tenant_id=audit.tenant_of(tx, domain_id),
+            domain_id=domain_id,
+            target=f"{len(stations)} station(s)",
+            changes={"stations": [None, told], **({"name": [None, name]} if name else {})},
+        )
+
+
+_MARKS = str.maketrans("", "", ":-. ")

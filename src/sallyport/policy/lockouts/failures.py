@@ -1,0 +1,132 @@
+"""Failures by name within a window, and the names that are locked out. Times in microseconds; time is passed in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import SECOND
+
+WINDOW_US: Final = 300 * SECOND
+MAX_NAMES: Final = 65_536
+
+Key = tuple[int, str] | tuple[int, bytes]
+"""Domain, and a user's name or a station's octets, without case."""
+
+
+class Failure(Enum):
+    """A wrong credential, which counts. A cause that keeps out the owner of right credentials does not, such as a
+    disabled account."""
+
+    PASSWORD = auto()
+    UNKNOWN_USER = auto()
+    CODE = auto()
+
+
+@dataclass(slots=True)
+class Lock:
+    """One that is locked out. at: of the failure that did it. holds: False until the store has agreed to it; where it
+    does not, the lock is over at once, and the next failure asks again."""
+
+    at: int
+    until: int
+    failures: int
+    holds: bool = True
+
+
+class _Failure(NamedTuple):
+    at: int
+    proof: bytes
+    of_code: bool
+
+
+class Failures:
+    """The names of one sort. limit: so many failures within the window lock a name, for `lock_us`.
+
+    Both tables are bounded, with a share for each tenant: the name of the tenant with the most that failed, or was
+    locked, longest ago makes room.
+    """
+
+    def __init__(self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES) -> None:
+        self.limit = limit
+        self._lock_us = lock_us
+        self._failed = BoundedMap[Key, list[_Failure]](max_names)
+        self.locks = BoundedMap[Key, Lock](max_names)
+
+    def __len__(self) -> int:
+        """How many names are remembered."""
+        return len(self._failed) + len(self.locks)
+
+    @property
+    def locked(self) -> int:
+        """How many are locked out."""
+        return sum(lock.holds for lock in self.locks.values())
+
+    def is_locked(self, key: Key, now: int) -> bool:
+        """Whether a name is locked out now."""
+        lock = self.locks.get(key)
+        return lock is not None and lock.holds and now < lock.until
+
+    def knows(self, key: Key, now: int) -> bool:
+        """Whether a name is locked out now, or the store is being asked about it."""
+        lock = self.locks.get(key)
+        return lock is not None and now < lock.until
+
+    def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
+        """Count a failure: how many there are within the window, this one among them; 0 where it is none.
+
+        proof: tells this guess from others. One that was counted already within the window is the same again. of_code:
+        it was the second factor's.
+        """
+        before = self._failed.get(key) or ()
+        if proof and any(each.proof == proof for each in before):
+            return 0
+        failures = [each for each in before if each.at > at - WINDOW_US]
+        failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
+        self._failed.put(key, failures, tenant_id)
+        return len(failures)
+
+    def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
+        """Lock a name out. at: of the failure that did it."""
+        lock = Lock(at, now + self._lock_us, failures, holds)
+        self.restore(key, tenant_id, lock)
+        return lock
+
+    def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
+        """A lock that the store has."""
+        self.locks.put(key, lock, tenant_id)
+
+    def forgive(self, key: Key, *, codes: bool) -> None:
+        """A success: what was counted is forgotten. codes: wrong codes too: the second factor was a success as well."""
+        self._keep(key, lambda failure: failure.of_code and not codes)
+
+    def unlock(self, key: Key) -> None:
+        """An admin says so: as if nothing had been."""
+        self._failed.pop(key)
+        self.locks.pop(key)
+
+    def take_back(self, key: Key, at: int) -> None:
+        """A failure that could not be recorded, so that nobody was answered, was none; nor was its lock."""
+        self._keep(key, lambda failure: failure.at != at)
+        lock = self.locks.get(key)
+        if lock is not None and lock.at == at:
+            self.locks.pop(key)
+
+    def _keep(self, key: Key, stays: Callable[[_Failure], bool]) -> None:
+        failures = self._failed.get(key)
+        if failures is None:
+            return
+        failures[:] = filter(stays, failures)
+        if not failures:
+            self._failed.pop(key)
+
+    def sweep(self, now: int) -> int:
+        """Forget what is over; how many locks have ended. The oldest are first."""
+        self._failed.pop_oldest_while(lambda failures: failures[-1].at <= now - WINDOW_US)
+        return len(self.locks.pop_oldest_while(lambda lock: lock.until <= now))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._failed.clear()
+        self.locks.clear()

@@ -1,0 +1,33 @@
+"""The HTTP operations of lock-outs: /ad/ListLockouts and /ad/Unlock."""
+
+from sallyport.base.clock import iso
+from sallyport.policy.lockouts.model import ListLockouts, LockoutEntry, LockoutList, Unlock
+from sallyport.policy.lockouts.repo import LockoutRow
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+
+def operations(service: Lockouts, gate: Gate) -> Operations:
+    """The operations of this slice."""
+    lockouts = Operations("Logins", gate)
+
+    @lockouts.post("/ad/ListLockouts", roles=READERS)
+    async def list_lockouts(body: ListLockouts, caller: Caller) -> LockoutList:
+        """The users and stations of a domain that are locked out now, after too many failures."""
+        page = body.page()
+        rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
+        return LockoutList(lockouts=[entry(row) for row in rows], totalCount=total)
+
+    @lockouts.post("/ad/Unlock", roles=OPERATORS)
+    async def unlock(body: Unlock, caller: Caller) -> Done:
+        """Let a user or a station that is locked out in again; its failures count from the beginning."""
+        was_locked = await service.unlock(body.domainId, *body.named)
+        return Done(message="unlocked" if was_locked else "was not locked out")
+
+    return lockouts
+
+
+def entry(row: LockoutRow) -> LockoutEntry:
+    """A lock-out as the interface shows it."""
+    return LockoutEntry(kind=row.kind, name=row.name, since=iso(row.since), until=iso(row.until), failures=row.failures)

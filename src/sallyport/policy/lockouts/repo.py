@@ -1,0 +1,107 @@
+"""The SQL of lock-outs. Times in microseconds."""
+
+from dataclasses import dataclass
+
+from sallyport.policy.lockouts.model import Kind
+from sallyport.store.model import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class LockoutRow:
+    """A lock-out. name: as it was sent. name_key: in the form that is compared, octets in hexadecimal."""
+
+    domain_id: int
+    kind: str
+    name_key: str
+    name: str
+    since: int
+    until: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedRow(LockoutRow):
+    """A lock-out with the tenant of its domain."""
+
+    tenant_id: int
+
+
+_COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
+
+
+def write(tx: Tx, row: LockoutRow) -> None:
+    """Keep a lock-out, in the place of one that is over."""
+    tx.execute(
+        f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
+        "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "
+        "until = excluded.until, failures = excluded.failures",
+        d=row.domain_id,
+        kind=row.kind,
+        key=row.name_key,
+        name=row.name,
+        since=row.since,
+        until=row.until,
+        failures=row.failures,
+    )
+
+
+def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
+    """A domain's users or stations that are locked out."""
+    return tx.all(
+        LockoutRow,
+        f"select {_COLUMNS} from lockouts where domain_id = :d and kind = :kind and until > :now",
+        d=domain_id,
+        kind=kind.value,
+        now=now,
+    )
+
+
+def delete(tx: Tx, row: LockoutRow) -> None:
+    """Delete a lock-out."""
+    tx.execute(
+        "delete from lockouts where domain_id = :d and kind = :kind and name_key = :key",
+        d=row.domain_id,
+        kind=row.kind,
+        key=row.name_key,
+    )
+
+
+def purge(tx: Tx, now: int) -> int:
+    """Delete those that are over."""
+    return tx.execute("delete from lockouts where until <= :now", now=now)
+
+
+def load(tx: Tx, now: int) -> list[OwnedRow]:
+    """All that hold, those that end first first."""
+    owners = "(select id as domain_id, tenant_id from domains) as owners using (domain_id)"
+    return tx.all(
+        OwnedRow,
+        f"select {_COLUMNS}, tenant_id from lockouts join {owners} where until > :now order by until, id",
+        now=now,
+    )
+
+
+def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+    """One page of those of a domain that hold, ordered by id, and how many there are."""
+    where = "from lockouts where domain_id = :d and until > :now"
+    rows = tx.all(
+        LockoutRow,
+        f"select {_COLUMNS} {where} order by id limit :limit offset :offset",
+        d=domain_id,
+        now=now,
+        limit=limit,
+        offset=offset,
+    )
+    return rows, tx.value(int, f"select count(*) {where}", d=domain_id, now=now) or 0
+
+
+def has_other_station(tx: Tx, domain_id: int, device_id: int, station: str) -> bool:
+    """Whether a device was seen with another station than this one, which is named as it was sent."""
+    found = tx.value(
+        int,
+        "select 1 from stations where domain_id = :d and device_id = :device and station <> :station limit 1",
+        d=domain_id,
+        device=device_id,
+        station=station,
+    )
+    return found is not None

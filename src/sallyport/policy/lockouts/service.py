@@ -1,0 +1,260 @@
+"""The rules of lock-outs: what a failure comes to, who is refused, and who is let back in."""
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Final
+
+import structlog
+
+from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.periodic import every
+from sallyport.base.text import fold_name
+from sallyport.domains.model import Domain
+from sallyport.metrics import LockoutMetrics
+from sallyport.policy.attempt import Attempt, Outcome
+from sallyport.policy.lockouts import repo
+from sallyport.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Lock
+from sallyport.policy.lockouts.model import Kind
+from sallyport.policy.lockouts.repo import LockoutRow
+from sallyport.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
+from sallyport.policy.rules.match import station_key
+from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
+from sallyport.radius.method import Method, sent_password
+from sallyport.radius.packet import as_text
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+_OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
+SWEEP_S: Final = 5.0
+MINUTE_US: Final = 60 * SECOND
+
+log = structlog.get_logger()
+
+
+class Lockouts:
+    """Who is locked out. `load` must have run; `run` forgets what is over.
+
+    limit: failures within five minutes that lock; 0: nobody is locked out. some: whether the login path has to ask:
+    somebody has failed lately, or is locked out.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        metrics: LockoutMetrics,
+        *,
+        limit: int,
+        minutes: int,
+        clock: Clock,
+        max_names: int = MAX_NAMES,
+    ) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._limit = limit
+        self._clock = clock
+        self._users, self._strangers, self._stations = (
+            Failures(limit, minutes * MINUTE_US, max_names=max_names) for _ in range(3)
+        )
+        self._shared = SharedStations(max_stations=max_names)
+        self._last_failure = 0
+        self._key = token_bytes(16)
+        self.some = False
+        metrics.watch(
+            lambda: {
+                (Kind.USER.value,): float(self._users.locked + self._strangers.locked),
+                (Kind.STATION.value,): float(self._stations.locked),
+            }
+        )
+
+    # --- for the login path -----------------------------------------------------------------------------------
+
+    def refuses(self, login: Attempt, domain: Domain) -> bool:
+        """Whether a login's user or station is locked out. Worth asking where `some` is true."""
+        if not (self._users.locks or self._strangers.locks or self._stations.locks):
+            return False
+        now, user = self._clock(), _user_key(domain.id, login.principal)
+        if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
+            return True
+        station = station_of(login, domain.id) if self._stations.locks else None
+        return station is not None and self._stations.is_locked(station, now)
+
+    def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
+        """Count the decision on a login that is not refused. wrong_code: it had a wrong code, and is asked again.
+
+        A wrong code counts without a signature too: the service checks codes only behind a right password or with a
+        valid State, and a spoofer has neither.
+        """
+        failure = decision.failure or (Failure.CODE if wrong_code else None)
+        if failure is not None:
+            if self._limit and (wrong_code or failure is Failure.CODE or _is_authentic(login)):
+                self._fail(login, domain, failure)
+        elif decision.admits and self.some:
+            user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
+            if station is not None:
+                self._stations.forgive(station, codes=login.approved)
+            if login.outside:
+                return
+            self._users.forgive(user, codes=login.approved)
+            self._strangers.forgive(user, codes=login.approved)
+            if station is not None:
+                self._shared.note(station, domain.tenant_id, user[1], login.at)
+
+    def _fail(self, login: Attempt, domain: Domain, failure: Failure) -> None:
+        self.some = True
+        self._last_failure = now = self._clock()
+        proof, of_code = self._proof(login, failure), failure is Failure.CODE
+        if not login.outside:
+            names = self._strangers if failure is Failure.UNKNOWN_USER else self._users
+            user = _user_key(domain.id, login.principal)
+            failures = names.fail(user, domain.tenant_id, login.at, proof, of_code=of_code)
+            if failures >= self._limit:
+                lock = names.lock(user, domain.tenant_id, login.at, now, failures)
+                row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+                _keep_too(login, partial(self._write, domain=domain, row=row))
+        station = station_of(login, domain.id)
+        if station is None or self._stations.knows(station, now):
+            return
+        if is_nas(login) or self._shared.is_shared(station, now):
+            return
+        failures = self._stations.fail(station, domain.tenant_id, login.at, proof, of_code=of_code)
+        if failures >= self._limit:
+            lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
+            sent = as_text(login.request.first[CALLING_STATION_ID])
+            row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
+            _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+
+    def _proof(self, login: Attempt, failure: Failure) -> bytes:
+        """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
+        captured packet, is worth no more than the first. The same code again is another guess, since codes change; so
+        is another response under the same authenticator, which who has the RADIUS secret may use as often as he likes.
+        """
+        request = login.request
+        if login.method == Method.PAP:
+            again = request.authenticator if failure is Failure.CODE else b""
+            guess = fold_name(login.principal).encode() + b"\0" + sent_password(request, login.client.secret) + again
+        else:
+            guess = request.authenticator + request.without(_OF_A_HOP)
+        return blake2b(guess, key=self._key, digest_size=16).digest()
+
+    def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
+        """In the event's transaction: the store knows whether the NAS tells stations apart."""
+        device = login.device
+        if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
+            self._write(tx, domain, row)
+            lock.holds = True
+        else:
+            lock.until = row.since
+
+    def _write(self, tx: Tx, domain: Domain, row: LockoutRow) -> None:
+        repo.write(tx, row)
+        audit.record(
+            tx,
+            f"{row.kind}.locked",
+            at=row.since,
+            tenant_id=domain.tenant_id,
+            domain_id=domain.id,
+            target=f"{row.kind} {row.name}",
+            changes={"failures": [None, row.failures], "until": [None, iso(row.until)]},
+        )
+        self._metrics.locked(row.kind)
+
+    def take_back(self, login: Attempt) -> None:
+        """A login could not be recorded and gets no answer: its device will ask again, and it counts then."""
+        if login.domain is not None and self.some:
+            user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
+            self._users.take_back(user, login.at)
+            self._strangers.take_back(user, login.at)
+            if station is not None:
+                self._stations.take_back(station, login.at)
+
+    # --- for admins -------------------------------------------------------------------------------------------
+
+    async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+        """One page of a domain's lock-outs, ordered by id, and how many there are. StoreError."""
+        now = self._clock()
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
+
+    async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
+        """Let a user or a station in again, with nothing counted. name: a station's may be written in any way. False:
+        it was not locked out. StoreError."""
+        now, same = self._clock(), fold_name if kind is Kind.USER else station_key
+        wanted = same(name.strip())
+
+        def work(tx: Tx) -> list[LockoutRow]:
+            found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
+            for row in found:
+                repo.delete(tx, row)
+                audit.record(
+                    tx,
+                    f"{kind}.unlocked",
+                    at=now,
+                    tenant_id=audit.tenant_of(tx, domain_id),
+                    domain_id=domain_id,
+                    target=f"{kind} {row.name}",
+                )
+            return found
+
+        found = await self._store.write(work)
+        for row in found:
+            for names in (self._users, self._strangers, self._stations):
+                names.unlock(_key(row))
+        if kind is Kind.USER:  # also who has not failed so often yet
+            self._users.unlock((domain_id, wanted))
+            self._strangers.unlock((domain_id, wanted))
+        return bool(found)
+
+    # --- over time --------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Know the lock-outs of the store, and nothing else. StoreError."""
+        rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
+        for names in (self._users, self._strangers, self._stations, self._shared):
+            names.clear()
+        for row in rows:
+            names = self._users if row.kind == Kind.USER else self._stations
+            names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
+        self.some = bool(rows)
+
+    async def run(self) -> None:
+        """Forget what is over, until cancelled."""
+        await every(SWEEP_S, self.sweep, failure="lockout_purge_failed")
+
+    async def sweep(self) -> None:
+        """Forget what is over, in memory and in the store. StoreError."""
+        now = self._clock()
+        tables = (self._users, self._strangers, self._stations)
+        ended = sum(names.sweep(now) for names in tables)
+        if self.some and not any(map(len, tables)) and self._last_failure <= now - RECENT_US:
+            self.some = False
+            self._shared.clear()
+        if ended:
+            await self._store.write(partial(repo.purge, now=now))
+
+
+def _user_key(domain_id: int, name: str) -> tuple[int, str]:
+    return domain_id, fold_name(name)
+
+
+def _key(row: LockoutRow) -> Key:
+    if row.kind == Kind.USER:
+        return row.domain_id, row.name_key
+    return row.domain_id, bytes.fromhex(row.name_key)
+
+
+def _is_authentic(login: Attempt) -> bool:
+    """Whether the login's sender is known; a right PAP password shows that it was hidden under the secret."""
+    return login.request.signed or (login.proven and login.method == Method.PAP)
+
+
+def _keep_too(login: Attempt, work: Callable[[Tx], None]) -> None:
+    """Write something more in the transaction of a login's event."""
+    before = login.keep
+
+    def both(tx: Tx) -> None:
+        if before is not None:
+            before(tx)
+        work(tx)
+
+    login.keep = both

@@ -1,0 +1,370 @@
+"""The rules of a domain against the facts of a login, without I/O.
+
+What a scope compares is prepared once: names without case, stations and networks in one form, each as a set. A
+condition is a function of the facts that returns True, False, or None: it cannot be judged. What follows from None is
+told in the package's docstring.
+
+A domain may have 1,000 rules with 1,000 entries each, and a user as many groups. So what many rules compare is looked
+up once for a login: its groups, units and addresses give the rules that name them, as the bits of an integer.
+"""
+
+import re
+import zoneinfo
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Final, TypeVar
+
+from sallyport.base.addresses import Network, parse_address, parse_network
+from sallyport.base.clock import SECOND
+from sallyport.base.text import fold, fold_name, folded
+from sallyport.policy.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
+from sallyport.vendors import UNKNOWN
+
+__all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of", "station_key"]
+
+Condition = Callable[["_Seen"], bool | None]
+Names = frozenset[str]
+
+_UNKNOWN: Final = frozenset({"", UNKNOWN.casefold()})
+_MAC: Final = re.compile(
+    r"[0-9a-f]{12}|[0-9a-f]{2}(?:([-:. ])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}"
+    r"|[0-9a-f]{4}([-:.])[0-9a-f]{4}\2[0-9a-f]{4}|[0-9a-f]{6}[-:.][0-9a-f]{6}"
+)
+_STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What rules look at in a login that passed its first factor.
+
+    user: without its realm; kind: whose name it is; names: all names of somebody whom a directory knows by several,
+    without case. groups, ous: of the user, without case; None where they could not be read.
+    client: the RADIUS client's name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the
+    source. product, nas_product: of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise.
+    station: Calling-Station-Id, empty where it is absent. service_type: None where it is absent. at: microseconds since
+    1970, UTC.
+    """
+
+    user: str
+    kind: Kind
+    groups: frozenset[str] | None
+    ous: frozenset[str] | None
+    client: str
+    source: str
+    nas: str
+    product: str
+    nas_product: str
+    medium: str
+    station: str
+    service_type: int | None
+    at: int
+    names: frozenset[str] = frozenset()
+
+
+class DomainRules:
+    """The enabled rules of a domain, in their order. groups: all that they name, without case."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._index = index = _Index()
+        in_order = sorted(rules, key=lambda rule: rule.place)
+        ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
+        self.groups: Collection[str] = index.groups.keys()
+        self._others = tuple(each for each in ordered if not each.users)
+        # A user's own rules stand first, so that they are looked up instead of walked through.
+        self._of_user: dict[str, list[_Prepared]] = {}
+        for each in ordered:
+            for user in each.users:
+                self._of_user.setdefault(user, []).append(each)
+        self._all = tuple(ordered)
+
+    def match(self, facts: Facts) -> Rule | None:
+        """The rule that decides; None where no rule matches. Never waits and never raises.
+
+        Where it only may match, because something is not known of the login, it comes without reply attributes.
+        """
+        seen = _Seen(facts, self._index)
+        if not seen.user:
+            return _first(self._all, seen)
+        own = self._of_user.get(seen.user)
+        if facts.names and self._of_user:  # what counts for one of somebody's names counts for all
+            each_name = (self._of_user.get(name, ()) for name in facts.names)
+            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
+        return _first((*own, *self._others) if own else self._others, seen)
+
+
+class _Index:
+    """The rules of a domain, as bits, by what they name: groups and units without case, networks of the sender and of
+    the NAS by version and number of host bits, and then by number."""
+
+    __slots__ = ("groups", "nas", "ous", "sender")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, int] = {}
+        self.ous: dict[str, int] = {}
+        self.sender: _Networks = {}
+        self.nas: _Networks = {}
+
+
+_Networks = dict[tuple[int, int], dict[int, int]]
+Key = TypeVar("Key", str, int)
+
+
+def _add(rules: dict[Key, int], key: Key, bit: int) -> None:
+    rules[key] = rules[key] | bit if key in rules else bit  # the same integer for all that one rule alone names
+
+
+def _add_network(networks: _Networks, network: Network, bit: int) -> None:
+    shift = network.max_prefixlen - network.prefixlen
+    _add(networks.setdefault((network.version, shift), {}), int(network.network_address) >> shift, bit)
+
+
+def _naming(rules: dict[str, int], names: Names | None) -> int | None:
+    """The rules that name one of a user's groups or units; None if these are not known."""
+    if names is None:
+        return None
+    bits = 0
+    for name in names if rules else ():
+        bits |= rules.get(name, 0)
+    return bits
+
+
+def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
+    """The rules with a network that holds an address."""
+    bits = 0
+    if address is not None:
+        version, number = address
+        for (of, shift), rules in networks.items():
+            if of == version:
+                bits |= rules.get(number >> shift, 0)
+    return bits
+
+
+class _Seen:
+    """The facts of a login in the forms that are compared, each made once. groups, ous, sender, nas: the rules that
+    name them, as bits."""
+
+    def __init__(self, facts: Facts, index: _Index) -> None:
+        self.facts = facts
+        self._index = index
+        self._moments: dict[str, datetime] = {}
+        self.user = fold_name(facts.user)
+
+    @cached_property
+    def groups(self) -> int | None:
+        return _naming(self._index.groups, self.facts.groups)
+
+    @cached_property
+    def ous(self) -> int | None:
+        return _naming(self._index.ous, self.facts.ous)
+
+    @cached_property
+    def sender(self) -> int | None:
+        """None: the address is not known."""
+        address = _address(self.facts.source)
+        return None if address is None else _holding(self._index.sender, address)
+
+    @cached_property
+    def nas(self) -> int:
+        return _holding(self._index.nas, _address(self.facts.nas))
+
+    @cached_property
+    def client(self) -> str:
+        return fold(self.facts.client)
+
+    @cached_property
+    def station(self) -> str:
+        return station_key(self.facts.station)
+
+    @cached_property
+    def medium(self) -> str:
+        return self.facts.medium.casefold()
+
+    @cached_property
+    def products(self) -> tuple[str, str]:
+        return self.facts.product.casefold(), self.facts.nas_product.casefold()
+
+    def moment(self, zone: zoneinfo.ZoneInfo) -> datetime:
+        """The time of the login in a zone."""
+        moment = self._moments.get(zone.key)
+        if moment is None:
+            moment = self._moments[zone.key] = datetime.fromtimestamp(self.facts.at // SECOND, zone)
+        return moment
+
+
+def kind_of(user: str) -> Kind:
+    """Whose name this is: a Windows computer logs in as `host/NAME.DOMAIN` or by its account `NAME$`."""
+    name = fold_name(user)
+    return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
+
+
+def station_key(station: str) -> str:
+    """A station in the form that is compared: a MAC address as 12 hex digits however it was written, other text
+    without case."""
+    text = station.strip().casefold()
+    return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
+
+
+class _Prepared:
+    """A rule and its conditions, the cheap ones first. bare: the rule where it only may match."""
+
+    __slots__ = ("bare", "conditions", "rule", "users")
+
+    def __init__(self, rule: Rule, bit: int, index: _Index) -> None:
+        self.rule = rule
+        self.bare = replace(rule, attributes=b"")
+        self.users = folded(rule.definition.users)
+        self.conditions = tuple(_conditions(rule.definition, self.users, bit, index))
+
+    def matches(self, seen: _Seen) -> bool | None:
+        """None: it may match."""
+        sure: bool | None = True
+        for condition in self.conditions:
+            holds = condition(seen)
+            if holds is False:
+                return False
+            if holds is None:
+                sure = None
+        return sure
+
+
+def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
+    """The first that surely matches, or a stricter one before it that may."""
+    least: Rule | None = None
+    for each in rules:
+        matches = each.matches(seen)
+        if matches is False:
+            continue
+        action = each.rule.action
+        stricter = least is None or _STRICTNESS[action] > _STRICTNESS[least.action]
+        if matches:
+            milder = least is not None and _STRICTNESS[action] < _STRICTNESS[least.action]
+            return least if milder else each.rule
+        if action is not Action.ALLOW and stricter:
+            least = each.bare
+    return least
+
+
+def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[Condition]:
+    """The conditions of a rule; what is looked up goes into the index under its bit."""
+    if users:
+        yield _user(users)
+    if kept.kinds:
+        kinds = frozenset(kept.kinds)
+        yield lambda seen: seen.facts.kind in kinds
+    if kept.serviceTypes:
+        yield _service_type(frozenset(kept.serviceTypes))
+    if kept.media:
+        yield _medium(folded(kept.media))
+    if kept.products:
+        yield _product(folded(kept.products))
+    if kept.stations:
+        yield _station(frozenset(map(station_key, kept.stations)))
+    if kept.clients:
+        yield _client(kept.clients, kept.action is Action.ALLOW, bit, index)
+    if kept.groups:
+        for name in folded(kept.groups):
+            _add(index.groups, name, bit)
+        yield lambda seen: None if seen.groups is None else bool(seen.groups & bit)
+    if kept.ous:
+        for name in folded(kept.ous):
+            _add(index.ous, name, bit)
+        yield lambda seen: None if seen.ous is None else bool(seen.ous & bit)
+    if kept.time is not None:
+        yield _time(kept.time)
+
+
+def _user(wanted: Names) -> Condition:
+    def holds(seen: _Seen) -> bool | None:
+        if not seen.user:
+            return None
+        return seen.user in wanted or not wanted.isdisjoint(seen.facts.names)
+
+    return holds
+
+
+def _service_type(wanted: frozenset[int]) -> Condition:
+    return lambda seen: None if seen.facts.service_type is None else seen.facts.service_type in wanted
+
+
+def _medium(wanted: Names) -> Condition:
+    return lambda seen: None if seen.medium in _UNKNOWN else seen.medium in wanted
+
+
+def _product(wanted: Names) -> Condition:
+    def holds(seen: _Seen) -> bool | None:
+        first, second = seen.products
+        if first in wanted or second in wanted:
+            return True
+        return None if first in _UNKNOWN or second in _UNKNOWN else False
+
+    return holds
+
+
+def _station(wanted: Names) -> Condition:
+    return lambda seen: seen.station in wanted if seen.station else None
+
+
+def network_of(entry: str) -> Network | None:
+    """Return the network or single address of an entry of `clients`, or None if the entry is a name."""
+    try:
+        return parse_network(entry)
+    except ValueError:
+        return None
+
+
+def _client(entries: Sequence[str], exempts: bool, bit: int, index: _Index) -> Condition:
+    """By name or address of the sender, or by the address of the NAS that the request names.
+
+    A rule that allows takes a range for the sender alone: a gateway outside that gives its inside address as
+    NAS-IP-Address would be exempt together with the machines inside.
+    """
+    names = folded(tuple(entry for entry in entries if network_of(entry) is None))
+    networks = [network for network in map(network_of, entries) if network is not None]
+    for network in networks:
+        _add_network(index.sender, network, bit)
+        if not exempts or network.prefixlen == network.max_prefixlen:
+            _add_network(index.nas, network, bit)
+
+    def holds(seen: _Seen) -> bool | None:
+        if names and seen.client in names:
+            return True
+        if networks and ((seen.sender or 0) | seen.nas) & bit:
+            return True
+        unknown = (bool(names) and not seen.client) or (bool(networks) and seen.sender is None)
+        return None if unknown else False
+
+    return holds
+
+
+@lru_cache(4096)
+def _address(text: str) -> tuple[int, int] | None:
+    """Return the version and number of an address, or None if the text is not an address."""
+    try:
+        address = parse_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return address.version, int(address)
+
+
+def _time(window: Window) -> Condition:
+    """A zone that this machine does not know cannot be judged."""
+    try:
+        zone = zoneinfo.ZoneInfo(window.timezone)
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        return lambda facts: None
+    days = frozenset(map(DAYS.index, window.days)) or frozenset(range(len(DAYS)))
+    start, until = minutes(window.start), minutes(window.until)
+
+    def holds(seen: _Seen) -> bool:
+        moment = seen.moment(zone)
+        minute, day = moment.hour * 60 + moment.minute, moment.weekday()
+        if start < until:
+            return start <= minute < until and day in days
+        if minute >= start:
+            return day in days
+        return minute < until and (day - 1) % len(DAYS) in days
+
+    return holds

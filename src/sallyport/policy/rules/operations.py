@@ -1,0 +1,86 @@
+"""The HTTP operations of login rules: /ad/...LoginRule(s)."""
+
+from sallyport.policy.rules.model import (
+    AddLoginRule,
+    DeleteLoginRule,
+    ListLoginRules,
+    Rule,
+    RuleAdded,
+    RuleEntry,
+    RuleList,
+    TimeEntry,
+    UpdateLoginRule,
+    Window,
+)
+from sallyport.policy.rules.service import LoginRules
+from sallyport.web.operation import Done, Operations
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: LoginRules, gate: Gate) -> Operations:
+    """The operations of this slice. Rules decide who gets in, so changing them is the admin's."""
+    rules = Operations("Login rules", gate)
+
+    @rules.post("/ad/ListLoginRules", roles=READERS)
+    async def list_login_rules(body: ListLoginRules, caller: Caller) -> RuleList:
+        """The login rules of a domain, ordered by id; `position` is the order in which they are read."""
+        own, page = service.all_of(body.domainId), body.page()
+        positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
+        needle = body.search.casefold()
+        found = [rule for rule in own if needle in rule.name.casefold()]
+        return RuleList(
+            rules=[_entry(service, rule, positions[rule.id]) for rule in found[page.offset : page.offset + page.size]],
+            totalCount=len(found),
+        )
+
+    @rules.post("/ad/AddLoginRule", roles=ADMINS)
+    async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
+        """Allow, block, or ask for a second factor, by who logs in, from where and when. It holds for the next login.
+
+        Every scope that is given must hold, by any of its entries; what a login does not tell is no exemption.
+        """
+        return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body))
+
+    @rules.post("/ad/UpdateLoginRule", roles=ADMINS)
+    async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> Done:
+        """Change a login rule. What is absent keeps its value, an empty list or text clears it."""
+        await service.update(body.domainId, body.ruleId, body)
+        return Done(message="rule updated")
+
+    @rules.post("/ad/DeleteLoginRule", roles=ADMINS)
+    async def delete_login_rule(body: DeleteLoginRule, caller: Caller) -> Done:
+        """Remove one login rule or several, all or none."""
+        removed = await service.delete(body.domainId, body.ruleId)
+        return Done(message=f"{removed} rule(s) deleted")
+
+    return rules
+
+
+def _entry(service: LoginRules, rule: Rule, position: int) -> RuleEntry:
+    kept = rule.definition
+    return RuleEntry(
+        ruleId=rule.id,
+        domainId=rule.domain_id,
+        position=position,
+        name=rule.name,
+        action=rule.action,
+        priority=kept.priority,
+        enabled=kept.enabled,
+        users=list(kept.users),
+        groups=list(kept.groups),
+        ous=list(kept.ous),
+        kinds=list(kept.kinds),
+        clients=list(kept.clients),
+        products=list(kept.products),
+        media=list(kept.media),
+        stations=list(kept.stations),
+        serviceTypes=[service.translation.service_type_name(number) for number in kept.serviceTypes],
+        time=None if kept.time is None else _time(kept.time),
+        vlan=kept.vlan,
+        replyAttributes=list(kept.replyAttributes),
+        encoded=rule.attributes.hex(),
+    )
+
+
+def _time(window: Window) -> TimeEntry:
+    return TimeEntry(days=list(window.days), start=window.start, until=window.until, timezone=window.timezone)

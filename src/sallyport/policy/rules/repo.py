@@ -1,0 +1,134 @@
+"""The SQL of login rules. A rule is kept as its definition in JSON, beside what lists and people look for, and with
+its reply attributes in octets, so that a changed dictionary does not change what a rule sends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.policy.rules.match import DomainRules
+from sallyport.policy.rules.model import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
+from sallyport.store.model import Tx
+
+NOT_FOUND = "rule not found"
+_COLUMNS = "id, domain_id, name, action, definition, attributes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: int
+    domain_id: int
+    name: str
+    action: str
+    definition: str
+    attributes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OfDomain:
+    """A domain's rules: all of them ordered by id, and the enabled ones ready to match; None where there is none."""
+
+    rules: tuple[Rule, ...]
+    enabled: DomainRules | None
+
+
+@dataclass(slots=True)
+class Known:
+    """What was read before: a reload prepares only the rules and domains that have changed."""
+
+    rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
+    domains: dict[int, OfDomain] = field(default_factory=dict)
+
+
+def load(tx: Tx, known: Known) -> Mapping[int, OfDomain]:
+    """The rules of all domains that have some."""
+    # Two reloads may overlap in two threads: each works on what is its own, and leaves its findings at the end.
+    before, old_domains = known.rules, known.domains
+    read: dict[int, tuple[_Row, Rule]] = {}
+    rules: dict[int, list[Rule]] = {}
+    for row in tx.all(_Row, f"select {_COLUMNS} from login_rules order by domain_id, id"):
+        old = before.get(row.id)
+        rule = old[1] if old is not None and old[0] == row else _rule(row)
+        read[row.id] = (row, rule)
+        rules.setdefault(row.domain_id, []).append(rule)
+    domains = {domain_id: _of_domain(tuple(own), old_domains.get(domain_id)) for domain_id, own in rules.items()}
+    known.rules, known.domains = read, domains
+    return domains
+
+
+def _of_domain(rules: tuple[Rule, ...], before: OfDomain | None) -> OfDomain:
+    if before is not None and len(before.rules) == len(rules) and all(map(_same, before.rules, rules)):
+        return before
+    enabled = [rule for rule in rules if rule.definition.enabled]
+    return OfDomain(rules, DomainRules(enabled) if enabled else None)
+
+
+def _same(one: Rule, other: Rule) -> bool:
+    return one is other
+
+
+def _rule(row: _Row) -> Rule:
+    definition = Definition.model_validate_json(row.definition)
+    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition)
+
+
+def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
+    """A rule's definition. NotFound, also for another domain's."""
+    row = tx.one(
+        _Row, f"select {_COLUMNS} from login_rules where domain_id = :domain and id = :id", domain=domain_id, id=rule_id
+    )
+    if row is None:
+        raise NotFound(NOT_FOUND)
+    return Definition.model_validate_json(row.definition)
+
+
+def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
+    """The new rule's id. Conflict: the domain has as many as it may."""
+    count = tx.value(int, "select count(*) from login_rules where domain_id = :domain", domain=domain_id) or 0
+    if count >= MAX_RULES:
+        raise Conflict(f"a domain has at most {MAX_RULES} login rules")
+    rule_id = tx.value(
+        int,
+        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, created_at, "
+        "updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, :at, :at) "
+        "returning id",
+        domain=domain_id,
+        name=definition.name,
+        priority=definition.priority,
+        enabled=int(definition.enabled),
+        action=definition.action,
+        definition=definition.model_dump_json(by_alias=True),
+        attributes=attributes,
+        at=at,
+    )
+    assert rule_id is not None  # noqa: S101  an insert returns its row
+    _must_fit(tx, domain_id)
+    return rule_id
+
+
+def _must_fit(tx: Tx, domain_id: int) -> None:
+    """All rules of all tenants are in memory."""
+    sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
+    if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
+        raise Conflict(f"the login rules of a domain have at most {MAX_CHARACTERS} characters in all")
+
+
+def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attributes: bytes, at: int) -> None:
+    """Keep what a domain's rule is now. Conflict: the domain's rules have grown too large."""
+    tx.execute(
+        "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
+        "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
+        name=definition.name,
+        priority=definition.priority,
+        enabled=int(definition.enabled),
+        action=definition.action,
+        definition=definition.model_dump_json(by_alias=True),
+        attributes=attributes,
+        at=at,
+        id=rule_id,
+    )
+    _must_fit(tx, domain_id)
+
+
+def delete(tx: Tx, rule_id: int) -> None:
+    """Remove a rule."""
+    tx.execute("delete from login_rules where id = :id", id=rule_id)

@@ -1,0 +1,114 @@
+"""The rules about login rules: what may be kept, and who has which."""
+
+from collections.abc import Mapping, Sequence
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.wire import JSON
+from sallyport.policy.rules import repo
+from sallyport.policy.rules.match import DomainRules
+from sallyport.policy.rules.model import Definition, ReplyAttribute, Rule, RuleFields
+from sallyport.policy.rules.repo import OfDomain
+from sallyport.policy.rules.translation import Translation, check_clients
+from sallyport.radius.dictionary import Dictionary
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+
+
+class LoginRules:
+    """The login rules of all domains; reading never waits, changing returns once it holds."""
+
+    def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
+        self.translation = Translation(dictionary)
+        self._configuration = configuration
+        self._clock = clock
+        known = repo.Known()
+        empty: Mapping[int, OfDomain] = {}
+        self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
+
+    def of(self, domain_id: int) -> DomainRules | None:
+        """A domain's enabled rules as they are now; None where it has none."""
+        own = self._table.value.get(domain_id)
+        return None if own is None else own.enabled
+
+    def all_of(self, domain_id: int) -> Sequence[Rule]:
+        """A domain's rules, also those that are not enabled, ordered by id."""
+        own = self._table.value.get(domain_id)
+        return () if own is None else own.rules
+
+    async def add(self, domain_id: int, fields: RuleFields) -> int:
+        """The new rule's id; it needs a name and an action. Invalid names what cannot be kept; Conflict: too much."""
+        definition = Definition.model_validate(self._kept(fields))
+        attributes = self._replies(definition)
+        at = self._clock()
+
+        def work(tx: Tx) -> int:
+            rule_id = repo.add(tx, domain_id, definition, attributes, at)
+            _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, _told(definition))
+            return rule_id
+
+        return await self._configuration.change(work)
+
+    async def update(self, domain_id: int, rule_id: int, fields: RuleFields) -> None:
+        """Change what is given; the rest stays. NotFound: the domain has no such rule. Invalid, Conflict."""
+        changes, at = self._kept(fields), self._clock()
+
+        def work(tx: Tx) -> None:
+            before = repo.get(tx, domain_id, rule_id)
+            definition = before.model_copy(update=changes)
+            repo.update(tx, domain_id, rule_id, definition, self._replies(definition), at)
+            if definition != before:
+                _record(tx, "rule.update", domain_id, f"{rule_id} {before.name}", at, _told(before), _told(definition))
+
+        await self._configuration.change(work)
+
+    async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
+        """Remove rules, all or none; how many. NotFound."""
+        at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
+
+        def work(tx: Tx) -> int:
+            for rule_id in wanted:
+                rule = repo.get(tx, domain_id, rule_id)
+                repo.delete(tx, rule_id)
+                _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, _told(rule), {})
+            return len(wanted)
+
+        return await self._configuration.change(work)
+
+    def _kept(self, fields: RuleFields) -> dict[str, object]:
+        """The given fields as a definition has them. Invalid."""
+        kept: dict[str, object] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields.given().items()
+        }
+        if fields.time is not None:
+            kept["time"] = None if fields.time.always else fields.time.kept()
+        if fields.serviceTypes is not None:
+            kept["serviceTypes"] = tuple(self.translation.service_types(fields.serviceTypes))
+        if fields.media is not None:
+            kept["media"] = tuple(self.translation.media(fields.media))
+        if fields.vlan is not None:
+            kept["vlan"] = fields.vlan.strip()
+        check_clients(fields.clients or ())
+        return kept
+
+    def _replies(self, definition: Definition) -> bytes:
+        replies: Sequence[ReplyAttribute] = definition.replyAttributes
+        return self.translation.replies(definition.vlan, replies)
+
+
+def _record(
+    tx: Tx, action: str, domain_id: int, rule: str, at: int, before: dict[str, JSON], after: dict[str, JSON]
+) -> None:
+    audit.record(
+        tx,
+        action,
+        at=at,
+        tenant_id=audit.tenant_of(tx, domain_id),
+        domain_id=domain_id,
+        target=f"rule {rule}",
+        changes=audit.changed(before, after),
+    )
+
+
+def _told(definition: Definition) -> dict[str, JSON]:
+    return definition.model_dump(mode="json", by_alias=True)

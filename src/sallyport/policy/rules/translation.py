@@ -1,0 +1,179 @@
+"""What bodies name in a rule, as numbers and octets, by the RADIUS dictionary.
+
+A refusal names the field, and among reply attributes the entry by its place and the attribute by its name in the
+dictionary; it repeats nothing that was submitted.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
+from sallyport.policy.rules.match import network_of
+from sallyport.policy.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
+from sallyport.radius.attributes import push_attribute, push_vendor_attribute
+from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.values import Attribute
+from sallyport.vendors import UNKNOWN, medium_of
+from sallyport.vendors.medium import MEDIA
+
+MICROSOFT: Final = 311
+# Type numbers that are no reply attribute of a rule (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
+# section 3.3): the service's own, what belongs to one request or challenge, what names the NAS and its port,
+# accounting, Digest and ARAP answers. 26, 241 to 246: attributes inside of which others stand.
+_REFUSED: Final[Mapping[int, frozenset[int]]] = {
+    0: frozenset(
+        {
+            0,
+            2,
+            3,
+            4,
+            5,
+            24,
+            26,
+            30,
+            31,
+            32,
+            33,
+            *range(40, 54),
+            55,
+            60,
+            61,
+            68,
+            70,
+            73,
+            74,
+            75,
+            76,
+            77,
+            79,
+            80,
+            84,
+            86,
+            87,
+            94,
+        }
+        | {95, 101, 102, *range(103, 123), *range(241, 256)}
+    ),
+    # RFC 2548: MS-CHAP, its keys, and passwords.
+    MICROSOFT: frozenset({1, 2, 3, 4, 5, 6, 10, 11, 12, 16, 17, 19, 20, 25, 26, 27}),
+}
+_VLAN: Final = ("Tunnel-Type", "Tunnel-Medium-Type", "Tunnel-Private-Group-Id")
+_TAG: Final = re.compile(r":[0-9]{1,2}$")
+_NUMERAL: Final = re.compile(r"[0-9]{1,10}")
+_LIKE_ADDRESS: Final = re.compile(r"[0-9.]+|.*/[0-9]+|(?=.*:.*:)[0-9A-Fa-f:.%]+")
+
+
+class Translation:
+    """Translates between the names in bodies and the numbers and octets that are stored and sent."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self._service_type = dictionary.attribute("Service-Type")
+        self._port_type = dictionary.attribute("NAS-Port-Type")
+
+    def service_types(self, entries: Sequence[str]) -> list[int]:
+        """Numbers and names as numbers, each once. Invalid."""
+        numbers = [_number(self._service_type, entry) for entry in entries]
+        if None in numbers:
+            raise _invalid("serviceTypes", numbers.index(None), "a number or a name of Service-Type")
+        return list(dict.fromkeys(number for number in numbers if number is not None))
+
+    def service_type_name(self, number: int) -> str:
+        """Its name, else the number."""
+        return self._service_type.value_name(number) or str(number)
+
+    def media(self, entries: Sequence[str]) -> list[str]:
+        """Media in the inventory's words; a number or a name of NAS-Port-Type is the medium that it stands for."""
+        known = {medium.casefold(): medium for medium in MEDIA.values()}
+        media = []
+        for place, entry in enumerate(entries):
+            number = _number(self._port_type, entry)
+            medium = known.get(entry.casefold()) or (UNKNOWN if number is None else medium_of(number))
+            if medium == UNKNOWN:
+                raise _invalid("media", place, "a medium such as Ethernet, Wireless or Virtual")
+            media.append(medium)
+        return list(dict.fromkeys(media))
+
+    def replies(self, vlan: str, entries: Sequence[ReplyAttribute]) -> bytes:
+        """The reply attributes of a rule in octets, those of its VLAN first (RFC 3580 section 3.31). Invalid."""
+        octets = b"".join(self._vlan(vlan)) if vlan else b""
+        for place, entry in enumerate(entries):
+            octets += self._reply(place, entry, with_vlan=bool(vlan))
+            if len(octets) > MAX_REPLY_OCTETS:
+                raise _invalid("replyAttributes", place, f"up to {MAX_REPLY_OCTETS} octets in all")
+        return octets
+
+    def _vlan(self, vlan: str) -> list[bytes]:
+        if re.fullmatch("[0-9]+", vlan) and not 1 <= int(vlan) <= 4094:
+            raise invalid_field("vlan", "a number from 1 to 4094, or a name")
+        try:
+            return [
+                push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
+                for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
+            ]
+        except DictionaryError:  # a dictionary of an admin's own may have named it anew
+            raise invalid_field("vlan", "the dictionary does not take it") from None
+
+    def _reply(self, place: int, entry: ReplyAttribute, *, with_vlan: bool) -> bytes:
+        attribute = self._attribute(place, entry)
+        field = f"replyAttributes.{place}"
+        if attribute.number in _REFUSED.get(attribute.vendor, ()):
+            raise _invalid("replyAttributes", place, f"{attribute.name} is not set by a rule", field)
+        if attribute.secret:
+            raise _invalid("replyAttributes", place, f"{attribute.name} is a secret, which a rule does not keep", field)
+        if with_vlan and attribute.name in _VLAN:
+            raise _invalid("replyAttributes", place, f"{attribute.name} is what vlan sets", field)
+        try:
+            value = self._dictionary.encode(entry.name, entry.value)
+        except DictionaryError:
+            raise _invalid("replyAttributes", place, _wanted(attribute, entry.name), f"{field}.value") from None
+        if attribute.vendor:
+            return push_vendor_attribute(attribute.vendor, attribute.number, value)
+        return push_attribute(attribute.number, value)
+
+    def _attribute(self, place: int, entry: ReplyAttribute) -> Attribute:
+        """What the dictionary says of an entry's attribute, whether it is written by its name or as Attr-N."""
+        try:
+            found = self._dictionary.attribute(_TAG.sub("", entry.name))
+        except DictionaryError as error:
+            near = str(error).partition("; ")[2]
+            wanted = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
+            raise _invalid("replyAttributes", place, wanted, f"replyAttributes.{place}.name") from None
+        if found.parent:
+            wanted = f"{found.name} is a part of {found.parent}, which is written as 0x..."
+            raise _invalid("replyAttributes", place, wanted, f"replyAttributes.{place}.name")
+        return self._dictionary.find(found.vendor, found.number) or found
+
+
+def check_clients(entries: Sequence[str]) -> None:
+    """An entry that looks like an address and is none would be taken for a name that nobody has. Invalid."""
+    for place, entry in enumerate(entries):
+        if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
+            raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
+
+
+def _wanted(attribute: Attribute, name: str) -> str:
+    """What an attribute takes, for who gave it something else."""
+    if _TAG.search(name):
+        if not attribute.has_tag:
+            return f"{attribute.name} takes no tag"
+        if int(name.rpartition(":")[2]) > 0x1F:
+            return f"the tag of {attribute.name} is 0 to 31"
+    names = " or one of its names" if attribute.values else ""
+    return f"the value of {attribute.name} is of type {attribute.type}{names}, 1 to {attribute.room} octets"
+
+
+def _number(attribute: Attribute, entry: str) -> int | None:
+    """The number of a numeral or of a value's name. FreeRADIUS calls some `Login-User` that the RFC calls `Login`."""
+    if _NUMERAL.fullmatch(entry):
+        return int(entry) if int(entry) < 1 << 32 else None
+    name = entry.replace(" ", "-")
+    short = name[: -len("-user")] if name.casefold().endswith("-user") else f"{name}-User"
+    found = attribute.value_number(name)
+    return attribute.value_number(short) if found is None else found
+
+
+def _invalid(field: str, place: int, wanted: str, path: str = "") -> Invalid:
+    """`invalid FIELD: entry N: what it takes`; entries are counted from 1 as people do."""
+    return Invalid(f"invalid {field}: entry {place + 1}: {wanted}", (FieldError(path or f"{field}.{place}", wanted),))

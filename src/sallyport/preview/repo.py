@@ -1,0 +1,145 @@
+"""The SQL of the impact preview: recorded logins, counted by the store where the rules cannot tell them apart."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from sallyport.events.repo import COUNTER
+from sallyport.inventory.devices import posture
+from sallyport.login.model import Reason
+from sallyport.preview.periods import Span
+from sallyport.radius.method import Method
+from sallyport.store import counters
+from sallyport.store.model import Tx
+
+PASSED = (
+    Reason.NONE, Reason.BLOCKED, Reason.ASKED, Reason.ENROLMENT_UNKNOWN, Reason.DENIED, Reason.WRONG_CODE,
+    Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
+    Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
+    Reason.STOPPED, Reason.RATE_LIMITED,
+)  # fmt: skip
+"""Why a login ended as it did that had passed its first factor."""
+_REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Recorded logins that rules and enrolment cannot tell apart. period: of when they were. exists: whether the
+    domain has an endpoint user of that name now. machine: whether a certificate showed a computer, which the name does
+    not tell. method: one of them, where it does not matter. last_at: microseconds."""
+
+    user_name: str
+    device_id: int
+    ip_address: str
+    client_ip: str
+    device_name: str
+    station: str
+    service_type: int | None
+    machine: int
+    method: str
+    period: int
+    logins: int
+    last_at: int
+    exists: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the inventory knows of a device now. support: of challenges, yes, no or unknown."""
+
+    id: int
+    device_name: str
+    product: str
+    nas_product: str
+    medium: str
+    support: str
+    give_up_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What rules look at beside user, device and time: only by that are logins told apart. directory: at
+    users, or their groups or OUs. kinds: users and computers. methods: those by
+    which no code can be typed, where nobody gets in without one."""
+
+    stations: bool
+    service_types: bool
+    directory: bool = False
+    kinds: bool = False
+    methods: bool = False
+
+
+def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
+    """How many events a domain has, and when the first was; (0, 0) without one."""
+    first = tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id)
+    return (0, 0) if first is None else (counters.total(tx, domain_id, COUNTER), first)
+
+
+def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> list[Group]:
+    """The logins of a domain in these spans that passed their first factor, in groups."""
+    told = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
+    station = "station" if looked.stations else "''"
+    service_type = "service_type" if looked.service_types else "null"
+    machine = "coalesce(machine, 0)" if looked.kinds else "0"
+    by_method = "method, " if looked.methods else ""
+    return tx.all(
+        Group,
+        # The spans stand first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
+        f"with spans (period, since, until) as (values {told}), found as (select user_name, device_id, "
+        f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
+        f"{station} as station, {service_type} as service_type, {machine} as machine, min(method) as method, "
+        f"period, count(*) as logins, "
+        f"max(at) as last_at "
+        f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
+        f"and method <> '{Method.MAB}' "  # nobody is there to be asked for a second factor
+        f"group by user_name, device_id, {'station, ' if looked.stations else ''}"
+        f"{'service_type, ' if looked.service_types else ''}{f'{machine}, ' if looked.kinds else ''}{by_method}period) "
+        "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
+        'fold(user_name)) as "exists" from found',
+        d=domain_id,
+        **{f"r{number}": reason.value for number, reason in enumerate(PASSED)},
+    )
+
+
+def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, Seen | None]:
+    """The devices of groups by their ids, but for those that are known; None for one that is not there any more.
+
+    One that was deleted and has registered again has a new id: it is found by its addresses and its name.
+    """
+    found: dict[int, Seen | None] = {}
+    for group in of:
+        if group.device_id not in found and group.device_id not in known:
+            found[group.device_id] = _device(tx, domain_id, group)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: int
+    device_name: str
+    device_type: str
+    nas_device_type: str
+    nas_port_type: str
+
+
+_COLUMNS = ", ".join(_Row.__dataclass_fields__)
+
+
+def _device(tx: Tx, domain_id: int, group: Group) -> Seen | None:
+    row = tx.one(_Row, f"select {_COLUMNS} from devices where id = :id", id=group.device_id)
+    if row is None:
+        row = tx.one(
+            _Row,
+            f"select {_COLUMNS} from devices where domain_id = :d and ip_address = :ip and client_ip = :client "
+            "and device_name = :name order by id desc limit 1",
+            d=domain_id,
+            ip=group.ip_address,
+            client=group.client_ip,
+            name=group.device_name,
+        )
+    if row is None:
+        return None
+    measured = posture.find(tx, row.id)
+    return Seen(
+        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, measured.challenge_support,
+        measured.give_up_ms,
+    )  # fmt: skip

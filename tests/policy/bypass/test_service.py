@@ -1,0 +1,200 @@
+"""MAC authentication bypass: who is let in by an address, and who never is."""
+
+from contextlib import closing
+
+import pytest
+
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.domains.model import Mode
+from sallyport.login.model import Reason, Verdict
+from sallyport.policy.bypass import repo
+from sallyport.policy.bypass.model import mac_key
+from sallyport.policy.rules.model import RuleFields
+from sallyport.radius.attributes import pull_attributes
+from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.model import Tx, Value
+from tests.areas import Areas
+from tests.login.conftest import Desk
+from tests.packets import access_request, attributes, chap, mschap2, pap
+from tests.policy.lockouts.test_service import log_in
+
+MAC = "aabbccddeeff"
+STATION = "AA-BB-CC-DD-EE-FF"
+LOGIN, FRAMED, CALL_CHECK, VIRTUAL, ETHERNET = 1, 2, 10, 5, 15
+
+
+def body(station: str = STATION, service: int | None = CALL_CHECK, port: int | None = ETHERNET) -> bytes:
+    """What a NAS says beside name and password."""
+    told = {"CALLING_STATION_ID": station.encode()}
+    if service is not None:
+        told["SERVICE_TYPE"] = service.to_bytes(4)
+    if port is not None:
+        told["NAS_PORT_TYPE"] = port.to_bytes(4)
+    return attributes(**told)
+
+
+LISTED = {
+    "Cisco": pap(MAC, MAC, body()),
+    "colons": pap("aa:bb:cc:dd:ee:ff", "aa:bb:cc:dd:ee:ff", body("aa:bb:cc:dd:ee:ff", FRAMED)),
+    "dots, Wi-Fi": pap("AABB.CCDD.EEFF", MAC.upper(), body("aabb.ccdd.eeff", None, 19)),
+    "no password": pap(MAC, "", body(service=None)),
+    "no medium": pap(MAC, MAC, body(port=None)),
+    "CHAP": chap(MAC, MAC, body=body()),
+    "CHAP without a password": chap(MAC, "", b"0123456789abcdef", body=body()),
+    "no password attribute": access_request(attributes(USER_NAME=MAC.encode()) + body()),
+    "unsigned": pap(MAC, MAC, body(), signed=False),
+}
+OTHERS = {
+    "another station": pap(MAC, MAC, body("AA-BB-CC-DD-EE-00")),
+    "no station": pap(MAC, MAC, attributes(SERVICE_TYPE=CALL_CHECK.to_bytes(4))),
+    "a password": pap(MAC, "hello", body()),
+    "a wrong CHAP response": chap(MAC, "hello", body=body()),
+    "a short CHAP response": chap(MAC, MAC, value=b"short", body=body()),
+    "an admin at a switch": pap(MAC, MAC, body(service=LOGIN)),
+    "a VPN": pap(MAC, MAC, body(port=VIRTUAL)),
+    "MS-CHAPv2": mschap2(MAC, MAC, body=body()),
+    "unsigned CHAP": chap(MAC, MAC, body=body(), signed=False),
+    "unsigned, without a password": pap(MAC, "", body(), signed=False),
+    "nothing but a name": access_request(attributes(USER_NAME=MAC.encode()) + body(service=FRAMED)),
+    "a person": pap("ann", MAC, body()),
+}
+
+
+@pytest.mark.parametrize("request_", LISTED.values(), ids=LISTED)
+async def test_who_is_listed_is_let_in(desk: Desk, request_: bytes) -> None:
+    """However products write the address; the event has method and factor, and device and station are known."""
+    await desk.areas.bypass.add(desk.areas.domain, [MAC])
+    login = desk.login(request_)
+    decision = desk.areas.pipeline.begin(login)
+    assert decision is not None, "it needs no I/O"
+    assert (decision.applied, decision.reason) == (Verdict.ACCEPT, Reason.NONE)
+    assert (login.method, login.factor, login.proven) == ("mab", "mac", True)
+    assert mac_key(login.station) == MAC
+
+
+@pytest.mark.parametrize("request_", OTHERS.values(), ids=OTHERS)
+async def test_nobody_is_let_in_by_accident(desk: Desk, request_: bytes) -> None:
+    """What is not a NAS asking in that station's name is a login like any other, though the station is listed."""
+    await desk.areas.bypass.add(desk.areas.domain, [MAC])
+    login = desk.login(request_)
+    decision = await desk.decide(login)
+    assert decision.applied is Verdict.REJECT
+    assert login.method != "mab"
+
+
+async def test_only_the_list_of_the_domain_counts(desk: Desk) -> None:
+    """A station of another domain, one that was never listed, and one that is not any more are strangers."""
+    areas = desk.areas
+    branch = await areas.domains.add(areas.tenant, "branch")
+    await areas.bypass.add(branch, [MAC])
+    assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
+    await areas.bypass.add(areas.domain, [MAC])
+    assert (await desk.decided(LISTED["Cisco"]))[0] == "accept"
+    assert await areas.bypass.delete(areas.domain, [MAC]) == 1
+    assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
+
+
+async def test_the_rules_hold_and_no_second_factor_is_asked_for(desk: Desk) -> None:
+    """An enforcing domain with a provider lets the station in, into its VLAN; a rule that blocks blocks it."""
+    areas = desk.areas
+    await areas.bypass.add(areas.domain, [MAC])
+    await areas.providers.set(areas.domain, "totp", {}, 60)
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    vlan = RuleFields.model_validate({"name": "things", "action": "mfa_required", "kinds": ["station"], "vlan": "30"})
+    await areas.rules.add(areas.domain, vlan)
+    login = desk.login(LISTED["Cisco"])
+    assert (await desk.decide(login)).applied is Verdict.ACCEPT
+    assert (81, b"30") in list(pull_attributes(memoryview(login.attributes)))
+    await areas.rules.add(
+        areas.domain, RuleFields.model_validate({"name": "out", "action": "block", "priority": 1, "stations": [MAC]})
+    )
+    decision = await desk.decide(desk.login(LISTED["Cisco"]))
+    assert (decision.applied, decision.reason) == (Verdict.REJECT, Reason.BLOCKED)
+
+
+async def test_no_lock_out_holds_or_ends(desk: Desk) -> None:
+    """From a station that is locked out its own address gets in, which forgives no password that was guessed there."""
+    areas, here = desk.areas, body() + attributes(NAS_IDENTIFIER=b"switch-1")
+    other = body("02-00-00-00-00-02") + attributes(NAS_IDENTIFIER=b"switch-1")
+    assert await log_in(desk, "ann", "hello", other) is Reason.NONE  # so that the station is not the NAS itself
+    for number in range(10):
+        await log_in(desk, f"user {number}", body=here)
+    assert await log_in(desk, MAC, MAC, here) is Reason.LOCKED_OUT
+    await areas.bypass.add(areas.domain, [MAC])
+    assert await log_in(desk, MAC, MAC, here) is Reason.NONE
+    assert await log_in(desk, "ann", "hello", here) is Reason.LOCKED_OUT
+
+
+async def test_lists_are_all_or_none(areas: Areas) -> None:
+    """A station twice is one; a name is added to what is there; to take off one that is not there takes off none."""
+    domain = areas.domain
+    assert await areas.bypass.add(domain, [MAC, "000000000001", MAC], "printers") == 2
+    await areas.bypass.add(domain, [MAC])
+    await areas.bypass.add(domain, ["000000000001"], "Kamera Süd")
+    rows, total = await areas.bypass.page(domain, "", offset=0, limit=10)
+    assert [(row.station, row.name) for row in rows] == [(MAC, "printers"), ("000000000001", "Kamera Süd")]
+    assert total == 2
+    for search in ("SÜD", "00:00:01"):
+        assert [row.station for row in (await areas.bypass.page(domain, search, offset=0, limit=1))[0]] == [
+            "000000000001"
+        ]
+    with pytest.raises(NotFound, match="station not found"):
+        await areas.bypass.delete(domain, [MAC, "000000000002"])
+    assert (await areas.bypass.page(domain, "", offset=5, limit=1))[1] == 2
+
+
+async def test_a_list_is_bounded(areas: Areas) -> None:
+    """One station too many is refused, and nothing of that call is kept."""
+
+    def fill(tx: Tx) -> None:
+        stations = [f"{number:012x}" for number in range(100_000)]
+        columns = ("domain_id", "station", "name", "added_at")
+        tx.insert("bypass_stations", columns, [(areas.domain, each, "", 1) for each in stations])
+
+    await areas.store.write(fill)
+    with pytest.raises(Conflict, match="at most 100000"):
+        await areas.bypass.add(areas.domain, [MAC])
+    assert (await areas.bypass.page(areas.domain, MAC, offset=0, limit=1)) == ([], 0)
+
+
+async def test_a_change_elsewhere_reads_no_list(areas: Areas) -> None:
+    """The lists are read again where one has changed, and only then."""
+    known = repo.Known()
+    await areas.bypass.add(areas.domain, [MAC])
+    first = await areas.store.read(lambda tx: repo.load(tx, known))
+    await areas.domains.add(areas.tenant, "branch")
+    assert await areas.store.read(lambda tx: repo.load(tx, known)) is first
+    await areas.bypass.delete(areas.domain, [MAC])
+    await areas.bypass.add(areas.domain, ["000000000001"])
+    assert await areas.store.read(lambda tx: repo.load(tx, known)) == {areas.domain: frozenset({"000000000001"})}
+
+
+async def test_sessions_of_a_station_that_is_taken_off(areas: Areas) -> None:
+    """Where the domain says so, they are to end under each name that a NAS gives them."""
+    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.bypass.add(areas.domain, [MAC])
+    await areas.bypass.delete(areas.domain, [MAC])
+    sql = "select count(*) from revocations where user_name in ('aabbccddeeff', 'aa-bb-cc-dd-ee-ff', 'aabb.ccdd.eeff')"
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == 3
+
+
+class CountingTx(SqliteTx):
+    """A transaction that counts what it executes."""
+
+    executed = 0
+
+    def execute(self, sql: str, /, **parameters: Value) -> int:
+        """Count a statement and execute it."""
+        self.executed += 1
+        return super().execute(sql, **parameters)
+
+
+async def test_a_long_list_is_written_by_one_statement(areas: Areas) -> None:
+    """Adding and deleting take as many statements for 1,000 stations as for one."""
+    stations = [f"02000000{number:04x}" for number in range(1000)]
+    with closing(open_connection(areas.store.path)) as connection:
+        tx = CountingTx(connection)
+        repo.add(tx, areas.domain, stations, "printers", 1)
+        repo.delete(tx, areas.domain, stations[1:])
+        connection.rollback()
+    assert tx.executed == 2

@@ -1,0 +1,115 @@
+"""Counts within a window, and locks: what holds for any sequence, and that memory is bounded."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.clock import SECOND
+from sallyport.policy.lockouts.failures import WINDOW_US, Failures, Lock
+
+ANN = (1, "ann")
+TENANT = 1
+LOCK_US = 900 * SECOND
+MINUTE = 60 * SECOND
+
+
+def table(limit: int = 3, max_names: int = 100) -> Failures:
+    """Failures that lock for 15 minutes."""
+    return Failures(limit, LOCK_US, max_names=max_names)
+
+
+def test_a_copy_of_a_request_is_no_failure() -> None:
+    """Anybody on the way can send it again, as often as he likes."""
+    failures = Failures(3, MINUTE)
+    assert [failures.fail(ANN, TENANT, at, b"the same") for at in range(5)] == [1, 0, 0, 0, 0]
+    assert failures.fail(ANN, TENANT, 6, b"another") == 2
+
+
+def test_failures_within_the_window_count() -> None:
+    """One that is five minutes old does not any more."""
+    failures = table()
+    assert [failures.fail(ANN, TENANT, at) for at in (0, MINUTE, 2 * MINUTE)] == [1, 2, 3]
+    failures = table()
+    assert [failures.fail(ANN, TENANT, at) for at in (0, MINUTE, WINDOW_US)] == [1, 2, 2]
+
+
+def test_a_success_forgives() -> None:
+    """The next failure is the first; wrong codes stay where only the password was right."""
+    failures = table()
+    failures.fail(ANN, TENANT, 0)
+    failures.fail(ANN, TENANT, 0, of_code=True)
+    failures.forgive(ANN, codes=False)
+    assert failures.fail(ANN, TENANT, 1) == 2
+    failures.forgive(ANN, codes=True)
+    assert failures.fail(ANN, TENANT, 1) == 1
+
+
+def test_a_lock_holds_for_its_time() -> None:
+    """Until its last microsecond; a lock that the store has not agreed to does not hold."""
+    failures = table()
+    lock = failures.lock(ANN, TENANT, 0, 5, 3)
+    assert [failures.is_locked(ANN, now) for now in (5, 4 + LOCK_US, 5 + LOCK_US)] == [True, True, False]
+    assert (failures.locked, failures.is_locked((2, "ann"), 5)) == (1, False)
+    lock.holds = False
+    assert (failures.locked, failures.is_locked(ANN, 5)) == (0, False)
+
+
+def test_a_failure_that_was_none() -> None:
+    """It is taken back with its lock, and only that one."""
+    failures = table(limit=2)
+    failures.fail(ANN, TENANT, 1)
+    failures.fail(ANN, TENANT, 2)
+    failures.lock(ANN, TENANT, 2, 2, 2)
+    failures.take_back(ANN, 1)
+    assert failures.is_locked(ANN, 3)
+    failures.take_back(ANN, 2)
+    assert (failures.is_locked(ANN, 3), len(failures)) == (False, 0)
+
+
+def test_names_are_bounded() -> None:
+    """The one that failed, or was locked, longest ago makes room."""
+    failures = table(max_names=2)
+    for at, name in enumerate(("a", "b", "a", "c")):
+        failures.fail((1, name), TENANT, at)
+        failures.restore((1, name), TENANT, Lock(at, 100, 3))
+    assert len(failures) == 4
+    assert [failures.is_locked((1, name), 5) for name in "abc"] == [True, False, True]
+    assert [failures.fail((1, name), TENANT, 9) for name in "ab"] == [3, 1]
+
+
+def test_another_tenant_pushes_nobody_out() -> None:
+    """The failures and locks of one tenant stay, however many names fail in another."""
+    failures = table(max_names=10)
+    failures.fail(ANN, TENANT, 0)
+    failures.lock(ANN, TENANT, 0, 0, 3)
+    for number in range(100):
+        failures.fail((2, f"user{number}"), 2, number)
+        failures.lock((2, f"user{number}"), 2, number, number, 3)
+    assert failures.is_locked(ANN, 1)
+    assert failures.fail(ANN, TENANT, 1) == 2
+    assert len(failures) == 20
+
+
+def test_what_is_over_is_forgotten() -> None:
+    """Failures after the window, locks after their end; what is not over stays."""
+    failures = table()
+    failures.fail(ANN, TENANT, 0)
+    failures.fail((1, "bob"), TENANT, MINUTE)
+    failures.lock(ANN, TENANT, 0, 0, 3)
+    failures.lock((1, "bob"), TENANT, 0, MINUTE, 3)
+    assert (failures.sweep(WINDOW_US), len(failures)) == (0, 3)
+    assert (failures.sweep(LOCK_US), len(failures)) == (1, 1)
+    assert (failures.sweep(LOCK_US + MINUTE), len(failures)) == (1, 0)
+
+
+@given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60))
+def test_never_more_than_the_limit_in_a_window(limit: int, steps: list[tuple[int, bool]]) -> None:
+    """Whatever the times and successes: what `fail` counts is what a plain look at the past counts, up to the limit."""
+    failures, past, at = table(limit), list[int](), 0
+    for seconds, success in steps:
+        at += seconds * SECOND
+        if success:
+            failures.forgive(ANN, codes=True)
+            past.clear()
+        else:
+            past.append(at)
+            assert failures.fail(ANN, TENANT, at) == min(limit, sum(each > at - WINDOW_US for each in past))

@@ -1,0 +1,90 @@
+"""Stations are locked out as users are; a NAS never is."""
+
+import pytest
+
+from sallyport.login.model import Reason
+from sallyport.policy.lockouts.stations import SharedStations
+from tests.login.conftest import Desk
+from tests.packets import attributes
+from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, guess, log_in, stored
+
+NAS_ITSELF = {
+    "no station": attributes(NAS_IDENTIFIER=b"vpn"),
+    "an empty one": attributes(CALLING_STATION_ID=b"", NAS_IDENTIFIER=b"vpn"),
+    "blanks": attributes(CALLING_STATION_ID=b"  ", NAS_IDENTIFIER=b"vpn"),
+    "its address": attributes(CALLING_STATION_ID=b"10.0.0.9", NAS_IP_ADDRESS=bytes((10, 0, 0, 9))),
+    "its IPv6 address": attributes(CALLING_STATION_ID=b"::1", NAS_IPV6_ADDRESS=bytes(15) + b"\1"),
+    "its name": attributes(CALLING_STATION_ID=b"VPN", NAS_IDENTIFIER=b"vpn"),
+    "the packet's source": attributes(CALLING_STATION_ID=b"192.0.2.1", NAS_IDENTIFIER=b"vpn"),
+    "its MAC address": attributes(CALLING_STATION_ID=b"0200.0000.0009", CALLED_STATION_ID=b"02-00-00-00-00-09:guests"),
+    "one value for all": attributes(CALLING_STATION_ID=b"anonymous", NAS_IDENTIFIER=b"vpn"),
+}
+
+
+async def test_ten_failures_lock_a_station(desk: Desk) -> None:
+    """Ten users that fail once each from one station: the station is locked for all; another station of the same
+    device is not."""
+    await log_in(desk, "ann", "hello", TABLET)
+    for number in range(10):
+        assert await log_in(desk, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
+    assert await log_in(desk, "ann", "hello") is Reason.NONE
+    assert await stored(desk.areas) == [("station", "02-00-00-00-00-01", 10)]
+
+
+async def test_a_success_sets_a_station_back(desk: Desk) -> None:
+    """Anybody's from there."""
+    await log_in(desk, "ann", "hello", TABLET)
+    for number in range(9):
+        await log_in(desk, f"user{number}", guess(), PHONE)
+    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
+    await log_in(desk, "another", guess(), PHONE)
+    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
+
+
+@pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
+async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
+    """However it calls its users, fifty that fail keep nobody out who knows his password."""
+    for number in range(50):
+        await log_in(desk, f"user{number}", guess(), body)
+    assert await log_in(desk, "ann", "hello", body) is Reason.NONE
+    assert await stored(desk.areas) == []
+
+
+async def test_the_only_station_of_a_nas(desk: Desk) -> None:
+    """It may be one value for all, and is not locked; with the first failure after another station has come, it is."""
+    for number in range(15):
+        await log_in(desk, f"user{number}", guess(), PHONE)
+    assert await stored(desk.areas) == []
+    await log_in(desk, "ann", "hello", TABLET)
+    assert await log_in(desk, "another", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
+
+
+async def test_a_station_that_users_share(desk: Desk) -> None:
+    """Three users have got in by it within the hour: it is no one person's, though the NAS has others."""
+    for user in ("bob", "eve"):
+        await desk.areas.users.add(desk.areas.domain, user, b"hello")
+    await log_in(desk, "ann", "hello", TABLET)
+    await log_in(desk)  # a failure: from here on successes are looked at
+    for user in ("ann", "bob", "eve"):
+        await log_in(desk, user, "hello", PHONE)
+    for number in range(20):
+        await log_in(desk, f"user{number}", guess(), PHONE)
+    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
+    desk.areas.clock.pass_by(3601)
+    for number in range(10):
+        await log_in(desk, f"user{number}", guess(), PHONE)
+    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+
+
+def test_another_tenant_does_not_make_a_station_unshared() -> None:
+    """A station that users share is known as such, however many stations of another tenant are used."""
+    shared = SharedStations(max_stations=10)
+    for user in ("ann", "bob", "eve"):
+        shared.note((1, b"phone"), 1, user, 0)
+    for number in range(100):
+        shared.note((2, b"phone %d" % number), 2, "mallory", number)
+    assert shared.is_shared((1, b"phone"), 1)

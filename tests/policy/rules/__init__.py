@@ -1,0 +1,41 @@
+"""Tests of sallyport.policy.rules: `rule` and `facts` make what they need from what a test cares about."""
+
+from collections.abc import Mapping
+
+from sallyport.base.clock import from_iso
+from sallyport.policy.rules.match import DomainRules, Facts
+from sallyport.policy.rules.model import Action, Definition, Rule
+
+NOON = from_iso("2026-01-07T12:00:00Z")  # a Wednesday
+KNOWN: Mapping[str, object] = {
+    "user": "ann",
+    "kind": "user",
+    "groups": frozenset({"staff"}),
+    "ous": frozenset({"ou=sales,dc=corp"}),
+    "client": "vpn",
+    "source": "192.0.2.1",
+    "nas": "192.0.2.1",
+    "product": "Cisco ISE",
+    "nas_product": "Cisco IOS",
+    "medium": "Ethernet",
+    "station": "AA-BB-CC-DD-EE-FF",
+    "service_type": 2,
+    "at": NOON,
+}
+
+
+def facts(**other: object) -> Facts:
+    """A login of which everything is known, but for what the test says."""
+    return Facts(**{**KNOWN, **other})  # type: ignore[arg-type]
+
+
+def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **kept: object) -> Rule:
+    """A rule with what the test says."""
+    definition = Definition.model_validate({"name": f"rule {id}", "action": action, **kept})
+    return Rule(id, 1, definition.name, Action(action), attributes, definition)
+
+
+def matched(known: Facts, *rules: Rule) -> int:
+    """The id of the rule that decides; 0 for none."""
+    found = DomainRules(rules).match(known)
+    return 0 if found is None else found.id

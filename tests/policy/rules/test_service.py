@@ -1,0 +1,179 @@
+"""The rules about login rules."""
+
+import pytest
+
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.policy.rules.model import MAX_RULES, UNMATCHED, Action, RuleFields
+from sallyport.policy.rules.service import LoginRules
+from tests.areas import Areas, dictionary
+from tests.policy.rules import facts
+
+
+def fields(**given: object) -> RuleFields:
+    """A rule's fields as a body has them."""
+    return RuleFields.model_validate({"name": "r", "action": "block", **given})
+
+
+def change(**given: object) -> RuleFields:
+    """What an update gives."""
+    return RuleFields.model_validate(given)
+
+
+def test_what_holds_where_no_rule_matches() -> None:
+    """A second factor for all."""
+    assert UNMATCHED is Action.MFA_REQUIRED
+
+
+async def test_a_domain_without_rules(areas: Areas) -> None:
+    """Has None, also where its rules are disabled, or where there is no such domain."""
+    assert areas.rules.of(areas.domain) is areas.rules.of(99) is None
+    rule = await areas.rules.add(areas.domain, fields(enabled=False))
+    assert areas.rules.of(areas.domain) is None
+    assert [each.id for each in areas.rules.all_of(areas.domain)] == [rule]
+    await areas.rules.update(areas.domain, rule, change(enabled=True))
+    assert areas.rules.of(areas.domain) is not None
+    await areas.rules.delete(areas.domain, [rule])
+    assert areas.rules.of(areas.domain) is None
+
+
+async def test_a_change_holds_when_it_returns(areas: Areas) -> None:
+    """Added, changed, removed; for its domain alone, and for a later start."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    rule = await areas.rules.add(
+        areas.domain, fields(users=["ANN"], vlan=20, replyAttributes=[{"name": "Class", "value": 7}])
+    )
+    later = Areas(areas.store, areas.clock)
+    await later.configuration.reload()
+    for each in (areas.rules, later.rules):
+        own = each.of(areas.domain)
+        assert own is not None and each.of(other) is None
+        found = own.match(facts())
+        assert found is not None and (found.id, found.name, found.action) == (rule, "r", "block")
+        assert found.attributes == bytes.fromhex("40060000000d410600000006510432301903") + b"7"
+    await areas.rules.update(areas.domain, rule, change(action="allow", users=["bob"]))
+    own = areas.rules.of(areas.domain)
+    assert own is not None and own.match(facts()) is None
+    found = own.match(facts(user="Bob"))
+    assert found is not None and found.action is Action.ALLOW
+
+
+async def test_an_update_keeps_what_it_does_not_give(areas: Areas) -> None:
+    """An empty list or text clears, a window that excludes nothing too."""
+    window = {"days": ["Monday", "tue"], "from": "8:00", "until": "18:00", "timezone": "Europe/Berlin"}
+    rule = await areas.rules.add(
+        areas.domain,
+        fields(
+            users="ann", groups=["g"], serviceTypes=["Login"], media=["wireless-802.11"], time=window, vlan="guests"
+        ),
+    )
+    (before,) = areas.rules.all_of(areas.domain)
+    assert before.definition.users == ("ann",)
+    assert (before.definition.serviceTypes, before.definition.media) == ((1,), ("Wireless",))
+    kept = before.definition.time
+    assert kept is not None and (kept.days, kept.start, kept.timezone) == (("mon", "tue"), "08:00", "Europe/Berlin")
+    await areas.rules.update(areas.domain, rule, change(priority="7"))
+    (after,) = areas.rules.all_of(areas.domain)
+    assert after.definition == before.definition.model_copy(update={"priority": 7})
+    assert after.attributes == before.attributes
+    await areas.rules.update(
+        areas.domain, rule, change(users=[], groups="", serviceTypes=[], media=[], time="", vlan="")
+    )
+    (cleared,) = areas.rules.all_of(areas.domain)
+    assert cleared.definition.model_dump(exclude_defaults=True) == {"name": "r", "action": "block", "priority": 7}
+    assert cleared.attributes == b""
+
+
+async def test_a_refused_change_changes_nothing(areas: Areas) -> None:
+    """What was kept before still decides."""
+    rule = await areas.rules.add(areas.domain, fields(vlan="20"))
+    before = list(areas.rules.all_of(areas.domain))
+    for given in (
+        {"replyAttributes": [{"name": "Tunnel-Type", "value": "VLAN"}]},
+        {"replyAttributes": [{"name": "State", "value": "x"}], "vlan": ""},
+        {"vlan": "4095"},
+        {"clients": ["10.0.0.0/33"]},
+        {"serviceTypes": ["none"]},
+        {"media": ["none"]},
+    ):
+        with pytest.raises(Invalid):
+            await areas.rules.update(areas.domain, rule, change(**given))
+    assert list(areas.rules.all_of(areas.domain)) == before
+
+
+async def test_another_domains_rule_does_not_exist(areas: Areas) -> None:
+    """It is neither changed nor removed; removing several is all or none."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    theirs, mine = await areas.rules.add(other, fields()), await areas.rules.add(areas.domain, fields())
+    for rule in (theirs, 99, 0):
+        with pytest.raises(NotFound):
+            await areas.rules.update(areas.domain, rule, change(name="mine"))
+        with pytest.raises(NotFound):
+            await areas.rules.delete(areas.domain, [mine, rule])
+    assert [each.name for each in (*areas.rules.all_of(other), *areas.rules.all_of(areas.domain))] == ["r", "r"]
+    assert await areas.rules.delete(areas.domain, [mine, mine]) == 1
+    assert areas.rules.all_of(areas.domain) == ()
+
+
+async def test_a_domain_has_a_thousand_rules(areas: Areas) -> None:
+    """One more is a Conflict; another domain still takes one."""
+    await areas.store.write(
+        lambda tx: tx.insert(
+            "login_rules",
+            (
+                "domain_id",
+                "name",
+                "priority",
+                "enabled",
+                "action",
+                "definition",
+                "attributes",
+                "created_at",
+                "updated_at",
+            ),
+            [
+                (areas.domain, "r", 1, 1, "allow", '{"name": "r", "action": "allow"}', b"", 0, 0)
+                for _ in range(MAX_RULES)
+            ],
+        )
+    )
+    await areas.configuration.reload()
+    assert len(areas.rules.all_of(areas.domain)) == MAX_RULES
+    with pytest.raises(Conflict):
+        await areas.rules.add(areas.domain, fields())
+    assert await areas.rules.add(await areas.domains.add(areas.tenant, "branch"), fields())
+
+
+async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
+    """They are in memory, those of all tenants: what is too much is a Conflict and is not kept."""
+    long = [f"{number:0250}" for number in range(1000)]
+    everything = dict.fromkeys(("users", "groups", "ous", "products", "stations"), long)
+    kept = 0
+    with pytest.raises(Conflict, match="characters in all"):
+        while kept < 20:
+            await areas.rules.add(areas.domain, fields(**everything))
+            kept += 1
+    assert len(areas.rules.all_of(areas.domain)) == kept == 1
+    small = await areas.rules.add(areas.domain, fields())
+    with pytest.raises(Conflict):
+        await areas.rules.update(areas.domain, small, change(**everything))
+    assert areas.rules.all_of(areas.domain)[-1].definition.users == ()
+
+
+async def test_what_has_not_changed_is_not_prepared_again(areas: Areas) -> None:
+    """A change of one domain, or of something else, leaves the other domains' rules as they are in memory."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    await areas.rules.add(areas.domain, fields())
+    before = areas.rules.of(areas.domain)
+    await areas.rules.add(other, fields())
+    assert areas.rules.of(areas.domain) is before
+    await areas.rules.add(areas.domain, fields(name="second"))
+    assert areas.rules.of(areas.domain) is not before
+
+
+async def test_what_a_rule_sends_outlives_the_dictionary(areas: Areas) -> None:
+    """Octets are kept beside the words: a start with other dictionaries sends the same."""
+    await areas.rules.add(areas.domain, fields(replyAttributes=[{"name": "Filter-Id", "value": "x"}]))
+    later = LoginRules(areas.configuration, dictionary())
+    await areas.configuration.reload()
+    (kept,) = later.all_of(areas.domain)
+    assert kept.attributes == b"\x0b\x03x"

@@ -1,0 +1,153 @@
+"""Translation of bodies as numbers and octets."""
+
+import pytest
+
+from sallyport.base.errors import Invalid
+from sallyport.policy.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
+from sallyport.policy.rules.translation import Translation, check_clients
+from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
+from tests.areas import dictionary
+
+WORDS = Translation(dictionary())
+
+
+def replies(*pairs: tuple[str, str], vlan: str = "") -> bytes:
+    """Reply attributes in octets."""
+    return WORDS.replies(vlan, [ReplyAttribute(name=name, value=value) for name, value in pairs])
+
+
+def refusal(*pairs: tuple[str, str], vlan: str = "") -> str:
+    """The text with which they are refused."""
+    with pytest.raises(Invalid) as refused:
+        replies(*pairs, vlan=vlan)
+    assert refused.value.fields
+    return str(refused.value)
+
+
+def test_numbers_and_names_of_service_type_are_one() -> None:
+    """The RFC's names, FreeRADIUS's, in any case, and numbers, each once."""
+    names = ["Login", "login-user", "1", "Framed", "2", "NAS Prompt", "Authorize-Only", "Administrative", "99"]
+    assert WORDS.service_types(names) == [1, 2, 7, 17, 6, 99]
+    assert [WORDS.service_type_name(number) for number in (1, 99)] == ["Login-User", "99"]
+
+
+@pytest.mark.parametrize("entry", ["Loggin", "-1", "4294967296", "1.5", "User"])
+def test_what_is_no_service_type(entry: str) -> None:
+    """Is refused by its place."""
+    with pytest.raises(Invalid, match="invalid serviceTypes: entry 2"):
+        WORDS.service_types(["Login", entry])
+
+
+def test_media_in_the_inventorys_words() -> None:
+    """As the inventory shows them, or as NAS-Port-Type has them; both kinds of Wi-Fi are one."""
+    assert WORDS.media(["ethernet", "Wireless-802.11", "18", "VIRTUAL", "Wireless-Other"]) == [
+        "Ethernet", "Wireless", "Virtual",
+    ]  # fmt: skip
+    for entry in ("Unknown", "WiFi", "77"):
+        with pytest.raises(Invalid, match="invalid media: entry 1"):
+            WORDS.media([entry])
+
+
+def test_a_client_that_looks_like_an_address_is_one() -> None:
+    """A mistyped address would be a name that nobody has, and the rule would never match."""
+    check_clients(["vpn", "192.0.2.1", "192.0.2.7/24", "2001:db8::/32", "switch 3.floor", "a:b"])
+    for entry in ("192.0.2.256", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "2001:db8::g/32", "1:2:3", "vpn/24"):
+        with pytest.raises(Invalid, match="invalid clients: entry 2"):
+            check_clients(["vpn", entry])
+
+
+@pytest.mark.parametrize("vlan", ["20", "1", "4094", "guests"])
+def test_a_vlan_is_three_attributes(vlan: str) -> None:
+    """Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, without a tag (RFC 3580 section 3.31)."""
+    assert list(pull_attributes(replies(vlan=vlan))) == [
+        (64, b"\0\0\0\x0d"), (65, b"\0\0\0\x06"), (81, vlan.encode()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("vlan", ["0", "4095", "99999999999999999999"])
+def test_what_is_no_vlan(vlan: str) -> None:
+    """A number outside is refused."""
+    assert refusal(vlan=vlan) == "invalid vlan"
+
+
+def test_reply_attributes_keep_their_order() -> None:
+    """RFC attributes, tagged ones, a vendor's, octets; those of the VLAN first."""
+    octets = replies(
+        ("Filter-Id", "staff"),
+        ("tunnel-type:1", "vlan"),
+        ("Tunnel-Private-Group-Id:1", "30"),
+        ("Class", "0x00ff"),
+        ("Session-Timeout", "3600"),
+        ("Cisco-AVPair", "shell:priv-lvl=15"),
+        ("Framed-IP-Address", "192.0.2.7"),
+        ("Reply-Message", "Grüße"),
+    )
+    found = list(pull_attributes(octets))
+    assert [kind for kind, _ in found] == [11, 64, 81, 25, 27, 26, 8, 18]
+    assert [value for _, value in found[:5]] == [b"staff", b"\x01\0\0\x0d", b"\x0130", b"\0\xff", b"\0\0\x0e\x10"]
+    assert pull_vendor_attributes(found[5][1]) == (9, [(1, b"shell:priv-lvl=15")])
+    assert found[7][1] == "Grüße".encode()
+    with_vlan = replies(("Class", "a"), ("Class", "b"), vlan="20")
+    assert [kind for kind, _ in pull_attributes(with_vlan)] == [64, 65, 81, 25, 25]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "State", "Message-Authenticator", "Proxy-State", "EAP-Message", "User-Password", "CHAP-Password", "attr-24",
+        "Attr-80", "Attr-26", "NAS-IP-Address", "Acct-Session-Id", "Calling-Station-Id", "MS-CHAP2-Success",
+        "MS-MPPE-Send-Key", "Attr-26.311.17", "EAP-Key-Name", "Prompt",
+    ],
+)  # fmt: skip
+def test_what_a_rule_does_not_set(name: str) -> None:
+    """Whatever the service makes itself, and what is no part of an Access-Accept, under any name of it."""
+    shown = dictionary().attribute(name)
+    shown = dictionary().find(shown.vendor, shown.number) or shown
+    text = refusal(("Class", "a"), (name, "0x00"))
+    assert text == f"invalid replyAttributes: entry 2: {shown.name} is not set by a rule"
+
+
+@pytest.mark.parametrize("name", ["Tunnel-Password", "Tunnel-Password:1", "Attr-69", "Digest-HA1", "Ruckus-DPSK"])
+def test_a_rule_keeps_no_secret(name: str) -> None:
+    """It would be stored, listed and sent in clear."""
+    text = refusal((name, "hunter2"))
+    assert "hunter2" not in text and ("secret" in text or "is not set by a rule" in text or "no RADIUS" in text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("Filter-Idd", "x", "no RADIUS attribute of this name; Filter-Id?"),
+        ("hunter2", "x", "no RADIUS attribute of this name"),
+        ("Filter-Id:1", "hunter2", "Filter-Id takes no tag"),
+        ("Tunnel-Type:32", "VLAN", "the tag of Tunnel-Type is 0 to 31"),
+        ("Session-Timeout", "hunter2", "the value of Session-Timeout is of type integer, 1 to 253 octets"),
+        ("Service-Type", "hunter2", "the value of Service-Type is of type integer or one of its names"),
+        ("Framed-IP-Address", "hunter2", "the value of Framed-IP-Address is of type ipaddr"),
+        ("Filter-Id", "", "the value of Filter-Id is of type string"),
+        ("Filter-Id", "hunter2" * 40, "the value of Filter-Id is of type string"),
+        ("Cisco-AVPair", "x" * 248, "the value of Cisco-AVPair is of type string, 1 to 247 octets"),
+        ("Class", "0xhunter2", "the value of Class is of type octets"),
+        ("IPv6-6rd-Prefix", "x", "IPv6-6rd-Prefix is a part of IPv6-6rd-Configuration"),
+    ],
+)
+def test_malformed_entries_are_named(name: str, value: str, says: str) -> None:
+    """By their place and by the dictionary's name, never by what was submitted."""
+    text = refusal(("Class", "a"), (name, value))
+    assert text.startswith(f"invalid replyAttributes: entry 2: {says}")
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize("name", ["Tunnel-Type", "Tunnel-Medium-Type:1", "tunnel-private-group-id"])
+def test_one_vlan_is_enough(name: str) -> None:
+    """Beside `vlan`, its attributes would be there twice."""
+    value = "20" if name.endswith("id") else "6"
+    assert replies((name, value))
+    assert "is what vlan sets" in refusal((name, value), vlan="20")
+
+
+def test_all_of_them_leave_room_in_the_packet() -> None:
+    """Up to 2048 octets in all."""
+    fitting = [("Class", "x" * 253)] * (MAX_REPLY_OCTETS // 255)
+    assert len(replies(*fitting)) <= MAX_REPLY_OCTETS
+    assert "entry 9: up to 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))

@@ -1,0 +1,157 @@
+"""Recorded logins, and a provider that says what a test wants."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+import trio
+
+from sallyport.base.clock import SECOND
+from sallyport.domains.impact import Impact
+from sallyport.events.repo import COUNTER
+from sallyport.inventory.devices import posture
+from sallyport.inventory.devices.posture import Posture
+from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.policy.rules.model import RuleFields
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+from tests.areas import Areas, areas, clock
+
+__all__ = ["areas", "clock"]
+
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+
+
+class ScriptedFields(Fields):
+    """enrolled: names with commas between. away: it cannot be asked. unsure: it does not know who is enrolled."""
+
+    enrolled: str = ""
+    away: bool = False
+    unsure: bool = False
+
+
+class Scripted:
+    """A second factor that asks for a code. calls: whose enrolment was asked for, by all that were made."""
+
+    name: ClassVar[str] = "scripted"
+    fields: ClassVar[type[Fields]] = ScriptedFields
+    asks_for_codes: ClassVar[bool] = False
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        assert isinstance(fields, ScriptedFields)
+        self._fields = fields
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """As it is told."""
+        self.calls.append(user)
+        await trio.lowlevel.checkpoint()
+        if self._fields.unsure:
+            return Enrolment.UNKNOWN
+        return Enrolment.ENROLLED if self._has(user) else Enrolment.NOT_ENROLLED
+
+    async def start(self, question: Question) -> Answer:
+        """Ask for a code."""
+        return Answer(Outcome.CODE if self._has(question.user) else Outcome.NOT_ENROLLED)
+
+    async def poll(self, handle: str) -> Answer:
+        """Nobody waits."""
+        return Answer(Outcome.DENIED)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Every code is right."""
+        return Answer(Outcome.APPROVED)
+
+    async def cancel(self, handle: str) -> None:
+        """Nothing."""
+
+    async def aclose(self) -> None:
+        """Nothing."""
+
+    def _has(self, user: str) -> bool:
+        if self._fields.away:
+            raise ProviderError("away")
+        return user.casefold() in self._fields.enrolled.split(",")
+
+
+class OnlyCodes(Scripted):
+    """One that lets nobody in without a code."""
+
+    only_codes: ClassVar[bool] = True
+
+
+@dataclass
+class Book:
+    """A domain with recorded logins."""
+
+    areas: Areas
+
+    async def users(self, *names: str) -> None:
+        """Users of the domain."""
+        for name in names:
+            await self.areas.users.add(self.areas.domain, name, b"hello")
+
+    async def provider(self, **fields: object) -> None:
+        """The domain's second factor."""
+        self.areas.kinds["scripted"] = Scripted
+        await self.areas.providers.set(self.areas.domain, "scripted", fields, 60)
+
+    async def rule(self, **fields: object) -> None:
+        """A login rule of the domain."""
+        await self.areas.rules.add(self.areas.domain, RuleFields.model_validate({"name": "r", **fields}))
+
+    async def device(self, name: str = "switch", **columns: Value) -> int:
+        """A device of the domain at 192.0.2.1; its id. columns: of its posture, give_up_ms and the like."""
+        areas = self.areas
+
+        def work(tx: Tx) -> int:
+            found = tx.value(
+                int,
+                "insert into devices (domain_id, ip_address, client_ip, nas_identifier, device_name, device_type, "
+                "device_type_certainty, nas_device_type, nas_port_type, first_seen, last_seen, request_count, "
+                "registrations, evidence) values (:d, '192.0.2.1', '10.0.0.1', :name, :name, 'Cisco ASA', '', "
+                "'Cisco ASA', 'Virtual', 0, 0, 0, 1, '{}') returning id",
+                d=areas.domain,
+                name=name,
+            )
+            assert found is not None
+            if columns:
+                posture.flush(tx, found, Posture(**columns))  # type: ignore[arg-type]
+            return found
+
+        return await areas.store.write(work)
+
+    async def events(self, names: Sequence[str], **fields: Value) -> None:
+        """An event of each name, an hour ago unless `at` says otherwise."""
+        areas = self.areas
+        same: dict[str, Value] = {
+            "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
+            "device_id": 0, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
+            "decision": "accept", "applied_decision": "accept", "would_have_been": "accept", "reason": "",
+            "latency_us": 0, "service_type": None, "machine": None, **fields,
+        }  # fmt: skip
+        rows = [(name,) for name in names]
+
+        def work(tx: Tx) -> None:
+            tx.insert("events", ("user_name",), rows, same=same)
+            counters.add(tx, int(str(same["domain_id"])), COUNTER, len(rows))
+
+        await areas.store.write(work)
+
+    async def impact(self, *, days: int = 30, fallback: str | None = None) -> Impact:
+        """What enforcing would do."""
+        return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback)
+
+    async def told(self, **asked: int) -> dict[str, tuple[str, str, int]]:
+        """What becomes of the users, by name: outcome, reason, logins."""
+        impact = await self.impact(**asked)
+        return {each.user: (each.outcome.value, each.reason, each.logins) for each in impact.users}
+
+
+@pytest.fixture
+def book(areas: Areas) -> Book:
+    """A domain without a login."""
+    Scripted.calls.clear()
+    return Book(areas)

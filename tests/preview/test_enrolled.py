@@ -1,0 +1,51 @@
+"""A provider is asked about users for some seconds, a few at a time, and left alone then."""
+
+from typing import cast
+
+import trio
+from trio.testing import MockClock
+
+from sallyport.domains.model import Domain
+from sallyport.login.model import Reason
+from sallyport.login.second.enrolment import Enrolments
+from sallyport.login.second.forecast import Standing
+from sallyport.mfa.circuit import Guarded
+from sallyport.mfa.model import Enrolment, Fields, Host
+from sallyport.mfa.service import Attached, Providers
+from sallyport.preview.enrolled import ASK_S, AT_ONCE, SecondFactors
+from tests.domains.test_model import make
+from tests.preview.conftest import Scripted, ScriptedFields
+
+
+class Slow(Scripted):
+    """Takes two seconds for a user. busy, most: how many it is asked about at once."""
+
+    def __init__(self, fields: Fields, host: Host) -> None:
+        super().__init__(fields, host)
+        self.busy = self.most = 0
+
+    async def enrolled(self, user: str) -> Enrolment:
+        self.busy += 1
+        self.most = max(self.most, self.busy)
+        await trio.sleep(2)
+        self.busy -= 1
+        return await super().enrolled(user)
+
+
+async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
+    """Who was asked about in time is known, the rest is not; a further preview within a minute asks about nobody."""
+    slow = Slow(ScriptedFields(enrolled="u0,u1"), cast(Host, None))
+    second = Standing(Attached("slow", "slow/1", Guarded(slow), 60.0), Reason.NONE)
+    factors = SecondFactors(cast(Providers, None), Enrolments(trio.current_time))
+    domain: Domain = make(1, "corp")
+    names = [f"u{number}" for number in range(10)]
+    began = trio.current_time()
+    assert factors.worth_asking(domain, second) == 50
+    await factors.ask(domain, second, [(name, name) for name in names])
+    assert trio.current_time() - began == ASK_S
+    assert slow.most == AT_ONCE
+    known = [factors.known(domain, second, name) for name in names]
+    assert known == [Reason.ASKED, Reason.ASKED, Reason.NOT_ENROLLED, Reason.NOT_ENROLLED, *[None] * 6]
+    assert factors.worth_asking(domain, second) == 0
+    await trio.sleep(60)
+    assert factors.worth_asking(domain, second) == 50

@@ -1,0 +1,115 @@
+"""Moments at which the same times of day hold are taken together, and no others."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.clock import SECOND
+from sallyport.policy.rules.match import DomainRules, Facts
+from sallyport.policy.rules.model import DAYS, Action, Definition, Kind, Rule, Window
+from sallyport.preview.periods import MOST_COMPARED, Span, spans_of
+from sallyport.preview.service import DAY, parts_of
+
+NOW = 1_767_225_600 * SECOND  # 2026-01-01
+ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "no/such")
+
+
+def clock(minute: int) -> str:
+    """Minutes since midnight as HH:MM."""
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def rule(number: int, window: Window | None, *, enabled: bool = True) -> Rule:
+    """A rule about a time."""
+    kept = Definition(name="r", action=Action.BLOCK, time=window, enabled=enabled)
+    return Rule(number, 1, "r", Action.BLOCK, b"", kept)
+
+
+windows = st.builds(
+    lambda days, start, length, zone: Window(
+        days=tuple(days), start=clock(start), until=clock((start + length) % 1440 or 1440), timezone=zone
+    ),
+    st.lists(st.sampled_from(DAYS), unique=True, max_size=3),
+    st.integers(0, 1439),
+    st.integers(1, 1439),
+    st.sampled_from(ZONES),
+)
+
+
+def holds(window: Window, at: int) -> bool:
+    """Whether the matcher finds a time to hold, or not to be judged."""
+    matcher = DomainRules([rule(1, window)])
+    return matcher.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
+
+
+@given(
+    st.lists(windows, max_size=4),
+    st.integers(0, 365),
+    st.integers(0, 20 * DAY),
+    st.lists(st.integers(0, 20 * DAY), min_size=1, max_size=20),
+)
+def test_a_period_is_of_one_kind(given_windows: list[Window], day: int, length: int, offsets: list[int]) -> None:
+    """The spans follow each other without a gap; at any moment of one each time of day holds as it does at the moment
+    that stands for its period, across changes of the clocks too."""
+    since = NOW + day * DAY
+    until = since + length + 1
+    spans = spans_of([rule(number, each) for number, each in enumerate(given_windows)], since, until)
+    assert (spans[0].since, spans[-1].until) == (since, until)
+    assert all(one.until == other.since for one, other in pairwise(spans))
+    for offset in offsets:
+        at = since + offset % (length + 1)
+        span = next(each for each in spans if each.since <= at < each.until)
+        for window in given_windows:
+            assert holds(window, at) is holds(window, span.at)
+
+
+def test_working_hours_are_two_periods() -> None:
+    """However many days there are, within them and without; a rule that is not enabled cuts nothing."""
+    hours = Window(days=DAYS[:5], start="08:00", until="18:00", timezone="Europe/Berlin")
+    spans = spans_of([rule(1, hours)], NOW, NOW + 365 * DAY)
+    assert {span.period for span in spans} == {0, 1}
+    assert 365 < len(spans) < 3000
+    for rules in ([], [rule(1, None)], [rule(1, hours, enabled=False)]):
+        assert spans_of(rules, NOW, NOW + 365 * DAY) == [Span(0, NOW, NOW + 365 * DAY, NOW)]
+
+
+def test_the_clocks_change() -> None:
+    """On a day without 02:30 and on one with two of them the cuts are where the wall's clock shows the time."""
+    window = Window(start="02:30", until="03:30", timezone="Europe/Berlin")
+    for month, day in ((3, 29), (10, 25)):
+        midnight = int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
+        spans = spans_of([rule(1, window)], midnight, midnight + DAY)
+        for minute in range(1440):
+            at = midnight + minute * 60 * SECOND
+            span = next(each for each in spans if each.since <= at < each.until)
+            assert holds(window, at) is holds(window, span.at), timedelta(minutes=minute)
+
+
+def test_many_times_of_day() -> None:
+    """More than are worth comparing: each piece is a period of its own."""
+    rules = [rule(n, Window(start=clock(n), until=clock(n + 60))) for n in range(MOST_COMPARED + 1)]
+    spans = spans_of(rules, NOW, NOW + DAY)
+    assert len({span.period for span in spans}) == len(spans) > MOST_COMPARED
+
+
+@given(
+    st.lists(st.integers(1, 10**15), min_size=1, max_size=20),
+    st.integers(10**6, 10**16),
+)
+def test_parts_are_the_whole(lengths: list[int], longest: int) -> None:
+    """Every moment of the spans is in one part, once, and stands for the same; no part is longer than it may be."""
+    spans, at = [], 0
+    for number, given_length in enumerate(lengths):
+        length = min(given_length, 50 * longest)
+        spans.append(Span(number, at, at + length, at))
+        at += length
+    parts = list(parts_of(spans, longest))
+    assert all(sum(piece.until - piece.since for piece in part) <= longest for part in parts)
+    pieces = [piece for part in parts for piece in part]
+    assert pieces[0].since == 0 and pieces[-1].until == at
+    assert all(one.until == other.since for one, other in pairwise(pieces))
+    for piece in pieces:
+        span = spans[piece.period]
+        assert span.since <= piece.since < piece.until <= span.until and piece.at == span.at

@@ -1,0 +1,298 @@
+"""The impact preview: who would be challenged or denied, from recorded logins."""
+
+from dataclasses import replace
+
+import pytest
+
+from sallyport.domains.impact import Effect
+from sallyport.domains.model import Domain
+from sallyport.endpoints.bodies import Action as AssignmentAction
+from sallyport.endpoints.groups.model import NewGroup
+from sallyport.login.model import Reason
+from sallyport.login.second.forecast import Standing
+from sallyport.mfa.circuit import Guarded
+from sallyport.preview.enrolled import SecondFactors
+from sallyport.preview.repo import PASSED
+from sallyport.preview.service import NO_CHALLENGES, Preview
+from sallyport.radius.method import Method
+from tests.areas import Areas
+from tests.directory.world import group, imported, person
+from tests.login.test_decision import FIRST
+from tests.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
+
+
+def test_every_reason_is_before_or_behind_the_first_door() -> None:
+    """A reason that is new must be told to the preview: does it say that the first factor was right?"""
+    assert set(Reason) == set(PASSED) | set(FIRST)
+    assert not set(PASSED) & set(FIRST)
+
+
+async def test_a_domain_without_logins(book: Book) -> None:
+    """Nobody is named, and the time that was looked at is told."""
+    impact = await book.impact(days=2)
+    assert (impact.users, impact.devices, impact.logins, impact.counts.denied) == ([], [], 0, 0)
+    assert (impact.since, impact.until) == ("2025-12-30T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z")
+    assert impact.policyVersion == book.areas.configuration.version
+
+
+async def test_what_becomes_of_users(book: Book) -> None:
+    """By enrolment and by rule, the worst first, then who logs in most; each name once, in any case."""
+    await book.provider(enrolled="ann,cy")
+    await book.users("ann", "bob", "cy", "dan", "eve")
+    await book.rule(action="allow", users=["dan"])
+    await book.rule(action="block", users=["eve"])
+    await book.events(["ann", "ANN", "cy", "bob", "dan", "eve", "eve", "ann"])
+    assert await book.told() == {
+        "eve": ("reject", "blocked by rule", 2),
+        "bob": ("reject", "not enrolled", 1),
+        "ann": ("challenge", "second factor asked for", 3),
+        "cy": ("challenge", "second factor asked for", 1),
+        "dan": ("accept", "", 1),
+    }
+    impact = await book.impact()
+    assert [each.user for each in impact.users] == ["eve", "bob", "ann", "cy", "dan"]
+    assert impact.counts.users.model_dump() == {"accept": 1, "challenge": 2, "reject": 2, "unknown": 0}
+    assert (impact.counts.denied, impact.logins) == (2, 8)
+    assert {each.lastSeen for each in impact.users} == {"2025-12-31T23:00:00.000000Z"}
+
+
+async def test_names_that_did_not_pass_the_first_factor(book: Book) -> None:
+    """Are noise that anybody can make: they are not named, whatever the mode was. Nor is what is older, of another
+    domain, or of no domain."""
+    await book.provider(enrolled="ann")
+    await book.users("ann", "bob", "cy")
+    other = await book.areas.domains.add(book.areas.tenant, "branch")
+    for reason in FIRST:
+        await book.events(["bob"], reason=reason.value, decision="reject", applied_decision="reject")
+    for domain in (other, 0):
+        await book.events(["bob"], domain_id=domain)
+    await book.events(["bob"], at=book.areas.clock() - 2 * DAY - 1)
+    await book.events(["bob"], at=book.areas.clock() + HOUR)
+    await book.events(["ann"], at=book.areas.clock() - 2 * DAY)
+    await book.events(["ann"], at=book.areas.clock(), reason="not enrolled", decision="reject")
+    assert await book.told(days=2) == {"ann": ("challenge", "second factor asked for", 2)}
+    assert (await book.told(days=3))["bob"][2] == 1
+
+
+async def test_a_user_who_is_gone(book: Book) -> None:
+    """Is rejected as an unknown user, as the next login will be, and is not counted among those that enforcing
+    denies; a domain whose users are elsewhere knows all of them."""
+    await book.provider(enrolled="ann")
+    await book.events(["ann"])
+    impact = await book.impact()
+    told = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
+    assert told == [("ann", "reject", "unknown user", True)]
+    assert (impact.counts.users.reject, impact.counts.denied) == (1, 0)
+
+
+@pytest.mark.parametrize(("fallback", "outcome", "denied"), [("deny", "reject", 1), ("allow", "accept", 0)])
+async def test_a_provider_that_cannot_be_asked(book: Book, fallback: str, outcome: str, denied: int) -> None:
+    """The fallback action decides, the domain's own or the one that is asked with: without a provider, and with one
+    that is away."""
+    await book.users("ann")
+    device = await book.device()
+    await book.events(["ann"], device_id=device)
+    for reason in ("no provider", "provider unreachable"):
+        impact = await book.impact(fallback=fallback)
+        assert [(each.outcome, each.reason) for each in impact.users] == [(outcome, reason)]
+        assert impact.counts.users.reject == denied
+        await book.provider(away=True)
+
+
+async def test_logins_that_bring_no_code(book: Book) -> None:
+    """Where nobody gets in without a code, whoever comes by a method that has no place for one is denied, and so is
+    everybody behind a device that knows nothing else; by another method the same user is challenged."""
+    await book.users("ann", "bob", "eve")
+    switch, gateway = await book.device("switch"), await book.device("gateway")
+    book.areas.kinds["scripted"] = OnlyCodes
+    await book.areas.providers.set(book.areas.domain, "scripted", {"enrolled": "ann,bob,eve"}, 60)
+    await book.events(["ann"], device_id=switch, method="eap-peap-mschapv2")
+    await book.events(["bob"], device_id=gateway, device_name="gateway", method=Method.PAP)
+    await book.events(["eve"], device_id=gateway, device_name="gateway", method=Method.PEAP_GTC)
+    await book.events(["eve"], device_id=switch, method=Method.MSCHAP2)
+    impact = await book.impact()
+    no_code = "this kind of login cannot ask for a code"
+    assert sorted((each.user, each.outcome, each.reason) for each in impact.users) == [
+        ("ann", "reject", no_code),
+        ("bob", "challenge", "second factor asked for"),
+        ("eve", "reject", no_code),
+    ]
+    assert sorted((each.device_name, each.outcome, each.reason) for each in impact.devices) == [
+        ("gateway", "challenge", "second factor asked for"),
+        ("switch", "reject", no_code),
+    ]
+    assert impact.counts.denied == 3
+
+
+async def test_what_is_not_known_is_told_so(book: Book) -> None:
+    """An enrolment that the provider does not know is unknown, and denies nobody."""
+    await book.provider(unsure=True)
+    await book.users("ann")
+    await book.events(["ann"])
+    impact = await book.impact()
+    told = [(each.user, each.outcome, each.reason) for each in impact.users]
+    assert told == [("ann", "unknown", "enrolment not known yet")]
+    assert (impact.counts.users.unknown, impact.counts.denied) == (1, 0)
+
+
+async def test_a_provider_is_asked_about_few(book: Book) -> None:
+    """Those who log in most, and again only after a minute; the rest is unknown."""
+    names = [f"u{number:02}" for number in range(60)]
+    await book.provider(enrolled=",".join(names))
+    await book.users(*names)
+    await book.events(names + names[10:])
+    for _ in range(2):
+        counts = (await book.impact()).counts.users
+        assert (counts.challenge, counts.unknown) == (50, 10)
+    assert sorted(Scripted.calls) == names[10:]
+
+
+async def test_an_enormous_number_of_users(book: Book) -> None:
+    """All are counted, a thousand are named, and those who fare worst are among them."""
+    names = [f"user{number}" for number in range(1500)]
+    await book.rule(action="block", users=["user1400"])
+    await book.rule(action="allow", users=["user1401"])
+    await book.areas.store.write(
+        lambda tx: tx.insert(
+            "endpoint_users",
+            ("domain_id", "name", "name_key", "user_type", "credential_type", "created_at", "updated_at"),
+            [(book.areas.domain, name, name, "Local", "Password", 0, 0) for name in names],
+        )
+    )
+    await book.events(names)
+    impact = await book.impact(fallback="allow")
+    assert impact.counts.users.model_dump() == {"accept": 1499, "challenge": 0, "reject": 1, "unknown": 0}
+    assert (len(impact.users), impact.users[0].user, impact.logins) == (1000, "user1400", 1500)
+
+
+async def test_devices(book: Book) -> None:
+    """By what the rules say of logins through them, taking their users as enrolled; one that never answered a
+    challenge is said to. One that is gone from the inventory is not named, and one that came back has its new id."""
+    await book.provider(enrolled="ann")
+    await book.users("ann", "bob")
+    vpn, wifi = await book.device("vpn"), await book.device("wifi", challenges=9)
+    await book.rule(action="block", clients=["192.0.2.99"])
+    await book.events(["ann", "bob"], device_id=vpn, device_name="vpn")
+    await book.events(["ann"], device_id=wifi, device_name="wifi")
+    await book.events(["ann"], device_id=9999, device_name="gone")
+    blocked = await book.device("lobby")
+    await book.events(["ann"], device_id=9998, device_name="lobby", ip_address="192.0.2.99")
+    await book.events(["ann"], device_id=blocked, device_name="lobby", ip_address="192.0.2.99")
+    await book.events(["ann"], device_id=9997, device_name="vpn")
+    impact = await book.impact()
+    told = {each.device_id: (each.device_name, each.outcome.value, each.reason) for each in impact.devices}
+    assert told == {
+        blocked: ("lobby", "reject", "blocked by rule"),
+        vpn: ("vpn", "challenge", "second factor asked for"),
+        wifi: ("wifi", "challenge", NO_CHALLENGES),
+    }
+    assert impact.counts.devices.model_dump() == {"accept": 0, "challenge": 2, "reject": 1, "unknown": 0}
+    assert impact.counts.denied == 3
+
+
+class HalfAMinute(Guarded):
+    """A provider whose users take half a minute to answer."""
+
+    def p95_s(self) -> float | None:
+        return 30.0
+
+
+class Slow(SecondFactors):
+    """Users take half a minute to answer."""
+
+    def of(self, domain: Domain) -> Standing:
+        found = super().of(domain)
+        assert found.attached is not None
+        provider = HalfAMinute(found.attached.provider.provider)
+        return replace(found, attached=replace(found.attached, provider=provider))
+
+
+async def test_devices_that_give_up(book: Book) -> None:
+    """Sooner than users answer: their users are denied for it, unless the device answers challenges."""
+    areas = book.areas
+    await book.provider(enrolled="ann,bob,cy,dan")
+    await book.users("ann", "bob", "cy", "dan", "eve")
+    short, long = await book.device("short", give_up_ms=20_000), await book.device("long", give_up_ms=60_000)
+    able = await book.device("able", give_up_ms=20_000, challenges=9, challenge_answers=1)
+    for user, device in (("ann", short), ("bob", long), ("cy", able), ("dan", 0), ("eve", short)):
+        await book.events([user], device_id=device)
+    slow = Slow(areas.providers, areas.second.enrolments)
+    preview = Preview(
+        areas.store, areas.configuration, areas.domains, areas.rules, slow, areas.clients.table.find, areas.clock
+    )
+    impact = await preview.impact(areas.domain)
+    gives_up = "device gives up sooner than the provider answers"
+    assert {each.user: each.reason for each in impact.users if each.outcome is Effect.REJECT} == {
+        "ann": gives_up, "eve": "not enrolled",
+    }  # fmt: skip
+    assert {each.device_name: each.reason for each in impact.devices if each.outcome is Effect.REJECT} == {
+        "short": gives_up
+    }
+
+
+async def test_what_rules_look_at(book: Book) -> None:
+    """Station, Service-Type and the time of day tell logins of a user apart, where a rule looks at them."""
+    await book.users("ann", "bob", "cy", "dan")
+    await book.rule(action="allow", stations=["02-00-00-00-00-01"], serviceTypes=["Login-User"])
+    await book.rule(action="block", time={"from": "22:00", "until": "23:30", "timezone": "UTC"})
+    night = book.areas.clock() - HOUR
+    for name, fields in {
+        "ann": {"station": "0200.0000.0001", "service_type": 1, "at": night},
+        "bob": {"station": "0200.0000.0001", "service_type": 2, "at": night},
+        "cy": {"at": night - 2 * HOUR},
+        "dan": {"station": "02-00-00-00-00-02", "service_type": 1, "at": night - 2 * HOUR},
+    }.items():
+        await book.events([name], **fields)
+    assert await book.told() == {
+        "bob": ("reject", "blocked by rule", 1),
+        "cy": ("reject", "no provider", 1),
+        "dan": ("reject", "no provider", 1),
+        "ann": ("accept", "", 1),
+    }
+
+
+async def test_groups_and_units(book: Book) -> None:
+    """A rule on a group holds for who is in it now: as an endpoint user, or by a directory that was imported."""
+    areas = book.areas
+    await book.users("ann", "bob", "cy")
+    ann = await areas.users.load(areas.domain, "ann")
+    assert ann is not None
+    group_id = await areas.groups.add(areas.domain, NewGroup("Guests"))
+    await areas.groups.assign_users(areas.domain, group_id, [ann.id], AssignmentAction.ADD)
+    await imported(areas, person("bob", ou="Visitors") + group("other"))
+    await book.rule(action="block", groups=["guests"])
+    await book.rule(action="block", ous=["visitors"])
+    await book.events(["ann", "bob", "cy"])
+    assert {name: reason for name, (_, reason, _) in (await book.told()).items()} == {
+        "ann": "blocked by rule", "bob": "blocked by rule", "cy": "no provider",
+    }  # fmt: skip
+
+
+async def test_slices_change_nothing(areas: Areas, book: Book) -> None:
+    """A domain with so many events that the store looks at a few hours at a time has the same impact."""
+    await book.users("ann", "bob")
+    await book.rule(action="block", time={"days": ["mon"], "timezone": "Europe/Berlin"})
+    for hours in range(1, 700, 7):
+        await book.events(["ann", "bob"][: 1 + hours % 2], at=areas.clock() - hours * HOUR)
+    whole = await book.impact()
+    second = SecondFactors(areas.providers, areas.second.enrolments)
+    sliced = Preview(
+        areas.store, areas.configuration, areas.domains, areas.rules, second, areas.clients.table.find, areas.clock,
+        slice_events=3,
+    )  # fmt: skip
+    assert await sliced.impact(areas.domain) == whole
+    assert whole.logins == 150
+
+
+async def test_computers_by_certificate(book: Book) -> None:
+    """Are known though their names look like people's: a rule for people asks none of them, and one of a name that both
+    have is judged as each."""
+    await book.users("pc1", "ann")
+    await book.provider(enrolled="ann,pc1")
+    await book.rule(action="allow", kinds=["machine"])
+    await book.events(["pc1"], method="eap-tls", machine=1)
+    await book.events(["ann"])
+    told = await book.told()
+    assert (told["pc1"][0], told["ann"][0]) == ("accept", "challenge")
+    await book.events(["pc1"], method="eap-tls")
+    assert (await book.told())["pc1"] == ("unknown", "enrolment not known yet", 2)
