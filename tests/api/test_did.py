@@ -7,11 +7,12 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from sallyport.base.clock import now_us
-from sallyport.did.crypto import jws, status, vc
-from sallyport.did.crypto.documents import parse, resolve
+from sallyport.did.crypto import jws, vc
+from sallyport.did.crypto.documents import did_of, parse, resolve
 from sallyport.did.crypto.encoding import read_object
 from tests.api.world import Tenant, problem
 from tests.did.crypto.signers import HOLDER, ISSUERS
+from tests.did.status import check, entry_of
 
 ISSUER = "/api/v1/did/createIssuerDid"
 HOLDER_DID = "/api/v1/did/createHolderDid"
@@ -283,7 +284,7 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
     assert tenant.ask(GET, credentialId=str(made["id"])) == read
     document = read["credential"]
     token = jws.parse(document["proof"]["jws"])
-    held = vc.verify(token, resolve(vc.issuer_of(token)), now_us())
+    held = vc.verify(token, resolve(did_of(token.key_id)), now_us())
     assert held.document == {name: value for name, value in document.items() if name != "proof"}
     assert document["expirationDate"] == "2999-01-01T00:00:00Z"
     assert document["credentialSubject"] == {"id": DID, "epmUsername": "alice", "holderDID": DID, "holderId": "17"}
@@ -342,22 +343,21 @@ def test_a_revocation(tenant: Tenant) -> None:
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
     document = tenant.ask(GET, credentialId=made["credentialId"])["credential"]
-    entry = status.read(document)
-    assert entry is not None
+    entry = entry_of(document)
 
     def listed() -> vc.Credential:
-        token = jws.parse(got(tenant, entry.list_url, accept="application/jwt").text)
-        return vc.verify(token, resolve(vc.issuer_of(token)), now_us())
+        token = jws.parse(got(tenant, entry.url, accept="application/jwt").text)
+        return vc.verify(token, resolve(did_of(token.key_id)), now_us())
 
-    status.check(entry, listed(), sent["issuerDid"])
+    check(entry, listed(), sent["issuerDid"])
     wanted = {"vcid": made["id"], "domainId": tenant.domain, "issuerDid": sent["issuerDid"], "holderDid": DID}
     assert tenant.refused(REVOKE, **{**wanted, "holderDid": sent["issuerDid"]}) == (404, "credential not found")
     for _ in range(2):
         assert tenant.ask(REVOKE, **wanted) == {"Message": "credential revoked", "Code": 200, "Status": "Success"}
     with pytest.raises(Exception, match="revoked"):
-        status.check(entry, listed(), sent["issuerDid"])
+        check(entry, listed(), sent["issuerDid"])
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["credentials"][0]["status"] == "Revoked"
-    assert read_object(got(tenant, entry.list_url).content)["id"] == entry.list_url
+    assert read_object(got(tenant, entry.url).content)["id"] == entry.url
 
 
 def test_another_tenants_are_not_there(tenant: Tenant) -> None:

@@ -11,9 +11,9 @@ from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Status
 from sallyport.did.credentials.service import LATEST, claims_of
-from sallyport.did.credentials.status import StatusLists
-from sallyport.did.crypto import bitstring, jws, proofs, status, vc
-from sallyport.did.crypto.documents import ASSERTION
+from sallyport.did.credentials.status import BITS, StatusLists, list_document
+from sallyport.did.crypto import jws, proofs, vc
+from sallyport.did.crypto.documents import ASSERTION, did_of
 from sallyport.did.crypto.encoding import read_object
 from sallyport.did.dids.model import Kind
 from sallyport.did.schemas.model import NewSchema
@@ -22,6 +22,7 @@ from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.did.crypto.signers import ISSUERS, signer
 from tests.did.holders import populated
+from tests.did.status import Entry, check, entry_of
 from tests.did.world import SCHEMA, Identity, identity, new_did
 from tests.endpoints import trail
 
@@ -29,15 +30,14 @@ from tests.endpoints import trail
 async def verified(areas: Areas, text: str) -> vc.Credential:
     """A token, by what its issuer's DID resolves to, with every check but the status."""
     token = jws.parse(text)
-    return vc.verify(token, await areas.issuing.resolver.resolve(vc.issuer_of(token)), areas.clock())
+    return vc.verify(token, await areas.issuing.resolver.resolve(did_of(token.key_id)), areas.clock())
 
 
-async def check_status(areas: Areas, document: dict[str, object]) -> None:
+async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
     """Look the status up as a verifier does: fetch the list, verify it, look at the bit. CredentialError."""
-    entry = status.read(document)  # type: ignore[arg-type]
-    assert entry is not None
-    published = await areas.issuing.lists.published(entry.list_url.rpartition("/")[2])
-    status.check(entry, await verified(areas, published.token), str(document["issuer"]))
+    entry = entry_of(document)
+    published = await areas.issuing.lists.published(entry.url.rpartition("/")[2])
+    check(entry, await verified(areas, published.token), str(document["issuer"]))
 
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
@@ -259,9 +259,9 @@ async def test_bits_are_random_and_given_once(areas: Areas) -> None:
         await some.issue()
     ((first, indexes),) = (await lists_of(areas)).items()
     assert len(set(indexes)) == 12 and indexes != sorted(indexes)
-    assert all(0 <= each < bitstring.BITS for each in indexes)
+    assert all(0 <= each < BITS for each in indexes)
     full = "update status_lists set used = :used"
-    await areas.store.write(lambda tx: tx.execute(full, used=bitstring.BITS // 2))
+    await areas.store.write(lambda tx: tx.execute(full, used=BITS // 2))
     await some.issue()
     found = await lists_of(areas)
     assert len(found) == 2 and len(found[first]) == 12
@@ -300,7 +300,7 @@ async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     for _ in range(3):
         await other.issue()
-        await areas.store.write(lambda tx: tx.execute("update status_lists set used = :used", used=bitstring.BITS // 2))
+        await areas.store.write(lambda tx: tx.execute("update status_lists set used = :used", used=BITS // 2))
     await areas.store.write(
         lambda tx: tx.execute("update dids set tenant_id = :t where did = :did", t=tenant, did=other.issuer.did)
     )
@@ -318,20 +318,19 @@ async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:
     some = await identity(areas)
     issued = await some.issue()
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
-    entry = status.read(document)
-    assert entry is not None
+    entry = entry_of(document)
     other = ISSUERS["P-256"]
-    forged = status.list_document(entry.list_url, other.method_id.partition("#")[0], bytes(16384), areas.clock())
+    forged = list_document(entry.url, other.method_id.partition("#")[0], bytes(16384), areas.clock())
     listed = await verified(areas, vc.sign(forged, other))
     with pytest.raises(CredentialError) as refused:
-        status.check(entry, listed, some.issuer.did)
+        check(entry, listed, some.issuer.did)
     assert refused.value.reason == "status"
-    elsewhere = status.Entry("https://id.example.test/credentials/status/x", entry.index)
-    own = await areas.issuing.lists.published(entry.list_url.rpartition("/")[2])
+    elsewhere = Entry("https://id.example.test/credentials/status/x", entry.index)
+    own = await areas.issuing.lists.published(entry.url.rpartition("/")[2])
     with pytest.raises(CredentialError):
-        status.check(elsewhere, await verified(areas, own.token), some.issuer.did)
+        check(elsewhere, await verified(areas, own.token), some.issuer.did)
     with pytest.raises(CredentialError):
-        status.check(
+        check(
             entry, await verified(areas, await areas.store.read(lambda tx: repo.token(tx, issued.id))), some.issuer.did
         )
 

@@ -1,4 +1,6 @@
-"""base64url, base58btc and strict JSON."""
+"""base64url, base58btc, strict JSON and its canonical form."""
+
+import struct
 
 import pytest
 from hypothesis import given
@@ -54,3 +56,70 @@ def test_json_that_is_fine() -> None:
     assert encoding.read_json('{"a":[1,2.5,null,true,"\\ud83d\\ude00"]}') == {"a": [1, 2.5, None, True, "\U0001f600"]}
     with pytest.raises(CredentialError):
         encoding.read_object("[]")
+
+
+@pytest.mark.parametrize(
+    ("double", "text"),
+    [
+        ("0000000000000000", "0"),
+        ("8000000000000000", "0"),
+        ("0000000000000001", "5e-324"),
+        ("8000000000000001", "-5e-324"),
+        ("7fefffffffffffff", "1.7976931348623157e+308"),
+        ("ffefffffffffffff", "-1.7976931348623157e+308"),
+        ("4340000000000000", "9007199254740992"),
+        ("c340000000000000", "-9007199254740992"),
+        ("4430000000000000", "295147905179352830000"),
+        ("44b52d02c7e14af5", "9.999999999999997e+22"),
+        ("44b52d02c7e14af6", "1e+23"),
+        ("44b52d02c7e14af7", "1.0000000000000001e+23"),
+        ("444b1ae4d6e2ef4e", "999999999999999700000"),
+        ("444b1ae4d6e2ef4f", "999999999999999900000"),
+        ("444b1ae4d6e2ef50", "1e+21"),
+        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
+        ("3eb0c6f7a0b5ed8d", "0.000001"),
+        ("41b3de4355555553", "333333333.3333332"),
+        ("41b3de4355555554", "333333333.33333325"),
+        ("41b3de4355555555", "333333333.3333333"),
+        ("41b3de4355555556", "333333333.3333334"),
+        ("41b3de4355555557", "333333333.33333343"),
+        ("becbf647612f3696", "-0.0000033333333333333333"),
+        ("43143ff3c1cb0959", "1424953923781206.2"),
+    ],
+)
+def test_numbers(double: str, text: str) -> None:
+    """Each double of RFC 8785 appendix B has its text."""
+    assert encoding.canonical(struct.unpack(">d", bytes.fromhex(double))[0]).decode() == text
+
+
+def test_names_are_in_the_order_of_utf_16() -> None:
+    """The example of RFC 8785 section 3.2.3: a pair of surrogates sorts before U+FB33."""
+    value = encoding.read_json(
+        r'{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",'
+        r'"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}'
+    )
+    written = encoding.canonical(value).decode()
+    places = [written.index(word) for word in ("Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew")]
+    assert places == sorted(places)
+
+
+def test_the_example_of_the_rfc() -> None:
+    """RFC 8785 section 3.2.2: literals, numbers and escapes, byte for byte."""
+    value = encoding.read_json(
+        r'{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],'
+        r'"string":"\u20ac$\u000F\u000aA\u0027\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}'
+    )
+    assert (
+        encoding.canonical(value)
+        == (
+            '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],'
+            '"string":"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
+        ).encode()
+    )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", {"\udc00": 1}, 10**400])
+def test_what_has_no_form(value: float) -> None:
+    """What JSON cannot carry is refused."""
+    with pytest.raises(CredentialError):
+        encoding.canonical(value)

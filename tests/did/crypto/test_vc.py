@@ -6,7 +6,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, vc
-from sallyport.did.crypto.documents import Document, Method, of_methods, resolve
+from sallyport.did.crypto.documents import Document, Method, did_of, of_methods, resolve
 from sallyport.did.crypto.jws import Signer
 from tests.did.crypto.signers import HOLDER, ISSUERS, NOW, credential, did, signer
 
@@ -18,7 +18,7 @@ DAY = 86_400 * SECOND
 def verified(text: str, issuer: Document | None = None, now: int = NOW) -> vc.Credential:
     """A credential's token, by its own issuer unless another is given."""
     token = jws.parse(text)
-    return vc.verify(token, issuer or resolve(vc.issuer_of(token)), now)
+    return vc.verify(token, issuer or resolve(did_of(token.key_id)), now)
 
 
 def refused(text: str, issuer: Document | None = None, now: int = NOW) -> str:

@@ -12,9 +12,9 @@ from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, inva
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Credential, Held, Listed, NewCredential, Status
+from sallyport.did.credentials.status import CONTEXT as STATUS_CONTEXT
 from sallyport.did.credentials.status import Place, StatusLists
 from sallyport.did.crypto import proofs, vc
-from sallyport.did.crypto.status import LIST_CONTEXT, entry
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import NO_ISSUER
@@ -207,7 +207,7 @@ class Credentials:
                 return False
             at = self._clock()
             repo.revoke(tx, found, at)
-            self._lists.set(tx, found)
+            self._lists.revoke(tx, found)
             if names := repo.users(tx, found):
                 self._sessions.revoke(tx, domain_id, names, "a credential was revoked")
             _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
@@ -249,7 +249,7 @@ def _names_password(value: JSON) -> bool:
 
 def _document(credential: Credential, claims: dict[str, JSON], schema_url: str, place: Place) -> dict[str, JSON]:
     document: dict[str, JSON] = {
-        "@context": [vc.CONTEXT, LIST_CONTEXT, DATA_INTEGRITY],
+        "@context": [vc.CONTEXT, STATUS_CONTEXT, DATA_INTEGRITY],
         "id": credential.uuid,
         "type": [vc.CREDENTIAL],
         "issuer": credential.issuer_did,
@@ -261,7 +261,7 @@ def _document(credential: Credential, claims: dict[str, JSON], schema_url: str, 
         **document,
         "credentialSubject": {"id": credential.holder_did, **claims},
         "credentialSchema": {"id": schema_url, "type": SCHEMA_KIND},
-        "credentialStatus": entry(place.url, place.index),
+        "credentialStatus": place.entry(),
     }
 
 

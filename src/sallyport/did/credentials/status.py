@@ -1,10 +1,13 @@
-"""The lists that tell everybody which credentials are revoked.
+"""The lists that tell which credentials are revoked (W3C StatusList2021, section 3.2): one packed bit for each
+credential.
 
-Each credential gets a random bit of its issuer's newest list, so that its place tells nothing of when it was issued. A
-new list is begun when half of one is given: a random bit is then free after two tries on average. A list is signed when
-it is asked for, and again when it has changed or is an hour old.
+Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit of its issuer's newest list, so that its
+place tells nothing of when it was issued. A new list is begun when half of one is given: a random bit is then free
+after two tries on average. A list is signed when a verifier asks for it, and again when it has changed or is an hour
+old.
 """
 
+import gzip
 import json
 import secrets
 from collections.abc import Callable
@@ -13,30 +16,47 @@ from typing import Final
 from uuid import uuid4
 
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.clock import SECOND, Clock
+from sallyport.base.clock import SECOND, Clock, iso_seconds
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.model import Credential
-from sallyport.did.crypto import bitstring, proofs, vc
-from sallyport.did.crypto.status import list_document
+from sallyport.did.crypto import proofs, vc
+from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.dids import repo as dids
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
+CONTEXT: Final = "https://w3id.org/vc/status-list/2021/v1"
+PURPOSE: Final = "revocation"
 PATH: Final = "/credentials/status/"
-"""Under which lists are published, at the service's address."""
-MOST: Final = bitstring.BITS // 2
+"""Path of the published lists at the service's address."""
+BITS: Final = 131_072
+"""Bits of a list, the fewest that the specification allows: a credential hides among others."""
+MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
+LIFETIME: Final = 86_400 * SECOND
+"""Validity of a signed list: an old one cannot be shown for long."""
 MAX_CACHED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A credential's bit."""
+    """A credential's bit. url: the address of its list."""
 
     list_id: int
     index: int
     url: str
+
+    def entry(self) -> dict[str, JSON]:
+        """Return the `credentialStatus` of the credential."""
+        return {
+            "id": f"{self.url}#{self.index}",
+            "type": "StatusList2021Entry",
+            "statusPurpose": PURPOSE,
+            "statusListIndex": str(self.index),
+            "statusListCredential": self.url,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +69,8 @@ class Published:
     token: str
     document: str
 
-    def is_good(self, version: int, key_id: int, now: int) -> bool:
-        """Whether it tells the list as it is, signed by the key that signs, and not long ago."""
+    def is_current(self, version: int, key_id: int, now: int) -> bool:
+        """Return whether it has this version of the list, is signed by this key, and is younger than FRESH."""
         return (self.version, self.key_id) == (version, key_id) and self.made_at <= now < self.made_at + FRESH
 
 
@@ -68,40 +88,58 @@ class StatusLists:
         self._cached = BoundedMap[str, Published](max_cached)
 
     def place(self, tx: Tx, issuer_id: int) -> Place:
-        """A bit that no credential has had."""
+        """Take a bit that no credential has had."""
         found = repo.list_with_room(tx, issuer_id, MOST)
         if found is None:
-            found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(bitstring.BITS // 8))
-        index = secrets.randbelow(bitstring.BITS)
+            found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(BITS // 8))
+        index = secrets.randbelow(BITS)
         while repo.is_given(tx, found.id, index):
-            index = secrets.randbelow(bitstring.BITS)
+            index = secrets.randbelow(BITS)
         repo.take(tx, found.id)
         return Place(found.id, index, f"{self._base()}{PATH}{found.uuid}")
 
-    def set(self, tx: Tx, credential: Credential) -> None:
-        """Tell that a credential is revoked."""
+    def revoke(self, tx: Tx, credential: Credential) -> None:
+        """Set the credential's bit."""
         octets = bytearray(repo.bits(tx, credential.list_id))
-        bitstring.put(octets, credential.list_index)
+        octets[credential.list_index >> 3] |= 0x80 >> (credential.list_index & 7)
         repo.put_bits(tx, credential.list_id, bytes(octets))
 
     async def published(self, uuid: str) -> Published:
-        """A list, signed by its issuer. NotFound."""
+        """Return a list, signed by its issuer. NotFound."""
         made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # takes no place of a login
         self._cached.put(uuid, made, tenant_id)
         return made
 
     def _signed(self, tx: Tx, uuid: str) -> tuple[Published, int]:
-        """A list, and the tenant of its issuer. NotFound."""
+        """Return a list, and the tenant of its issuer. NotFound."""
         found = repo.published(tx, uuid)
         issuer = None if found is None else dids.by_id(tx, found.issuer_id)
         key = None if issuer is None else dids.active_key(tx, issuer.id)
         if found is None or issuer is None or key is None:
             raise NotFound("status list not found")
         now, cached = self._clock(), self._cached.get(uuid)
-        if cached is not None and cached.is_good(found.version, key.id, now):
+        if cached is not None and cached.is_current(found.version, key.id, now):
             return cached, issuer.tenant_id
         signer = dids.signer(self._vault, key)
         document = list_document(f"{self._base()}{PATH}{uuid}", issuer.did, repo.bits(tx, found.id), now)
         token = vc.sign(document, signer)
         secured = json.dumps(proofs.secure(document, signer, now, token), ensure_ascii=False)
         return Published(found.version, key.id, now, token, secured), issuer.tenant_id
+
+
+def list_document(list_url: str, issuer: str, bits: bytes, at: int) -> dict[str, JSON]:
+    """Return the credential of a list. at: microseconds."""
+    return {
+        "@context": [vc.CONTEXT, CONTEXT],
+        "id": list_url,
+        "type": [vc.CREDENTIAL, "StatusList2021Credential"],
+        "issuer": issuer,
+        "issuanceDate": iso_seconds(at),
+        "expirationDate": iso_seconds(at + LIFETIME),
+        "credentialSubject": {
+            "id": f"{list_url}#list",
+            "type": "StatusList2021",
+            "statusPurpose": PURPOSE,
+            "encodedList": to_base64url(gzip.compress(bits, mtime=0)),
+        },
+    }

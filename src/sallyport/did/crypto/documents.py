@@ -13,8 +13,7 @@ from urllib.parse import unquote
 
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
-from sallyport.did.crypto.encoding import from_base64url, read_object, to_base64url
-from sallyport.did.crypto.jcs import canonical
+from sallyport.did.crypto.encoding import canonical, from_base64url, read_object, to_base64url
 from sallyport.did.crypto.keys import CURVES, PublicKey, from_jwk, from_multikey
 
 AUTHENTICATION: Final = "authentication"

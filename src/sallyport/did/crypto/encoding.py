@@ -1,9 +1,15 @@
-"""base64url, base58btc, and JSON, each strictly: one octet string has one text, and the other way round."""
+"""base64url, base58btc and JSON, each strictly: one octet string has one text, and the other way round.
+
+`canonical` writes JSON in the one form that signatures cover (RFC 8785, JCS): names in the order of their UTF-16 code
+units, numbers as ECMAScript writes them, no white space.
+"""
 
 import binascii
 import json
+import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from decimal import Decimal
 from typing import Final
 
 from sallyport.base.errors import CredentialError
@@ -14,6 +20,9 @@ _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 MAX_BASE58: Final = 512
 """Characters: decoding takes time with their square, and no key or signature is longer."""
+_EXACT: Final = 1 << 53
+"""Integers below it are exact in a double."""
+_LITERALS: Final = {True: "true", False: "false", None: "null"}
 
 
 def to_base64url(octets: bytes) -> str:
@@ -100,4 +109,51 @@ def _float(text: str) -> float:
 def _int(text: str) -> int | float:
     """A number beyond what a double holds exactly is what JSON's readers make of it (RFC 8785 section 3.2.2.3)."""
     value = int(text)
-    return value if abs(value) < 1 << 53 else _float(text)
+    return value if abs(value) < _EXACT else _float(text)
+
+
+def canonical(value: JSON) -> bytes:
+    """UTF-8. CredentialError: a number that is none, half a surrogate pair, or too deep."""
+    try:
+        return _text(value).encode()
+    except (UnicodeEncodeError, RecursionError, OverflowError):
+        raise CredentialError("JSON that has no canonical form") from None
+
+
+def _text(value: JSON) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{_text(name)}:{_text(value[name])}" for name in sorted(value, key=_order)]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([_text(each) for each in value]) + "]"
+    if isinstance(value, bool) or value is None:
+        return _LITERALS[value]
+    if isinstance(value, int) and abs(value) < _EXACT:
+        return str(value)
+    return _number(float(value))
+
+
+def _order(name: str) -> bytes:
+    return name.encode("utf-16-be")
+
+
+def _number(value: float) -> str:
+    """ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python finds the same shortest digits, and places the
+    point elsewhere."""
+    if not math.isfinite(value):
+        raise CredentialError("JSON that has no canonical form")
+    sign = "-" if value < 0 else ""
+    parts = Decimal(repr(abs(value))).normalize().as_tuple()
+    digits = "".join(map(str, parts.digits))
+    point = len(digits) + int(parts.exponent)
+    if value == 0:
+        return "0"
+    if len(digits) <= point <= 21:
+        return sign + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    rest = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{rest}e{point - 1:+d}"

@@ -11,8 +11,7 @@ from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.documents import ASSERTION, Document
-from sallyport.did.crypto.encoding import from_base58, to_base58
-from sallyport.did.crypto.jcs import canonical
+from sallyport.did.crypto.encoding import canonical, from_base58, to_base58
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, P256, Curve
 from sallyport.did.crypto.vc import LEEWAY

@@ -58,13 +58,8 @@ def sign(document: dict[str, JSON], signer: Signer) -> str:
     return jws.sign(payload, signer)
 
 
-def issuer_of(token: Token) -> str:
-    """The DID to resolve before `verify`. CredentialError: the token's key is nobody's."""
-    return did_of(token.key_id)
-
-
 def verify(token: Token, issuer: Document, now: int) -> Credential:
-    """Check a credential's token. now: microseconds.
+    """Check a credential's token. issuer: the document of `did_of(token.key_id)`. now: microseconds.
 
     CredentialError: `signature`; `issuer`: key, `iss` and `vc.issuer` are not all that DID's; `claims`: another claim
     is not what `vc` says; `not_yet_valid`, `expired`.

@@ -13,7 +13,7 @@ from referencing.exceptions import Unresolvable
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.wire import JSON
-from sallyport.did.crypto.jcs import canonical
+from sallyport.did.crypto.encoding import canonical
 from sallyport.did.schemas.keywords import Budget, Spent
 from sallyport.did.schemas.patterns import LONGEST, compiled
 
