@@ -28,7 +28,7 @@ from sallyport.base.secret import Secret
 from sallyport.certs.model import Credentials
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import NewClient
-from sallyport.login.first.kinds import KINDS
+from sallyport.login.first.service import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.metrics import StoreMetrics
 from sallyport.mfa.providers import available

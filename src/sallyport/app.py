@@ -52,8 +52,8 @@ from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
 from sallyport.login.area import Dependencies, LoginArea
-from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Checker
+from sallyport.login.first.service import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
 from sallyport.login.model import Login

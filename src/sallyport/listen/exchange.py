@@ -24,13 +24,11 @@ from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
 from sallyport.listen.udp import Datagram
 from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
-from sallyport.login.decision import ROUND
+from sallyport.login.decision import ROUND, refusal
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Verdict
-from sallyport.login.pipeline import Pipeline
-from sallyport.login.refusal import refusal
-from sallyport.login.steps import show_unproven
+from sallyport.login.pipeline import Pipeline, show_unproven
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.authenticator import SharedSecret

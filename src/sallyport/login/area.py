@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock
@@ -14,11 +13,9 @@ from sallyport.domains.service import Domains
 from sallyport.endpoints.revocations import Revocations
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.inventory.devices.sightings import Sightings
-from sallyport.login.eap.service import Eap
-from sallyport.login.first.kinds import KINDS
 from sallyport.login.first.model import Checker
 from sallyport.login.first.model import Host as FirstHost
-from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.service import KINDS, FirstFactors
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.model import Login
@@ -102,24 +99,17 @@ class LoginArea:
         )
         self.bypass = Bypass(configuration, clock, revocations=parts.revocations)
         self.pipeline = Pipeline(
-            parts.domains,
-            parts.users,
-            parts.sightings,
-            parts.rules,
-            self.first,
-            self.second,
-            self.lockouts,
-            Eap(
-                parts.users,
-                self.first,
-                self.second,
-                self.lockouts,
-                parts.credentials,
-                parts.certificate_tenant,
-                now=trio.current_time,
-            ),
-            self.bypass,
-            parts.principals,
+            domains=parts.domains,
+            bypass=self.bypass,
+            principals=parts.principals,
+            lockouts=self.lockouts,
+            users=parts.users,
+            first=self.first,
+            sightings=parts.sightings,
+            rules=parts.rules,
+            second=self.second,
+            credentials=parts.credentials,
+            certificate_tenant=parts.certificate_tenant,
         )
 
     def _first_host(self, domain_id: int) -> FirstHost:

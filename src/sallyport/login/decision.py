@@ -1,17 +1,24 @@
-"""The one decision function: live logins, monitoring, the impact preview and a replay all end here.
+"""The decision on a login, and the attributes of its Access-Reject.
+
+`decide` is the one decision function of live logins, monitoring and the impact preview:
 
 first factor   wrong: reject, in both modes
 rules          allow: accept; block: reject; mfa_required: what became of the second factor
 second factor  approved: accept; asked for: challenge; cannot be asked: the domain's fallback; anything else: reject
-mode           enforce applies that verdict; monitor lets in whoever passed the first factor, and notes the verdict
+mode           enforce applies that verdict; monitor admits each login that passed the first factor, and records it
 """
 
 from functools import cache
+from secrets import token_bytes
 from typing import Final
 
 from sallyport.domains.model import Domain, Fallback, Mode
-from sallyport.login.model import Decision, Reason, Verdict
+from sallyport.login.model import Decision, Login, Reason, Verdict
 from sallyport.policy.rules.model import UNMATCHED, Action
+from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
+from sallyport.radius.method import Method
+from sallyport.radius.mschap import Unusable, recognise
+from sallyport.radius.mschap_reply import ErrorCode, push_error
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
 """The second factor is being asked for, or would be."""
@@ -26,6 +33,19 @@ CANNOT_ASK: Final = frozenset(
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
 one that was refused before, `login.found.refuse`."""
+
+EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
+_CODES: Final = {
+    Reason.ACCOUNT_DISABLED: ErrorCode.ACCOUNT_DISABLED,
+    Reason.ACCOUNT_EXPIRED: ErrorCode.ACCOUNT_DISABLED,
+    Reason.ACCOUNT_LOCKED: ErrorCode.ACCOUNT_DISABLED,
+    Reason.LOGON_RESTRICTED: ErrorCode.RESTRICTED_LOGON_HOURS,
+    Reason.PASSWORD_EXPIRED: ErrorCode.PASSWORD_EXPIRED,
+    Reason.PASSWORD_MUST_CHANGE: ErrorCode.PASSWORD_EXPIRED,
+    Reason.CHANGES_PASSWORD: ErrorCode.CHANGING_PASSWORD,
+    Reason.BLOCKED: ErrorCode.NO_DIALIN_PERMISSION,
+}
+_MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 
 
 @cache
@@ -72,3 +92,23 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
     if reason in CANNOT_ASK:
         return "error"
     return "allow" if applied is Verdict.ACCEPT else "deny"
+
+
+def refusal(login: Login, reason: Reason) -> bytes:
+    """Return the attributes of a login's Access-Reject, in octets: those of the first factor, else those that the
+    login's method requires. reason: why it is refused."""
+    if login.found.refuse:
+        return login.found.refuse
+    if EAP_MESSAGE in login.request.first:
+        response = login.request.first[EAP_MESSAGE]
+        return push_attribute(EAP_MESSAGE, bytes((EAP_FAILURE, response[1] if len(response) > 1 else 0, 0, 4)))
+    if login.method in (Method.MSCHAP, Method.MSCHAP2):
+        offer = recognise(login.request.vendor_values())
+        if offer is not None and not isinstance(offer, Unusable):
+            return push_error(offer, mschap_error(reason), challenge=token_bytes(16), retry=reason in _MAY_RETRY)
+    return b""
+
+
+def mschap_error(reason: Reason) -> ErrorCode:
+    """Return the error code of MS-CHAP for a reason."""
+    return _CODES.get(reason, ErrorCode.AUTHENTICATION_FAILURE)

@@ -1,15 +1,24 @@
-"""Who logs in: the domain and the principal that a request names."""
+"""Who logs in: the domain and the principal that a request names, their groups, and the facts for the login rules."""
+
+from dataclasses import replace
 
 from sallyport.base.text import fold
-from sallyport.domains.model import Domain, DomainTable
+from sallyport.directory.principals.service import NOBODY, UNCLEAR, Membership, membership
+from sallyport.domains.model import Domain, DomainTable, FirstFactor
+from sallyport.endpoints.model import name_key
+from sallyport.endpoints.repo import active_groups
 from sallyport.inventory.clients.model import Client
 from sallyport.login.model import PASSED, Login, Reason
-from sallyport.policy.rules.match import kind_of
+from sallyport.policy.rules.match import Facts, kind_of
 from sallyport.policy.rules.model import Kind
-from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.attributes import (
+    USER_NAME,
+)
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.method import Method
 from sallyport.radius.packet import as_name
+from sallyport.store.model import Tx
+from sallyport.vendors import medium
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -102,3 +111,42 @@ def kind(login: Login) -> Kind:
 
 def _calls_itself_host(login: Login) -> bool:
     return fold(as_name(login.request.first[USER_NAME])) == f"host/{fold(login.user)}"
+
+
+def facts_of(login: Login) -> Facts:
+    """Of a login whose first factor is passed, and whose sender the inventory knows."""
+    device, imported = login.device, login.imported or NOBODY
+    return Facts(
+        user=login.user,
+        kind=kind(login),
+        groups=both(login.found.groups, imported.groups),
+        ous=both(login.found.ous, imported.ous),
+        client=login.client.name,
+        source=login.source[0],
+        nas=device.client_ip,
+        product=device.device_type,
+        nas_product=device.nas_device_type,
+        medium=medium(login.request),
+        station=login.station,
+        service_type=login.service_type,
+        at=login.at,
+        names=login.names,
+    )
+
+
+def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
+    """What the first factor and the directories say, without a new set where only one says anything. None: it cannot be
+    said."""
+    if not found or imported is None:
+        return imported
+    return found | imported if imported else found
+
+
+def kept(tx: Tx, domain: Domain, name: str) -> Membership:
+    """What the store says of a name without its realm: what a login of that name would bring now. A directory that is
+    asked anew at each login, and not imported, is not asked for this: what it would say is unclear."""
+    imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
+    if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
+        return UNCLEAR
+    own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()
+    return replace(imported, groups=both(own, imported.groups))

@@ -14,7 +14,7 @@ from sallyport.domains.service import Domains
 from sallyport.inventory.clients.model import Client
 from sallyport.inventory.devices.model import UNKNOWN
 from sallyport.login.decision import decide
-from sallyport.login.membership import kept
+from sallyport.login.identity import kept
 from sallyport.login.model import NAMELESS, Decision, Reason, Verdict
 from sallyport.login.second.forecast import Standing
 from sallyport.policy.rules.match import Facts, kind_of

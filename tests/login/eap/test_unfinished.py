@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from sallyport.login.eap.model import Result, Talk
+from sallyport.login.eap.model import EapLogin, EapResult
 from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Station
 from sallyport.login.model import Reason
@@ -12,11 +12,11 @@ from sallyport.radius.eap.packet import IDENTITY, NAK, RESPONSE, Packet, encode
 from tests.radius.eap.users import EVERYTHING
 
 
-def begun(name: bytes) -> Talk:
+def begun(name: bytes) -> EapLogin:
     """A conversation whose client is to answer a challenge."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, name)))
-    return Talk(conversation, "1/local", Station([], lambda: False), "nas")
+    return EapLogin(conversation, "1/local", Station([], lambda: False), "nas")
 
 
 def test_a_line_a_second() -> None:
@@ -36,7 +36,7 @@ def test_a_line_a_second() -> None:
 def test_what_was_decided_is_no_news() -> None:
     """Nor is what has ended."""
     refused, over = begun(b"ann"), begun(b"bob")
-    refused.refused = Result(Reason.WRONG_PASSWORD)
+    refused.refused = EapResult(Reason.WRONG_PASSWORD)
     over.conversation.receive(encode(Packet(RESPONSE, over.conversation.identifier, NAK, b"\0")))
     with capture_logs() as logged:
         for each in (refused, over):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from sallyport.login.decision import refusal
 from sallyport.login.model import Reason
-from sallyport.login.refusal import refusal
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.method import Method
 from sallyport.radius.mschap import (

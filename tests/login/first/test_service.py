@@ -9,11 +9,11 @@ import trio.testing
 from sallyport.base.errors import Invalid, SecretError
 from sallyport.base.secret import Secret
 from sallyport.domains.model import Domain, FirstFactor
+from sallyport.login.decision import refusal
 from sallyport.login.first import repo
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.service import RESTART_S, RETIRE_S
 from sallyport.login.model import Reason
-from sallyport.login.refusal import refusal
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.store.vault import Vault
 from tests.login.conftest import Desk

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
 from sallyport.domains.model import Domain, Mode
+from sallyport.login.decision import refusal
 from sallyport.login.model import Reason, Verdict
-from sallyport.login.refusal import refusal
 from sallyport.policy.lockouts.model import Kind
 from tests.areas import Areas
 from tests.directory.world import imported, person

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
+import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import ConfigError, PacketError
 from sallyport.base.text import fold
 from sallyport.certs.model import Credentials
 from sallyport.domains.model import Domain, FirstFactor
-from sallyport.endpoints.model import User
-from sallyport.endpoints.service import EndpointUsers, Missing
-from sallyport.login.eap.model import Caller, Open, Result, Talk
+from sallyport.login.decision import mschap_error
+from sallyport.login.eap.model import EapLogin, EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.login.first.service import FirstFactors
-from sallyport.login.identity import in_full
+from sallyport.login.identity import in_full, principal
 from sallyport.login.model import Found, Login, Reason
-from sallyport.login.refusal import mschap_error
-from sallyport.login.second.service import SecondFactor
 from sallyport.mfa.model import Code
-from sallyport.policy.lockouts.service import Lockouts
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations
@@ -52,6 +48,10 @@ from sallyport.radius.mschap_reply import push_mppe_keys
 from sallyport.radius.packet import as_text
 from sallyport.radius.salted import Hiding
 
+if TYPE_CHECKING:
+    from sallyport.login.pipeline import Pipeline
+    from sallyport.login.second.session import Session
+
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
 """Offers in memory: one for each domain and Framed-MTU."""
@@ -67,29 +67,22 @@ log = structlog.get_logger()
 
 
 class Eap:
-    """EAP for all domains. credentials: the current certificate of the server, or None. certificate_tenant: the tenant
-    that a client certificate was issued for, by its SHA-256 in hex; None: not known. now: seconds of a monotonic clock.
+    """EAP for all domains. steps: of every login. ask: the second factor of a login that has passed the first one,
+    given the challenge that is answered, if any, and the code; None: a newer request of the same login took its place.
+    now: seconds of a monotonic clock.
     """
 
     def __init__(
         self,
-        users: EndpointUsers,
-        first: FirstFactors,
-        second: SecondFactor,
-        lockouts: Lockouts,
-        credentials: Callable[[], Credentials | None],
-        certificate_tenant: Callable[[str], int | None],
+        steps: Pipeline,
+        ask: Callable[[Login, Domain, Session | None, Code], Awaitable[InnerSecondFactor | None]],
         *,
-        now: Callable[[], float],
+        now: Callable[[], float] = trio.current_time,
     ) -> None:
-        self._users = users
-        self._first = first
-        self._second = second
-        self._lockouts = lockouts
-        self._credentials = credentials
-        self._certificate_tenant = certificate_tenant
+        self._steps = steps
+        self._ask = ask
         self._now = now
-        self._talks = Conversations[Talk](left=Unfinished(now).note)
+        self._logins = Conversations[EapLogin](left=Unfinished(now).note)
         self._preferred = PreferredMethods()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
@@ -99,39 +92,42 @@ class Eap:
         """Whether a domain's EAP ends here."""
         return domain.first_factor in SERVED
 
-    def receive(
-        self, login: Login, domain: Domain, lend: Callable[[], Caller], station: Station | None = None
-    ) -> Result | Open | None:
+    def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
         """Go on with the conversation that a request is part of, or begin one, without waiting. station: begin it with
         a station that may be let in by its address.
 
-        None: nothing is decided; `login.found` has a challenge, or the refusal that was decided before. A Result: it
-        is; where it is refused, a challenge may be there all the same, with which EAP ends in its own way. Open: go on
-        with `answer`. PacketError: the request is no answer to the last one.
+        Returns an EapResult when the login is decided; if it is refused, `login.found` may still have a challenge, with
+        which EAP ends in its own way. Returns None when nothing is decided: `login.found` has a challenge, or the
+        refusal that was decided before. Returns an OpenQuestion to be passed to `answer`. Raises PacketError if the
+        request does not answer the last challenge.
         """
-        talk, state = self._talk(login, domain, station)
-        if isinstance(talk, Reason):
-            return Result(talk)
+        eap, state = self._conversation(login, domain, station)
+        if isinstance(eap, Reason):
+            return EapResult(eap)
         octets = pull_eap_message(login.request)
-        outcome = talk.conversation.receive(octets) if octets else talk.conversation.begin()
+        outcome = eap.conversation.receive(octets) if octets else eap.conversation.begin()
         if not isinstance(outcome, Check):
-            return self._come_to(login, talk, state, outcome)
+            return self._come_to(login, eap, state, outcome)
         with self._answering(login, state):
-            verdict = self._verdict_at_once(login, talk, outcome, domain, lend())
+            verdict = self._verdict_at_once(login, eap, outcome, domain)
             if verdict is None:
-                return Open(talk, state, outcome)
-            outcome = talk.conversation.answer(verdict)
-        return Open(talk, state, outcome) if isinstance(outcome, Check) else self._come_to(login, talk, state, outcome)
+                return OpenQuestion(eap, state, outcome)
+            outcome = eap.conversation.answer(verdict)
+        return (
+            OpenQuestion(eap, state, outcome)
+            if isinstance(outcome, Check)
+            else self._come_to(login, eap, state, outcome)
+        )
 
-    async def answer(self, login: Login, domain: Domain, lend: Callable[[], Caller], waits: Open) -> Result | None:
+    async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
         """Look a question up, and go on; what it comes to is as `receive` has it. StoreError, SecretError."""
-        talk, caller = waits.talk, lend()
-        outcome: Outcome = waits.check
-        with self._answering(login, waits.state):
+        eap = question.eap
+        outcome: Outcome = question.check
+        with self._answering(login, question.state):
             while isinstance(outcome, Check):
-                verdict = await self._verdict(login, domain, talk, outcome, caller)
-                outcome = talk.conversation.answer(verdict)
-        return self._come_to(login, talk, waits.state, outcome)
+                verdict = await self._verdict(login, domain, eap, outcome)
+                outcome = eap.conversation.answer(verdict)
+        return self._come_to(login, eap, question.state, outcome)
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
@@ -139,22 +135,22 @@ class Eap:
         try:
             yield
         except BaseException:
-            self._talks.end(state)
+            self._logins.end(state)
             raise
 
-    def _talk(self, login: Login, domain: Domain, station: Station | None) -> tuple[Talk | Reason, bytes]:
+    def _conversation(self, login: Login, domain: Domain, station: Station | None) -> tuple[EapLogin | Reason, bytes]:
         now, state = self._now(), login.request.first.get(STATE)
         if state is not None:
-            talk = self._talks.find(login.client.id, state, now=now)
-            return (Reason.CHALLENGE_OVER if talk is None or talk.scope != _scope(domain) else talk), state
+            eap = self._logins.find(login.client.id, state, now=now)
+            return (Reason.CHALLENGE_OVER if eap is None or eap.scope != _scope(domain) else eap), state
         verifier = station or self._verifier(domain)
         if isinstance(verifier, Reason):
             return verifier, b""
         size, scope = _fragment_size(login), _scope(domain)
         order = self._preferred.order(scope, _station(login)) if station is None else (MD5,)
         terms = Terms(self._tls(), verifier.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
-        talk = Talk(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.client.name)
-        return talk, self._talks.add(login.client.tenant_id, login.client.id, talk, now=now)
+        eap = EapLogin(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.client.name)
+        return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
         """The methods on the same terms are the same for each conversation."""
@@ -166,24 +162,22 @@ class Eap:
 
     def _verifier(self, domain: Domain) -> Verifier | Reason:
         if domain.first_factor is FirstFactor.LOCAL:
-            known = partial(self._users.cached, domain.id)
-            return Local(known, partial(self._user, domain.id), partial(self._second.takes_codes, domain))
-        checker = self._first.checker(domain)
+            known = partial(self._steps.users.cached, domain.id)
+            return Local(known, partial(self._steps.user, domain), partial(self._steps.second.takes_codes, domain))
+        checker = self._steps.first.checker(domain)
         if isinstance(checker, Reason):
             return checker
         return (
-            Directory(checker, partial(self._second.has_codes, domain), self._first.stamp(domain), _realms(domain))
+            Directory(
+                checker, partial(self._steps.second.has_codes, domain), self._steps.first.stamp(domain), _realms(domain)
+            )
             if isinstance(checker, Binds)
             else Reason.METHOD_UNFIT
         )
 
-    async def _user(self, domain_id: int, name: str) -> User | None:
-        user = self._users.cached(domain_id, name)
-        return await self._users.load(domain_id, name) if user is Missing.MISSING else user
-
     def _tls(self) -> TlsServer | None:
         """The server with the certificate as it is now. One that cannot be used leaves the one before at work."""
-        credentials = self._credentials()
+        credentials = self._steps.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
             self._offers.clear()
@@ -193,41 +187,39 @@ class Eap:
                 log.error("the server certificate for EAP cannot be used", error=str(error))  # noqa: TRY400
         return self._server
 
-    def _verdict_at_once(
-        self, login: Login, talk: Talk, check: Check, domain: Domain, caller: Caller
-    ) -> Verdict | None:
+    def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
         """The answer to a question, where it is known without waiting."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
-        name = self._name(login, talk, question, caller)
-        if not caller.recalled():
+        name = self._name(login, domain, eap, question)
+        if not self._steps.recalled(login, domain):
             return None
-        finding = self._refused(login, domain, talk.verifier, name, question) or talk.verifier.at_once(name, question)
-        return None if finding is None else self._judge(login, talk, question, finding)
+        finding = self._refused(login, domain, eap.verifier, name, question) or eap.verifier.at_once(name, question)
+        return None if finding is None else self._judge(login, eap, question, finding)
 
-    async def _verdict(self, login: Login, domain: Domain, talk: Talk, check: Check, caller: Caller) -> Verdict:
+    async def _verdict(self, login: Login, domain: Domain, eap: EapLogin, check: Check) -> Verdict:
         question = check.question
         if isinstance(question, Password) and question.step:
-            login.method = f"eap-{talk.conversation.method}"
-            login.user, login.outside, login.found = talk.user, False, talk.found
-            return await self._second_factor(talk, Code(as_text(question.password)), caller)
-        name = self._name(login, talk, question, caller)
-        await caller.recall()
-        finding = self._refused(login, domain, talk.verifier, name, question) or await talk.verifier.verify(
+            login.method = f"eap-{eap.conversation.method}"
+            login.user, login.outside, login.found = eap.user, False, eap.found
+            return await self._second_factor(login, domain, eap, Code(as_text(question.password)))
+        name = self._name(login, domain, eap, question)
+        await self._steps.recall(login, domain)
+        finding = self._refused(login, domain, eap.verifier, name, question) or await eap.verifier.verify(
             name, question
         )
-        verdict = self._judge(login, talk, question, finding)
+        verdict = self._judge(login, eap, question, finding)
         if verdict.right and isinstance(question, Password) and question.prompts:
-            return await self._second_factor(talk, Code(""), caller)
+            return await self._second_factor(login, domain, eap, Code(""))
         return verdict
 
-    def _name(self, login: Login, talk: Talk, question: Question, caller: Caller) -> str:
-        """Whom a question is about; empty: none of the domain's."""
-        login.method = f"eap-{talk.conversation.method}"
-        talk.named_by = question.by if isinstance(question, Certificate) else None
-        name = caller.principal(question.user, talk.named_by)
-        login.user = talk.user = name or login.user
+    def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
+        """Return the user that a question is about; empty if it is none of the domain's."""
+        login.method = f"eap-{eap.conversation.method}"
+        eap.named_by = question.by if isinstance(question, Certificate) else None
+        name = principal(login, domain, self._steps.domains.table, question.user, eap.named_by)
+        login.user = eap.user = name or login.user
         login.outside = False
         return name
 
@@ -236,74 +228,78 @@ class Eap:
     ) -> Finding | None:
         """Return the refusal of a login whose question needs no answer, or None."""
         if isinstance(question, Certificate):
-            owner = self._certificate_tenant(question.fingerprint)
+            owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
                 return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:
             return Finding(Reason.UNKNOWN_REALM)
-        if self._lockouts.some and not isinstance(verifier, Station) and self._lockouts.refuses(login, domain):
+        if (
+            self._steps.lockouts.some
+            and not isinstance(verifier, Station)
+            and self._steps.lockouts.refuses(login, domain)
+        ):
             return Finding(Reason.LOCKED_OUT)
         return None
 
-    def _judge(self, login: Login, talk: Talk, question: Question, finding: Finding) -> Verdict:
+    def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
         if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
-            talk.user = ""  # who has the session logs in anew, as whoever it is
+            eap.user = ""  # who has the session logs in anew, as whoever it is
             return Verdict(False)
         if finding.reason is not Reason.NONE:
-            talk.refused = Result(finding.reason)
+            eap.refused = EapResult(finding.reason)
             return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
-        talk.found, talk.code, talk.stamp = finding.found, finding.code, finding.stamp
+        eap.found, eap.code, eap.stamp = finding.found, finding.code, finding.stamp
         login.found, login.code = finding.found, finding.code
-        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=talk.stamp)
+        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
 
-    async def _second_factor(self, talk: Talk, code: Code, caller: Caller) -> Verdict:
-        """The method can ask for more: whoever needs a second factor is asked while it waits."""
-        second = await caller.ask(talk.session, code)
+    async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
+        """Ask for the second factor while the EAP method waits for more."""
+        second = await self._ask(login, domain, eap.session, code)
         if second is None:
             raise PacketError("a newer request of the same login", "duplicate")
         if second.refusal is not None:
-            talk.refused = Result(Reason.NONE, refusal=second.refusal)
+            eap.refused = EapResult(Reason.NONE, refusal=second.refusal)
             return Verdict(False, reason=second.refusal.reason.value)
         if second.session is not None:
-            talk.session = second.session
+            eap.session = second.session
             return Verdict(False, prompt=second.prompt)
-        talk.second = second.reason
-        return Verdict(True, stamp=talk.stamp)
+        eap.second = second.reason
+        return Verdict(True, stamp=eap.stamp)
 
-    def _come_to(self, login: Login, talk: Talk, state: bytes, outcome: Outcome) -> Result | None:
-        login.user, login.named_by = talk.user or login.user, talk.named_by
-        login.outside = not talk.user
+    def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
+        login.user, login.named_by = eap.user or login.user, eap.named_by
+        login.outside = not eap.user
         if isinstance(outcome, Waiting | Check):
             raise PacketError("an EAP response whose question is still open", "duplicate")
         if isinstance(outcome, Send):
             challenge = push_eap_message(outcome.octets) + push_attribute(STATE, state)
             login.found = Found(challenge=challenge)
-            login.method = f"eap-{talk.conversation.method}"
-            if talk.refused is None or talk.told:
+            login.method = f"eap-{eap.conversation.method}"
+            if eap.refused is None or eap.decided:
                 return None
-            talk.told = True
-            return talk.refused
+            eap.decided = True
+            return eap.refused
         login.method = outcome.method
         if outcome.success:
-            self._preferred.note(talk.scope, _station(login), talk.conversation.kind, login.client.tenant_id)
-            login.code = talk.code
-            accept = _accept(login, outcome) + talk.found.accept
-            login.found = Found(accept=accept, groups=talk.found.groups, ous=talk.found.ous)
-            if talk.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
-                self._talks.end(state)
-            by_address = isinstance(talk.verifier, Station)
-            return Result(Reason.NONE, talk.second, by_address=by_address, stamp=talk.stamp)
-        return self._refuse(login, talk, state, outcome)
+            self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.client.tenant_id)
+            login.code = eap.code
+            accept = _accept(login, outcome) + eap.found.accept
+            login.found = Found(accept=accept, groups=eap.found.groups, ous=eap.found.ous)
+            if eap.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
+                self._logins.end(state)
+            by_address = isinstance(eap.verifier, Station)
+            return EapResult(Reason.NONE, eap.second, by_address=by_address, stamp=eap.stamp)
+        return self._refuse(login, eap, state, outcome)
 
-    def _refuse(self, login: Login, talk: Talk, state: bytes, done: Done) -> Result | None:
-        self._talks.end(state)
+    def _refuse(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult | None:
+        self._logins.end(state)
         login.found = Found(refuse=push_eap_message(done.octets))
-        if talk.told:
+        if eap.decided:
             return None
-        if talk.refused is not None:
-            return talk.refused
+        if eap.refused is not None:
+            return eap.refused
         log.info("an EAP conversation has failed", client=login.client.name, method=done.method, reason=done.reason)
-        return Result(_why(done))
+        return EapResult(_why(done))
 
 
 def _server(credentials: Credentials) -> TlsServer:

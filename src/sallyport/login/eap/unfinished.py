@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from sallyport.login.eap.model import Talk
+from sallyport.login.eap.model import EapLogin
 from sallyport.radius.packet import as_text
 
 TOLD_S: Final = 1.0
@@ -24,18 +24,18 @@ class Unfinished:
         self._told_at = -math.inf
         self._untold = 0
 
-    def note(self, talk: Talk) -> None:
+    def note(self, eap: EapLogin) -> None:
         """Nobody has gone on with a conversation for too long. One that was decided is no news."""
-        conversation = talk.conversation
-        if not conversation.waits_for_client or talk.refused is not None:
+        conversation = eap.conversation
+        if not conversation.waits_for_client or eap.refused is not None:
             return
         if self._now() < self._told_at + TOLD_S:
             self._untold += 1
             return
         log.info(
             "an EAP client has stopped answering",
-            client=talk.client,
-            user=talk.user or as_text(conversation.identity),
+            client=eap.client,
+            user=eap.user or as_text(conversation.identity),
             method=f"eap-{conversation.method}".rstrip("-"),
             others=self._untold,
         )

@@ -1,4 +1,8 @@
-"""The `local` first factor: an endpoint user's password, as PAP or CHAP brings it (RFC 2865 sections 5.2 and 5.3)."""
+"""The first factors that ask no other server.
+
+local  an endpoint user's password, as PAP or CHAP brings it (RFC 2865 sections 5.2 and 5.3)
+none   the forwarding server has checked it, as NPS with an extension or FreeRADIUS in post-auth does
+"""
 
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
@@ -51,6 +55,14 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
     Method.MSCHAP: check_mschap,
     Method.MSCHAP2: check_mschap,
 }
+
+
+def check_vouched(login: Login) -> Reason:
+    """Return PASSED if the login's client may vouch for its users' passwords: it was added with `passwordVerified`, and
+    the request is signed."""
+    if not login.client.password_verified:
+        return Reason.MAY_NOT_VOUCH
+    return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
 
 
 def known(user: User, accept: bytes = b"") -> Found:

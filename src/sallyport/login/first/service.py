@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 import trio
@@ -14,8 +15,10 @@ from sallyport.base.validation import refusal
 from sallyport.domains.model import Domain, FirstFactor
 from sallyport.domains.repo import set_first_factor
 from sallyport.login.first import repo
+from sallyport.login.first.ldap.checker import Ldap
 from sallyport.login.first.model import AtOnce, Checker, Fields, Host, Tell, silent
 from sallyport.login.first.repo import FactorRow
+from sallyport.login.first.upstream.checker import Upstream
 from sallyport.login.model import Login, Reason
 from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
@@ -23,6 +26,8 @@ from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
+KINDS: Final[Mapping[FirstFactor, type[Checker]]] = {FirstFactor.LDAP: Ldap, FirstFactor.RADIUS: Upstream}
+"""The first factors that ask another server."""
 RESTART_S = 1.0
 RETIRE_S = 90.0
 """So long a checker that was replaced goes on with the logins that began with it."""

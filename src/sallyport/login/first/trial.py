@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TrialResult:
     """How a trial went. reason: NONE where the password is right. steps: what was done, for a person."""
 
     reason: Reason
@@ -86,7 +86,7 @@ class Trials:
             raise TooMany(f"more than {PER_MINUTE} trials a minute")
         lately.append(now)
 
-    async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> Told:
+    async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
         """Check a name and a password. mschap: brought by MS-CHAPv2, else by PAP. Conflict: nobody is asked in this
         domain. Invalid, StoreError, SecretError."""
         if domain.first_factor is FirstFactor.NONE:
@@ -102,7 +102,7 @@ class Trials:
                 nursery.cancel_scope.cancel()
         steps.append(_told(login, reason))
         log.info("a first factor was tried out", domain=domain.id, user=login.user, reason=reason.value)
-        return Told(reason, tuple(steps))
+        return TrialResult(reason, tuple(steps))
 
     async def _reason(self, login: Login, domain: Domain, steps: list[str]) -> Reason:
         reason = who(login, self._domains.table)

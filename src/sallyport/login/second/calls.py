@@ -47,38 +47,38 @@ class Calls:
         self._turns: defaultdict[int, Turns] = defaultdict(Turns(1).apart)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
-    async def outcome(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """What a conversation that begins with this call comes to; never WAITING. ProviderError."""
-        await self._turns[talk.tenant_id].take()
-        answer = await _when_free(talk, begin)
+        await self._turns[conversation.tenant_id].take()
+        answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
-            talk.handle, talk.text = answer.handle, answer.text
+            conversation.handle, conversation.text = answer.handle, answer.text
             if not 0 <= answer.again_s < math.inf:
                 raise ProviderError("the provider gives an answer that makes no sense")
             await trio.sleep(answer.again_s)
-            answer = await self._poll(talk)
+            answer = await self._poll(conversation)
         return answer
 
-    async def _poll(self, talk: Conversation) -> Answer:
+    async def _poll(self, conversation: Conversation) -> Answer:
         """How the user's prompt stands. One call that fails is no outage: the user may be reaching for the phone."""
-        provider, pace = talk.attached.provider, self._paces[talk.session.question.domain_id]
-        poll = partial(provider.poll, talk.handle, deadline_s=POLL_S)
+        provider, pace = conversation.attached.provider, self._paces[conversation.session.question.domain_id]
+        poll = partial(provider.poll, conversation.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
             await pace.keep()
             try:
-                return await _when_free(talk, poll)
+                return await _when_free(conversation, poll)
             except ProviderError:
                 if provider.is_open:
                     raise
                 await trio.sleep(POLL_AGAIN_S)
         await pace.keep()
-        return await _when_free(talk, poll)
+        return await _when_free(conversation, poll)
 
 
-async def _when_free(talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """What the provider answers once it has time: one that is busy (HTTP 429) is asked again when it wants to be, as
     long as the login lasts. ProviderError."""
-    until = min(talk.deadline, trio.current_time() + talk.attached.timeout_s)
+    until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:
             return await ask()
@@ -89,8 +89,8 @@ async def _when_free(talk: Conversation, ask: Callable[[], Awaitable[Answer]]) -
             await trio.sleep(rest_s)
 
 
-async def withdraw(talk: Conversation) -> None:
+async def withdraw(conversation: Conversation) -> None:
     """Take the prompt back, where there is one: nobody can answer it any more."""
-    if talk.handle:
+    if conversation.handle:
         with trio.CancelScope(shield=True):
-            await talk.attached.provider.cancel(talk.handle, deadline_s=CANCEL_S)
+            await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)

@@ -14,7 +14,7 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock
 from sallyport.login.model import Reason
 from sallyport.login.second import session as sessions
-from sallyport.login.second.conversation import Told
+from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import LIFETIME_US, Kind, Session
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
 from sallyport.store.model import Store, Tx
@@ -41,28 +41,28 @@ class Challenges:
 
     # --- to be sent -------------------------------------------------------------------------------------------
 
-    def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> Told:
+    def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
         """The challenge after the last one that was sent."""
         expires_at = self._clock() + LIFETIME_US
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
-        return Told(Reason.ASKED, text, session, asked=session.asked)
+        return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)
 
     def sent(self, session: Session, tenant_id: int) -> None:
         """Somebody is there to get a step: the next request goes on with it."""
         self._sessions.put(session.id, session, tenant_id)
 
-    def attributes(self, told: Told) -> bytes:
+    def attributes(self, result: SecondFactorResult) -> bytes:
         """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
-        assert told.session is not None  # noqa: S101  a challenge has one
-        text = told.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
-        state = sessions.seal_state(self._vault, told.session)
+        assert result.session is not None  # noqa: S101  a challenge has one
+        text = result.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
+        state = sessions.seal_state(self._vault, result.session)
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
-    def keep(self, told: Told) -> Callable[[Tx], None] | None:
+    def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
         """What the store must know before the answer leaves."""
-        if told.session is not None:
-            return partial(sessions.write, session=told.session)
-        return partial(sessions.delete, challenge_id=told.over) if told.over else None
+        if result.session is not None:
+            return partial(sessions.write, session=result.session)
+        return partial(sessions.delete, challenge_id=result.over) if result.over else None
 
     # --- answered ---------------------------------------------------------------------------------------------
 

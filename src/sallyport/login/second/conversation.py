@@ -11,7 +11,7 @@ from sallyport.radius.method import TYPED, Method
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SecondFactorResult:
     """What became of a second factor. reason: NONE for approved. text, session: of the challenge to send, for ASKED.
     over: the challenge that this ends. asked: who was. found: by the first factor, where that was
     checked by a request before this one. wrong_code: the code was wrong, and the user is asked once more."""
@@ -37,7 +37,7 @@ class Waiter:
 
 
 class Conversation:
-    """One login's second factor. Whoever came last waits for it; its end is told once.
+    """One login's second factor. Only the newest request waits for its result, which is taken once.
 
     session: who may go on with it, and how many challenges were sent (step 0: none). key: what a request must equal
     to join; None: no other may. deadline: of trio's clock. takes_codes: whether the user can type one by this kind
@@ -57,7 +57,7 @@ class Conversation:
         self.deadline = deadline
         self.handle = ""
         self.text = ""
-        self.told: Told | None = None
+        self.result: SecondFactorResult | None = None
         self.error: Exception | None = None
         self.taken = False
         self._newest: Waiter | None = None
@@ -75,7 +75,7 @@ class Conversation:
             before.superseded = True
             before.done.set()
         self._newest = waiter = Waiter(login)
-        if self.told is not None:
+        if self.result is not None:
             waiter.done.set()
         return waiter
 
@@ -90,9 +90,9 @@ class Conversation:
         if self._newest is waiter:
             self._newest = None
 
-    def finish(self, told: Told) -> None:
+    def finish(self, result: SecondFactorResult) -> None:
         """It has ended."""
-        self.told = told
+        self.result = result
         self.wake()
 
     def wake(self) -> None:
@@ -100,9 +100,9 @@ class Conversation:
         if self._newest is not None:
             self._newest.done.set()
 
-    def take(self) -> Told | None:
+    def take(self) -> SecondFactorResult | None:
         """How it ended, for the one request that gets it; None for all others."""
         if self.taken:
             return None
         self.taken = True
-        return self.told
+        return self.result

@@ -20,7 +20,7 @@ from sallyport.login.model import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw
 from sallyport.login.second.challenges import Challenges
-from sallyport.login.second.conversation import Conversation, Told
+from sallyport.login.second.conversation import Conversation, SecondFactorResult
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.login.second.prompts import Prompts, UserKey
@@ -52,8 +52,8 @@ _REASONS = {
 }
 _RESULTS = {Reason.NONE: "approved", Reason.ASKED: "challenged", Reason.NOT_ANSWERED: "expired"}
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
-OVER: Final = Told(Reason.CHALLENGE_OVER)
-STOPPED: Final = Told(Reason.STOPPED)
+OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
+STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
@@ -64,15 +64,15 @@ def device_patience(login: Login, attached: Attached) -> float:
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
 
 
-def _why(talk: Conversation, error: ProviderError) -> Reason:
+def _reason(conversation: Conversation, error: ProviderError) -> Reason:
     """Return why a provider could not be asked. A rate limit (HTTP 429) before a prompt leaves the login to the
     fallback. After a prompt, and for codes that a user types, it refuses: a user who exceeds the limit would otherwise
     get in by the fallback."""
-    if error.limited and talk.checks_code:
+    if error.limited and conversation.checks_code:
         return Reason.TOO_MANY_CODES
     if error.limited:
-        return Reason.NOT_ANSWERED if talk.handle or talk.session.step else Reason.RATE_LIMITED
-    return Reason.CIRCUIT_OPEN if talk.attached.provider.is_open else Reason.UNREACHABLE
+        return Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.RATE_LIMITED
+    return Reason.CIRCUIT_OPEN if conversation.attached.provider.is_open else Reason.UNREACHABLE
 
 
 class SecondFactor:
@@ -118,8 +118,8 @@ class SecondFactor:
         """The service ends: whoever waits for a second factor is answered now. A device that has answered challenges
         before gets one, with which the same prompt goes on after the next start; any other what the fallback says."""
         self._stopping = True
-        for talk in tuple(self._going_on.values()):
-            talk.wake()
+        for conversation in tuple(self._going_on.values()):
+            conversation.wake()
 
     # --- without waiting --------------------------------------------------------------------------------------
 
@@ -170,30 +170,30 @@ class SecondFactor:
 
     # --- a login asks -----------------------------------------------------------------------------------------
 
-    async def ask(self, login: Login, domain: Domain, asked: Asked) -> Told | None:
+    async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
         """Ask for a login's second factor. None: a newer request of the same login took its place."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
-            return Told(UNAVAILABLE[attached])
+            return SecondFactorResult(UNAVAILABLE[attached])
         if self._stopping:
             return STOPPED
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
-        talk = None if key is None else self._same.get(key)
-        if talk is not None and talk.attached is attached:
-            return await self._join(login, talk)
+        conversation = None if key is None else self._same.get(key)
+        if conversation is not None and conversation.attached is attached:
+            return await self._join(login, conversation)
         user = (domain.id, fold_name(login.principal))
         if not self._prompts.begin(user, domain.tenant_id):
-            return Told(Reason.TOO_MANY_PROMPTS)
+            return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
         provider, question = attached.provider, session.question
         call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit hears of it
         begin = partial(provider.start, question, deadline_s=call_s)
         if login.code is not None:
             begin = partial(provider.verify, question, login.code, "", deadline_s=call_s)
-        talk = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
-        self._start(talk, begin, user)
-        return await self._wait(login, talk)
+        conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
+        self._start(conversation, begin, user)
+        return await self._wait(login, conversation)
 
     def _new_session(self, login: Login, domain: Domain, attached: Attached, asked: Asked) -> Session:
         expires_at = login.at + int(attached.timeout_s * SECOND)
@@ -226,54 +226,56 @@ class SecondFactor:
             factor=asked.factor,
         )
 
-    def _send(self, talk: Conversation, told: Told) -> Told:
+    def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
         """Somebody is there to get the challenge: the next request goes on with it."""
-        assert told.session is not None  # noqa: S101  a challenge has one
-        talk.session = told.session
-        self.challenges.sent(told.session, talk.tenant_id)
-        return told
+        assert result.session is not None  # noqa: S101  a challenge has one
+        conversation.session = result.session
+        self.challenges.sent(result.session, conversation.tenant_id)
+        return result
 
-    def _forget(self, talk: Conversation) -> None:
-        """A conversation's end was told: nobody joins it, and its last challenge is answered."""
-        session = talk.session
-        if self._going_on.get(session.id) is talk:
+    def _forget(self, conversation: Conversation) -> None:
+        """Forget a conversation whose result was sent: no request joins it, and its last challenge is answered."""
+        session = conversation.session
+        if self._going_on.get(session.id) is conversation:
             del self._going_on[session.id]
-        if talk.told is not None and talk.told.session is None and session.step:
-            self.challenges.ended(session, talk.tenant_id)
+        if conversation.result is not None and conversation.result.session is None and session.step:
+            self.challenges.ended(session, conversation.tenant_id)
 
-    async def _join(self, login: Login, talk: Conversation) -> Told | None:
-        self._metrics.joined(talk.attached.name)
-        return await self._wait(login, talk)
+    async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
+        self._metrics.joined(conversation.attached.name)
+        return await self._wait(login, conversation)
 
-    async def _wait(self, login: Login, talk: Conversation) -> Told | None:
+    async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
         """Wait for a conversation's end, as long as the device does; then let the user go on by a challenge."""
-        waiter = talk.attach(login)
-        may_challenge = talk.takes_codes and talk.session.step < MOST_CHALLENGES
-        limit_s = self._patience(login, talk.attached) if may_challenge else math.inf
+        waiter = conversation.attach(login)
+        may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
+        limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
         with trio.move_on_after(0 if self._stopping else limit_s):
             await waiter.done.wait()
         if waiter.superseded:
             return None
-        if talk.error is not None:
-            raise talk.error
-        if talk.told is None and self._stopping and not (may_challenge and talk.outlives(login)):
-            talk.finish(STOPPED)
-        if talk.told is None:
-            talk.leave(waiter)
-            text = talk.text or APPROVE
-            return self._send(talk, self.challenges.next_step(talk.session, Kind.APPROVAL, talk.handle, text))
-        told = talk.take()
-        if told is None:
+        if conversation.error is not None:
+            raise conversation.error
+        if conversation.result is None and self._stopping and not (may_challenge and conversation.outlives(login)):
+            conversation.finish(STOPPED)
+        if conversation.result is None:
+            conversation.leave(waiter)
+            text = conversation.text or APPROVE
+            return self._send(
+                conversation, self.challenges.next_step(conversation.session, Kind.APPROVAL, conversation.handle, text)
+            )
+        result = conversation.take()
+        if result is None:
             return OVER
-        self._forget(talk)
-        if told.session is not None:
-            return self._send(talk, told)
-        over = talk.session.id if talk.session.step else ""
-        return replace(told, over=over, asked=talk.session.asked, found=talk.session.found)
+        self._forget(conversation)
+        if result.session is not None:
+            return self._send(conversation, result)
+        over = conversation.session.id if conversation.session.step else ""
+        return replace(result, over=over, asked=conversation.session.asked, found=conversation.session.found)
 
     # --- a login answers a challenge --------------------------------------------------------------------------
 
-    async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> Told | None:
+    async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
         """Continue a challenge. code: the text that was typed. None: a newer request of the login took its place."""
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
@@ -281,18 +283,18 @@ class SecondFactor:
             return OVER
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
-        talk = self._going_on.get(challenge_id)
-        if talk is None and known.kind is Kind.APPROVAL and not known.handle:
+        conversation = self._going_on.get(challenge_id)
+        if conversation is None and known.kind is Kind.APPROVAL and not known.handle:
             return OVER  # the service ended before the provider said how to go on
         login.factor = f"{login.factor}+{attached.name}"
         login.code = code if known.kind is Kind.CODE else None
         key: LoginKey = (challenge_id, step, login.code)
-        if talk is None:
-            talk = self._go_on(known, attached, key, code, login)
-            return await self._wait(login, talk)
-        if (known.kind is Kind.CODE and talk.key != key) or not talk.admits(login):
+        if conversation is None:
+            conversation = self._go_on(known, attached, key, code, login)
+            return await self._wait(login, conversation)
+        if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
             return OVER  # another code while one is checked, or an unsigned copy of a signed answer
-        return await self._join(login, talk)
+        return await self._join(login, conversation)
 
     def _go_on(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
         question, provider, left = known.question, attached.provider, math.inf  # one call, which has its own limit
@@ -302,66 +304,74 @@ class SecondFactor:
         if known.kind is Kind.APPROVAL:
             left = max(0.0, (question.expires_at - self._clock()) / SECOND)
             begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
-        talk = Conversation(attached, known, key, trio.current_time() + left, login)
-        talk.handle = known.handle if known.kind is Kind.APPROVAL else ""
-        self._start(talk, begin, None)
-        return talk
+        conversation = Conversation(attached, known, key, trio.current_time() + left, login)
+        conversation.handle = known.handle if known.kind is Kind.APPROVAL else ""
+        self._start(conversation, begin, None)
+        return conversation
 
     # --- a conversation's task --------------------------------------------------------------------------------
 
-    def _start(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
-        if talk.key is not None:
-            self._same[talk.key] = talk
-        self._going_on[talk.session.id] = talk
-        self._nursery.start_soon(self._carry, talk, begin, user)
+    def _start(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
+        if conversation.key is not None:
+            self._same[conversation.key] = conversation
+        self._going_on[conversation.session.id] = conversation
+        self._nursery.start_soon(self._carry, conversation, begin, user)
 
-    async def _carry(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
+    async def _carry(
+        self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None
+    ) -> None:
         began = trio.current_time()
-        told: Told | None = None
+        result: SecondFactorResult | None = None
         try:
-            with trio.move_on_at(talk.deadline):
-                told = await self._converse(talk, begin)
+            with trio.move_on_at(conversation.deadline):
+                result = await self._converse(conversation, begin)
         except ProviderError as error:
-            told = Told(_why(talk, error))
-            log.warning("the MFA provider cannot be asked", provider=talk.attached.name, error=str(error))
+            result = SecondFactorResult(_reason(conversation, error))
+            log.warning("the MFA provider cannot be asked", provider=conversation.attached.name, error=str(error))
         except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
-            if talk.session.step == 0:
-                await withdraw(talk)
+            if conversation.session.step == 0:
+                await withdraw(conversation)
             raise
         except Exception as error:  # the store failed, or we did: nobody is answered
-            talk.error = error
+            conversation.error = error
         finally:
-            self._leave(talk, user)
-        if told is None:  # out of time: the user's, or the provider's, where it has not even begun
-            told = Told(Reason.NOT_ANSWERED if talk.handle or talk.session.step else Reason.UNREACHABLE)
-        talk.finish(told)
+            self._leave(conversation, user)
+        if result is None:  # out of time: the user's, or the provider's, where it has not even begun
+            result = SecondFactorResult(
+                Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
+            )
+        conversation.finish(result)
         self._metrics.finished(
-            talk.attached.name, _RESULTS.get(told.reason, told.reason.name.lower()), trio.current_time() - began
+            conversation.attached.name,
+            _RESULTS.get(result.reason, result.reason.name.lower()),
+            trio.current_time() - began,
         )
-        if told.reason in _UNANSWERED:  # told first: the provider may take its time
-            await withdraw(talk)
+        if result.reason in _UNANSWERED:  # after the answer: the provider may take its time
+            await withdraw(conversation)
 
-    def _leave(self, talk: Conversation, user: UserKey | None) -> None:
+    def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
         """Its task has ended: no new request joins it, and after an error of ours its challenge is as it was."""
         if user is not None:
             self._prompts.end(user)
-        if talk.key is not None and self._same.get(talk.key) is talk:
-            del self._same[talk.key]
-        if talk.error is not None and self._going_on.get(talk.session.id) is talk:
-            del self._going_on[talk.session.id]
+        if conversation.key is not None and self._same.get(conversation.key) is conversation:
+            del self._same[conversation.key]
+        if conversation.error is not None and self._going_on.get(conversation.session.id) is conversation:
+            del self._going_on[conversation.session.id]
 
-    async def _converse(self, talk: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Told:
-        answer = await self._calls.outcome(talk, begin)
-        session = talk.session
-        if answer.outcome is Outcome.CODE and not talk.takes_codes:
-            return Told(Reason.TAKES_NO_CODE)
+    async def _converse(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> SecondFactorResult:
+        answer = await self._calls.outcome(conversation, begin)
+        session = conversation.session
+        if answer.outcome is Outcome.CODE and not conversation.takes_codes:
+            return SecondFactorResult(Reason.TAKES_NO_CODE)
         if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
             return self.challenges.next_step(session, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
         if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
-            talk.session = replace(session, wrong=session.wrong + 1)
-            told = self.challenges.next_step(talk.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE)
-            return replace(told, wrong_code=True)
-        return Told(_REASONS.get(answer.outcome, Reason.DENIED))
+            conversation.session = replace(session, wrong=session.wrong + 1)
+            result = self.challenges.next_step(
+                conversation.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE
+            )
+            return replace(result, wrong_code=True)
+        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED))
 
     # --- over time --------------------------------------------------------------------------------------------
 
@@ -376,7 +386,9 @@ class SecondFactor:
         while True:
             await trio.sleep(PURGE_S)
             now = self._clock()
-            for talk in [each for each in self._going_on.values() if each.told and each.session.expires_at <= now]:
-                del self._going_on[talk.session.id]
+            for conversation in [
+                each for each in self._going_on.values() if each.result and each.session.expires_at <= now
+            ]:
+                del self._going_on[conversation.session.id]
             with suppress(StoreError):
                 await self.challenges.purge(now)
