@@ -33,12 +33,8 @@ from sallyport.did.schemas.service import Schemas
 from sallyport.did.wallets import operations as wallets_api
 from sallyport.did.wallets.service import Wallets
 from sallyport.directory import operations as directories_api
-from sallyport.directory.removal import Removal
-from sallyport.directory.runs import operations as directory_runs_api
-from sallyport.directory.runs.service import Runs
-from sallyport.directory.schedules import operations as schedules_api
-from sallyport.directory.schedules.service import Schedules
-from sallyport.directory.service import Directories
+from sallyport.directory.area import DirectoryArea
+from sallyport.directory.runs import Runs
 from sallyport.domains import operations as domains_api
 from sallyport.domains.enforcement import Enforcement
 from sallyport.domains.impact import Foresight
@@ -270,10 +266,14 @@ def operations() -> Iterator[str]:
         policies_api.operations(cast(PasswordPolicies, NOTHING), gate),
         instances_api.operations(cast(Instances, NOTHING), gate),
         directories_api.operations(
-            cast(Directories, SimpleNamespace(files=NOTHING)), cast(Removal, NOTHING), lambda _tenant: (), gate
+            cast(
+                DirectoryArea,
+                SimpleNamespace(directories=SimpleNamespace(files=NOTHING), mappings=NOTHING, schedules=NOTHING),
+            ),
+            lambda _tenant: (),
+            gate,
         ),
-        schedules_api.operations(cast(Schedules, NOTHING), cast(Directories, NOTHING), gate),
-        directory_runs_api.operations(cast(Runs, NOTHING), gate),
+        directories_api.agent_operations(cast(Runs, NOTHING), gate),
         agents_api.operations(cast(Agents, NOTHING), gate),
         agent_operations.operations(cast(Agents, NOTHING), gate),
         groups_api.operations(cast(Groups, NOTHING), gate),

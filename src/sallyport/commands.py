@@ -9,7 +9,6 @@ from sallyport.certs import commands as cert_commands
 from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.did import commands as did_commands
 from sallyport.directory import commands as directory_commands
-from sallyport.directory.schedules import commands as schedule_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.dynamic import commands as dynamic_commands
 from sallyport.endpoints.agents import commands as agent_commands
@@ -77,8 +76,7 @@ def commands(app: App) -> Commands:
                 find_domain,
                 app.enrolment_link,
             ),
-            directory_commands.commands(app.directory.directories, app.directory.removal, find_domain),
-            schedule_commands.commands(app.directory.schedules, find_domain),
+            directory_commands.commands(app.directory, find_domain),
             first_commands.commands(app.logins.first, app.logins.trials, app.domains),
             policy_commands.commands(app.policies, app.tenancy),
             bypass_commands.commands(app.logins.bypass, find_domain),

@@ -13,8 +13,6 @@ from sallyport.did.presentations import operations as presentations_api
 from sallyport.did.schemas import operations as schemas_api
 from sallyport.did.wallets import operations as wallets_api
 from sallyport.directory import operations as directories_api
-from sallyport.directory.runs import operations as directory_runs_api
-from sallyport.directory.schedules import operations as schedules_api
 from sallyport.domains import operations as domains_api
 from sallyport.dynamic import operations as dynamic_api
 from sallyport.endpoints import operations as enrolments_api
@@ -61,9 +59,8 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
         keys_api.operations(app.keys, app.agent_file, gate),
         instances_api.operations(app.instances, gate),
-        directories_api.operations(app.directory.directories, app.directory.removal, app.domain_ids, gate),
-        schedules_api.operations(app.directory.schedules, app.directory.directories, gate),
-        directory_runs_api.operations(app.directory.runs, gate),
+        directories_api.operations(app.directory, app.domain_ids, gate),
+        directories_api.agent_operations(app.directory.runs, gate),
         agents_api.operations(app.agents, gate),
         agent_operations.operations(app.agents, gate),
         groups_api.operations(app.groups, gate),

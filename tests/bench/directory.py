@@ -20,7 +20,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.config import ANYWHERE
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
-from sallyport.directory.reading.schema import ACCOUNTS, CONTENT, IDENTITY, everything
+from sallyport.directory.reading.search import ACCOUNTS, CONTENT, IDENTITY, everything
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
 from tests.peers.authority import Authority

@@ -21,7 +21,7 @@ from sallyport.directory.entry import (
     understand,
     with_primary_group,
 )
-from sallyport.directory.mappings.model import DEFAULTS
+from sallyport.directory.mapping import DEFAULTS
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns

@@ -7,12 +7,12 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict
-from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.imports import applier
 from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.job import Counts, Run
 from sallyport.directory.imports.lines import MOST_ALIASES, MOST_GROUPS
 from sallyport.directory.imports.service import MOST_WAITING
-from sallyport.directory.mappings.model import FieldMapping
+from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.turns import TURN_S
@@ -223,7 +223,7 @@ async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
     """It is there for the mapping, of an entry with more attributes than are kept; after a change of the entry too."""
     directories = areas.directory.directories
     await imported(areas, person("ben"))
-    await directories.map_fields(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
+    await areas.directory.mappings.set(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
     await imported(areas, person("ann", *(f"a{number}: x" for number in range(100)), "zzz: seven"))
     await imported(areas, f"dn: {DN.format('ann')}\nchangetype: modify\nadd: a000\na000: x\n-\nreplace: zz\nzz: y\n-\n")
     users, _ = await directories.users(Stretch(areas.domain, 0, 9), "ann")

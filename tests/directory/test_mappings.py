@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sallyport.base.errors import Conflict
-from sallyport.directory.mappings.model import MOST_MAPPED
+from sallyport.directory.mapping import MOST_MAPPED
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, over, person
@@ -13,9 +13,9 @@ from tests.directory.world import at_work, group, groups_of, imported, over, per
 
 async def map_now(areas: Areas, **fields: str) -> None:
     """Set a mapping of the directory `LDIF`, and wait until it is applied."""
-    directories = areas.directory.directories
+    directories, service = areas.directory.directories, areas.directory.mappings
     async with at_work(areas):
-        await directories.map_fields(await directories.named(areas.domain, "LDIF"), fields, apply=True)
+        await service.set(await directories.named(areas.domain, "LDIF"), fields, apply=True)
         jobs = await directories.jobs_named([areas.domain], "LDIF")
         assert (await over(areas, jobs[0].id)).state == "DONE"
 
@@ -39,12 +39,12 @@ async def test_a_group_made_anew_keeps_its_mapping(areas: Areas) -> None:
         return person("ann", "title: Engineer", "l: Berlin") + person("ben") + ops + group("others")
 
     await imported(areas, ldif(1))
-    directories = areas.directory.directories
-    former = (await directories.groups_named(await directories.named(areas.domain, "LDIF"), "ops"))[0]
-    await directories.map_fields(former, {"department": "l"}, apply=False)
+    directories, service = areas.directory.directories, areas.directory.mappings
+    former = (await service.groups_named(await directories.named(areas.domain, "LDIF"), "ops"))[0]
+    await service.set(former, {"department": "l"}, apply=False)
     for complete in (False, True):
         await imported(areas, ldif(2), complete=complete)
-    groups = await directories.groups_named(await directories.named(areas.domain, "LDIF"), "OPS")
+    groups = await service.groups_named(await directories.named(areas.domain, "LDIF"), "OPS")
     assert [(each.id != former.id, json.loads(each.mapping)) for each in groups] == [(True, {"department": "l"})]
     users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
     assert json.loads(users[0].fields)["department"] == "Berlin"
@@ -54,16 +54,16 @@ async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -
     """Where changes tell first of the one that is gone and then of the other; and no other group has the mapping."""
     ann, ops = person("ann", "title: Engineer", "l: Berlin"), group("ops", "uid=ann,ou=People,dc=x")
     await imported(areas, ann + ops)
-    directories = areas.directory.directories
+    directories, service = areas.directory.directories, areas.directory.mappings
     directory = await directories.named(areas.domain, "LDIF")
-    former = (await directories.groups_named(directory, "ops"))[0]
-    await directories.map_fields(former, {"department": "l"}, apply=True)
+    former = (await service.groups_named(directory, "ops"))[0]
+    await service.set(former, {"department": "l"}, apply=True)
     added = group("Ops", "uid=ann,ou=People,dc=x") + group("others", "uid=ann,ou=People,dc=x")
     await imported(
         areas,
         "dn: cn=ops,dc=x\nchangetype: delete\n\n" + added.replace("objectClass", "changetype: add\nobjectClass"),
     )
-    groups = [*await directories.groups_named(directory, "ops"), *await directories.groups_named(directory, "others")]
+    groups = [group for name in ("ops", "others") for group in await service.groups_named(directory, name)]
     mappings = [json.loads(each.mapping) for each in groups]
     assert mappings == [{"department": "l"}, {}]
     assert groups[0].id != former.id
@@ -74,15 +74,15 @@ async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -
 async def test_mapped_attributes_are_bounded(areas: Areas) -> None:
     """A directory and its groups map at most MOST_MAPPED attributes together; one that is mapped counts once."""
     await imported(areas, "".join(group(f"g{number}") for number in range(3)))
-    directories = areas.directory.directories
+    directories, service = areas.directory.directories, areas.directory.mappings
     directory = await directories.named(areas.domain, "LDIF")
-    first, second, third = [(await directories.groups_named(directory, f"g{number}"))[0] for number in range(3)]
+    first, second, third = [(await service.groups_named(directory, f"g{number}"))[0] for number in range(3)]
     fields, each = ("department", "location", "region", "roles", "fax"), MOST_MAPPED // 10
     for at, of in enumerate((directory, first)):
         taken = {field: ",".join(f"a{at}-{field}-{number}" for number in range(each)) for field in fields}
-        await directories.map_fields(of, taken, apply=False)
-    await directories.map_fields(second, {"email": "a0-fax-1"}, apply=False)
+        await service.set(of, taken, apply=False)
+    await service.set(second, {"email": "a0-fax-1"}, apply=False)
     with pytest.raises(Conflict, match="at most 200 attributes"):
-        await directories.map_fields(third, {"email": "mail"}, apply=False)
-    await directories.map_fields(first, {"fax": ""}, apply=False)
-    await directories.map_fields(third, {"email": "mail"}, apply=False)
+        await service.set(third, {"email": "mail"}, apply=False)
+    await service.set(first, {"fax": ""}, apply=False)
+    await service.set(third, {"email": "mail"}, apply=False)

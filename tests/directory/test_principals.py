@@ -1,6 +1,6 @@
 """What logins are told of directories, by whatever name somebody logs in."""
 
-from sallyport.directory.principals.service import NOBODY, UNCLEAR, Principals
+from sallyport.directory.principals import NOBODY, UNCLEAR, Principals
 from tests.areas import Areas
 from tests.directory.world import group, groups_of, imported, person
 

@@ -9,17 +9,16 @@ from joserfc.jwk import RSAKey
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
-from sallyport.directory.cloud.graph import GRAPH, LOGIN
-from sallyport.directory.imports.model import ATTRIBUTES, Job, Source
-from sallyport.directory.model import DirectoryKind
+from sallyport.directory.directory import DirectoryKind, Said
+from sallyport.directory.imports.job import ATTRIBUTES, Job, Source
 from sallyport.directory.readers import graph_source, ldap_source, okta_source
+from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.errors import ReadError
-from sallyport.directory.reading.schema import ACCOUNTS
-from sallyport.directory.service import Said
+from sallyport.directory.reading.graph import GRAPH, LOGIN
+from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.store.search import Stretch
 from tests.areas import Areas
-from tests.directory.cloud.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
+from tests.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.mfa.web import serving
 from tests.outgoing import costly_keys
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.errors import Conflict
-from sallyport.directory.imports.model import Job, Removals
+from sallyport.directory.imports.job import Job, Removals
 from sallyport.directory.imports.service import FEW_REMOVALS
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, names, over, person, queue

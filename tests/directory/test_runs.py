@@ -8,7 +8,7 @@ import trio
 
 from sallyport.base.errors import Conflict, Contradiction, NotFound
 from sallyport.directory.imports.files import ImportFiles
-from sallyport.directory.runs.service import Runs
+from sallyport.directory.runs import Runs
 from tests.areas import Areas
 
 

@@ -4,7 +4,7 @@ What an entry and what others say of its memberships stays with who is meant."""
 import pytest
 from pydantic import TypeAdapter
 
-from sallyport.directory.runs.model import AnyEntry
+from sallyport.directory.run_bodies import AnyEntry
 from tests.areas import Areas
 from tests.directory.world import at_work, group, groups_of, imported, members, names, over, person
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from sallyport.directory.imports.model import Job
+from sallyport.directory.imports.job import Job
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 

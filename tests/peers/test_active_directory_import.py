@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.directory.entries.model import User
-from sallyport.directory.imports.model import Job
-from sallyport.directory.model import DirectoryKind
-from sallyport.directory.service import Said
+from sallyport.directory.directory import DirectoryKind, Said, User
+from sallyport.directory.imports.job import Job
 from sallyport.store.search import Stretch
 from tests.areas import Areas, SetClock, running_areas
 from tests.directory.reading.readings import needs_bonsai

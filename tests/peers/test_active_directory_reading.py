@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sallyport.directory.entry import Person, Status, Unchanged, Unit, normalized
+from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.errors import ReadError
 from sallyport.directory.reading.reader import LdapSource
 from sallyport.directory.reading.server import Server
 from tests.directory.reading.readings import Reading, names, needs_bonsai, read

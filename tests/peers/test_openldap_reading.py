@@ -13,10 +13,10 @@ import trio
 from sallyport.base.clock import SECOND, now_us
 from sallyport.base.config import ANYWHERE
 from sallyport.directory.entry import Person, Status, Unchanged, Unit, normalized
+from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.errors import ReadError
 from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
-from sallyport.directory.reading.schema import OVERLAP_S
+from sallyport.directory.reading.search import OVERLAP_S
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
 from tests.directory.reading.readings import names, needs_bonsai, read

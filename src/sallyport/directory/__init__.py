@@ -1,21 +1,19 @@
-"""Directories: the people, groups and units that other systems keep, and how they come to be known here.
+"""Directories: the people, groups and units that other systems keep, and their import into the store.
 
-    reading, cloud, ldif, runs --Batch of Entry--> imports --> entries --> /ad/ lists, principals --> logins
+    reading, ldif, runs --Batch of Entry--> imports --> entries --> /ad/ lists, principals --> logins
 
     dn          distinguished names: their parts, and one form for comparison (RFC 4514)
-    entry       what an entry means, wherever it comes from: a person, a group, a unit; and what a reading tells
+    entry       the meaning of an entry, wherever it comes from: a person, a group, a unit
     ldif        files (RFC 2849)
-    reading     LDAP directories, also for the directory agent: without store and web
-    cloud       Entra ID and Okta
+    wire        entries in JSON, between an agent and the service, and on disk
+    reading     LDAP directories, also for the directory agent, Entra ID and Okta: without store and web
     readers     from a directory's settings to one of these
-    runs, wire  what directory agents send
-    schedules   when directories are read by themselves
-    imports     jobs in the background: from what was read to the store
-    entries     who is there, and who is in which group
+    runs        readings that directory agents send
+    schedules   when directories are read
+    imports     jobs in the background: from a reading to the store
+    entries     people, groups and memberships in the store
     mappings    which attributes become which fields
-    principals  what logins are told, from memory
-    revoking    who has lost their access
+    principals  groups and units of a principal, in memory, for logins
 
-dn, entry, ldif and wire are pure: no store, no web, no trio. Readers make entries of what they find; who applies them
-need not know where they come from, and nothing is applied of a reading that did not come to its end.
+dn, entry, ldif and wire are pure: no store, no web, no trio. A reading that did not come to its end changes nothing.
 """

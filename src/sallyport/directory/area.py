@@ -5,13 +5,12 @@ from pathlib import Path
 
 from sallyport.base.clock import Clock
 from sallyport.directory.imports.files import ImportFiles
-from sallyport.directory.imports.model import Read
+from sallyport.directory.imports.job import Read, Revocations
 from sallyport.directory.imports.service import Jobs
-from sallyport.directory.principals.service import Principals
-from sallyport.directory.removal import Removal
-from sallyport.directory.revoking import Revocations
-from sallyport.directory.runs.service import Runs
-from sallyport.directory.schedules.service import Schedules
+from sallyport.directory.mappings import Mappings
+from sallyport.directory.principals import Principals
+from sallyport.directory.runs import Runs
+from sallyport.directory.schedules import Schedules
 from sallyport.directory.service import Directories
 from sallyport.metrics import DirectoryMetrics
 from sallyport.store.model import Store
@@ -36,7 +35,7 @@ class DirectoryArea:
         changed = self.principals.changed
         self.jobs = Jobs(store, vault, files, revocations, readers, clock, metrics=metrics, changed=changed)
         self.directories = Directories(store, vault, files, self.jobs, clock)
-        self.removal = Removal(store, self.jobs, clock)
+        self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, self.directories, clock)
 

@@ -11,11 +11,13 @@ from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import Invalid, NotFound, SallyportError
 from sallyport.base.wire import JSON, Row
-from sallyport.directory.imports.model import Job, Removals
-from sallyport.directory.mappings.fields import FieldMappings
-from sallyport.directory.removal import Removal
-from sallyport.directory.repo import Directory
-from sallyport.directory.service import NO_GROUP, Directories
+from sallyport.directory.area import DirectoryArea
+from sallyport.directory.directory import Directory
+from sallyport.directory.imports.job import Job, Removals
+from sallyport.directory.mapping_bodies import FieldMappings
+from sallyport.directory.schedule import clock_times, timing_of
+from sallyport.directory.schedule_bodies import Every, FullEvery, Times, Zone, timing
+from sallyport.directory.service import NO_GROUP
 from sallyport.store.search import Stretch
 from sallyport.web.scope import Name, Text
 
@@ -72,8 +74,19 @@ class Map(OneDirectory):
     apply: bool = False
 
 
-def commands(service: Directories, removal: Removal, find_domain: FindDomain) -> dict[str, Command]:
+class SetSchedule(OfDomain):
+    """A directory's schedule, as the operation `directory/setSchedule` takes it."""
+
+    name: Name
+    every: Every = 0
+    times: Times = Field(default_factory=list)
+    zone: Zone = "UTC"
+    full_every: FullEvery = 24
+
+
+def commands(area: DirectoryArea, find_domain: FindDomain) -> dict[str, Command]:
     """The commands of this slice by name."""
+    service, maps, schedules = area.directories, area.mappings, area.schedules
 
     async def listing(wanted: OfDomain) -> JSON:
         return [_row(each) for each in await service.of_domain(find_domain(wanted.domain))]
@@ -84,7 +97,7 @@ def commands(service: Directories, removal: Removal, find_domain: FindDomain) ->
         return {**_row(directory), "jobs": [_job_row(job) for job in jobs]}
 
     async def remove(wanted: OneDirectory) -> JSON:
-        (job,) = await removal.ask([(find_domain(wanted.domain), wanted.name)])
+        (job,) = await service.remove([(find_domain(wanted.domain), wanted.name)])
         return job
 
     async def import_ldif(wanted: ImportLdif) -> JSON:
@@ -118,20 +131,39 @@ def commands(service: Directories, removal: Removal, find_domain: FindDomain) ->
     async def map_fields(wanted: Map) -> JSON:
         directory = await service.named(find_domain(wanted.domain), wanted.name)
         if not wanted.group:
-            await service.map_fields(directory, wanted.fields, apply=wanted.apply)
+            await maps.set(directory, wanted.fields, apply=wanted.apply)
             return None
-        found = await service.groups_named(directory, wanted.group)
+        found = await maps.groups_named(directory, wanted.group)
         if len(found) != 1:
             raise Invalid(f"{len(found)} groups have that name") if found else NotFound(NO_GROUP)
-        await service.map_fields(found[0], wanted.fields, apply=wanted.apply)
+        await maps.set(found[0], wanted.fields, apply=wanted.apply)
         return None
 
     async def mappings(wanted: OfDomain) -> JSON:
-        found, _ = await service.mappings(Stretch(find_domain(wanted.domain), 0, MOST))
+        found, _ = await maps.of_domain(Stretch(find_domain(wanted.domain), 0, MOST))
         return [
             {"directory": each.directory_name, "group": each.group_name, "field": field, "attribute": attribute}
             for each in found
             for field, attribute in sorted(each.fields.items())
+        ]
+
+    async def set_schedule(wanted: SetSchedule) -> JSON:
+        said = timing(wanted.every, wanted.times, wanted.zone, wanted.full_every)
+        next_at = await schedules.set(find_domain(wanted.domain), wanted.name, said)
+        return iso(next_at) if next_at else ""
+
+    async def schedule_list(wanted: OfDomain) -> JSON:
+        return [
+            {
+                "directory": each.schedule.directory_name,
+                "every": each.schedule.every_minutes or "",
+                "times": ", ".join(clock_times(timing_of(each.schedule).times)),
+                "zone": each.schedule.zone,
+                "full_every": each.schedule.full_every,
+                "next": iso(each.schedule.next_at),
+                "last": each.last.state if each.last is not None else "",
+            }
+            for each in await schedules.of_domain(find_domain(wanted.domain))
         ]
 
     return {
@@ -144,6 +176,8 @@ def commands(service: Directories, removal: Removal, find_domain: FindDomain) ->
         "directory.map": command(Map, map_fields),
         "directory.mappings": command(OfDomain, mappings),
         "directory.remove": command(OneDirectory, remove),
+        "directory.schedule": command(SetSchedule, set_schedule),
+        "directory.schedules": command(OfDomain, schedule_list),
         "directory.show": command(OneDirectory, show),
         "directory.sync": command(Sync, sync),
     }

@@ -8,10 +8,8 @@ from pydantic import SecretStr
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
-from sallyport.directory.entries.model import Group, User
-from sallyport.directory.imports.files import Uploads
-from sallyport.directory.imports.model import OPEN, Job, Removals
-from sallyport.directory.model import (
+from sallyport.directory.area import DirectoryArea
+from sallyport.directory.bodies import (
     DeleteDirectory,
     GroupEntry,
     GroupList,
@@ -23,43 +21,89 @@ from sallyport.directory.model import (
     JobError,
     JobList,
     ListGroups,
-    ListMappings,
     ListUsers,
     ListUsersOfGroup,
-    MappingEntry,
-    MappingList,
-    MappingPreview,
-    OfMapping,
     OneImport,
-    PreviewEntry,
-    PreviewMapping,
-    ReConfigure,
     SaveDirectory,
     UserEntry,
     UserList,
 )
-from sallyport.directory.removal import Removal
-from sallyport.directory.repo import Directory
-from sallyport.directory.service import NO_GROUP, Directories, Reading, Said
+from sallyport.directory.directory import Directory, Group, Reading, Said, User
+from sallyport.directory.imports.files import Uploads
+from sallyport.directory.imports.job import OPEN, Job, Removals
+from sallyport.directory.mapping_bodies import (
+    ListMappings,
+    MappingEntry,
+    MappingList,
+    MappingPreview,
+    OfMapping,
+    PreviewEntry,
+    PreviewMapping,
+    ReConfigure,
+)
+from sallyport.directory.mappings import Mappings
+from sallyport.directory.run_bodies import BatchTaken, BeginRun, FinishRun, RunBegun, RunFinished, SendBatch
+from sallyport.directory.runs import Runs
+from sallyport.directory.schedule import clock_times, timing_of
+from sallyport.directory.schedule_bodies import (
+    ListSchedules,
+    ScheduleEntry,
+    ScheduleList,
+    ScheduleSet,
+    SetSchedule,
+    SyncNow,
+    SyncQueued,
+)
+from sallyport.directory.schedules import Schedules, Shown
+from sallyport.directory.service import NO_GROUP, Directories
 from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations
-from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload
 
 MOST_ENTRIES: Final = 100
 LARGEST_LDIF: Final = 64 << 20
+SENDERS: Final = DIRECTORY_AGENTS | OPERATORS
 DomainsOf = Callable[[int], Collection[int]]
 """The ids of a tenant's domains."""
 
 
-def operations(service: Directories, removal: Removal, domains_of: DomainsOf, gate: Gate) -> Operations:
-    """The operations of this slice."""
-    directories = Operations("Directories", gate)
-    _declare_lists(directories, service)
-    _declare_removal(directories, removal)
-    _declare_imports(directories, service, domains_of)
-    _declare_mappings(directories, service, domains_of)
-    return directories
+def operations(area: DirectoryArea, domains_of: DomainsOf, gate: Gate) -> Operations:
+    """The operations of admins."""
+    declared = Operations("Directories", gate)
+    _declare_lists(declared, area.directories)
+    _declare_configuration(declared, area.directories)
+    _declare_imports(declared, area.directories, domains_of)
+    _declare_mappings(declared, area.mappings, area.directories, domains_of)
+    _declare_schedules(declared, area.schedules, area.directories)
+    return declared
+
+
+def agent_operations(service: Runs, gate: Gate) -> Operations:
+    """The operations of directory agents."""
+    runs = Operations("Directory agent", gate)
+
+    @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
+    async def begin(body: BeginRun, caller: Caller) -> RunBegun:
+        """Begin a run: one reading of a directory by its agent, sent in batches. With the runId of a run that is not
+        finished it goes on; otherwise such a run of the directory is thrown away."""
+        begun = await service.begin(body.domainId, body.directoryName, body.runId)
+        return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
+
+    @runs.post("/api/v1/agent/directory/batch", roles=SENDERS)
+    async def batch(body: SendBatch, caller: Caller) -> BatchTaken:
+        """Send the next batch of a run, at most 500 entries. One that was taken already is a success. Another than the
+        next is 409, with `sequence`, the one that is expected. Nothing is applied before the run is finished."""
+        following = await service.take(body.domainId, body.runId, body.sequence, body.entries)
+        return BatchTaken(message="batch taken", runId=body.runId, sequence=following)
+
+    @runs.post("/api/v1/agent/directory/finish", roles=SENDERS)
+    async def finish(body: FinishRun, caller: Caller) -> RunFinished:
+        """Finish a run: an import applies it. With `complete`, what the run has not told of is removed."""
+        job_id = await service.finish(body.domainId, body.runId, body.sequence, body.cursor, complete=body.complete)
+        return RunFinished(message="import queued", jobId=job_id)
+
+    return runs
 
 
 def _declare_lists(directories: Operations, service: Directories) -> None:
@@ -95,17 +139,7 @@ def _declare_lists(directories: Operations, service: Directories) -> None:
         return await _people(service, *await service.users(stretch, body.search, cloud=True))
 
 
-def _declare_removal(directories: Operations, removal: Removal) -> None:
-    @directories.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
-    async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
-        """Queue the removal of directories, all or none, with their people and groups, and with all that is set of
-        them. Whoever only they know loses their access. It is done once the directory is not found any more."""
-        _check_size(body)
-        jobs = await removal.ask([(each.domainId, each.directoryName) for each in body])
-        return f"Removal queued: {', '.join(map(str, jobs))}"
-
-
-def _declare_imports(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
+def _declare_configuration(directories: Operations, service: Directories) -> None:
     @directories.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
         """Set what is said of directories, all or none; one that is not there is made."""
@@ -113,6 +147,16 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
         await service.save([(each.domainId, _said(each)) for each in body])
         return "Directory configuration saved"
 
+    @directories.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
+    async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
+        """Queue the removal of directories, all or none, with their people and groups, and with all that is set of
+        them. Whoever only they know loses their access. It is done once the directory is not found any more."""
+        _check_size(body)
+        jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
+        return f"Removal queued: {', '.join(map(str, jobs))}"
+
+
+def _declare_imports(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
     @directories.upload(
         "/api/v1/integrations/directory/importLdif",
         roles=OPERATORS,
@@ -162,22 +206,22 @@ def _declare_imports(directories: Operations, service: Directories, domains_of: 
         return Done(message="import confirmed")
 
 
-def _declare_mappings(directories: Operations, service: Directories, domains_of: DomainsOf) -> None:
+def _declare_mappings(directories: Operations, mappings: Mappings, service: Directories, domains_of: DomainsOf) -> None:
     @directories.post("/api/v1/reConfigure", roles=OPERATORS)
     async def reconfigure(body: ReConfigure, caller: Caller) -> str:
         """Set which attributes become which fields, for a directory or for the people of a group. A field takes one
         attribute, or several as a list or separated by commas; names may have options. It holds for the next import;
         with `apply` it is applied now to the people that are known. Attributes that hold secrets are refused."""
-        of = await _of(service, domains_of, body, caller)
-        await service.map_fields(of, body.fieldMappings, apply=body.apply)
+        of = await _of(mappings, service, domains_of, body, caller)
+        await mappings.set(of, body.fieldMappings, apply=body.apply)
         return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"
 
     @directories.post("/api/v1/mapping/list", roles=READERS)
     async def list_mappings(body: ListMappings, caller: Caller) -> MappingList:
         """The mappings of a domain: each directory's, and those of the groups that have one."""
         page = body.page()
-        found, total = await service.mappings(Stretch(body.domainId, page.offset, page.size))
-        mappings = [
+        found, total = await mappings.of_domain(Stretch(body.domainId, page.offset, page.size))
+        entries = [
             MappingEntry(
                 directoryName=each.directory_name,
                 groupId=each.group_id,
@@ -186,18 +230,39 @@ def _declare_mappings(directories: Operations, service: Directories, domains_of:
             )
             for each in found
         ]
-        return MappingList(message=f"{total} mapping(s)", mappings=mappings, totalCount=total)
+        return MappingList(message=f"{total} mapping(s)", mappings=entries, totalCount=total)
 
     @directories.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> MappingPreview:
         """Ten people's fields as they are, and as they would be; nothing is changed."""
-        of = await _of(service, domains_of, body, caller)
-        found = await service.preview(of, body.fieldMappings)
+        of = await _of(mappings, service, domains_of, body, caller)
+        found = await mappings.preview(of, body.fieldMappings)
         users = [
             PreviewEntry(userId=each.user_id, dn=each.dn, before=dict(each.before), after=dict(each.after))
             for each in found
         ]
         return MappingPreview(message=f"{len(users)} of the people", users=users)
+
+
+def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
+    @declared.post("/api/v1/directory/setSchedule", roles=OPERATORS)
+    async def set_schedule(body: SetSchedule, caller: Caller) -> ScheduleSet:
+        """Set when a directory is read; without minutes and times, it is read on request alone."""
+        next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
+        message = "schedule set" if next_at else "schedule deleted"
+        return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
+
+    @declared.post("/api/v1/directory/listSchedules", roles=READERS)
+    async def list_schedules(body: ListSchedules, caller: Caller) -> ScheduleList:
+        """When the directories of a domain are read, and how the last import of each went."""
+        found = [_entry(each) for each in await schedules.of_domain(body.domainId)]
+        return ScheduleList(message=f"{len(found)} schedule(s)", schedules=found)
+
+    @declared.post("/api/v1/directory/sync", roles=OPERATORS)
+    async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
+        """Read a directory now, in the background; one that waits already is the one. Its end is in getImportStatus."""
+        job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
+        return SyncQueued(message="import queued", jobId=job_id)
 
 
 async def _import(service: Directories, body: OneImport) -> Job:
@@ -213,11 +278,13 @@ def _check_size(body: Sequence[object]) -> None:
         raise invalid_field(BODY, f"an array of 1 to {MOST_ENTRIES} entries")
 
 
-async def _of(service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller) -> Directory | Group:
+async def _of(
+    mappings: Mappings, service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller
+) -> Directory | Group:
     """What a mapping is for. NotFound."""
     if body.groupID is None:
         return await service.named(body.domainId or 0, body.directoryName)
-    group = await service.group(body.groupID)
+    group = await mappings.group(body.groupID)
     if group.domain_id not in domains_of(caller.tenant_id) or body.domainId not in (None, group.domain_id):
         raise NotFound(NO_GROUP)
     return group
@@ -301,4 +368,19 @@ def _job(job: Job) -> JobEntry:
         createdAt=times[0],
         startedAt=times[1],
         endedAt=times[2],
+    )
+
+
+def _entry(shown: Shown) -> ScheduleEntry:
+    timing, last = timing_of(shown.schedule), shown.last
+    return ScheduleEntry(
+        directoryName=shown.schedule.directory_name,
+        everyMinutes=timing.every_minutes,
+        timesOfDay=clock_times(timing.times),
+        timeZone=timing.zone,
+        fullEvery=timing.full_every,
+        nextRun=iso(shown.schedule.next_at),
+        lastJobId=last.id if last is not None else 0,
+        lastState=last.state if last is not None else "",
+        lastEnd=iso(last.ended_at) if last is not None and last.ended_at is not None else "",
     )

@@ -1,4 +1,7 @@
-"""The SQL of directories themselves. A directory's secret is sealed as `directories/ID/secret`."""
+"""The SQL of directories, of their schedules, and of agents' runs.
+
+A directory's secret is sealed as `directories/ID/secret`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +9,11 @@ from typing import Final
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
+from sallyport.base.wire import JSON
+from sallyport.directory.directory import Directory
 from sallyport.directory.imports import repo as jobs
+from sallyport.directory.schedule import Schedule
+from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
@@ -14,27 +21,6 @@ _SELECT: Final = (
     "select id, domain_id, name, kind, account_name, app_url, settings, secret, cursor, mapping, created_at, "
     "updated_at from directories"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """A directory as it is stored. settings, mapping: JSON. secret: sealed."""
-
-    id: int
-    domain_id: int
-    name: str
-    kind: str
-    account_name: str
-    app_url: str
-    settings: str
-    secret: bytes | None
-    cursor: str
-    mapping: str
-    created_at: int
-    updated_at: int
-
-    def __repr__(self) -> str:
-        return f"Directory(id={self.id}, domain_id={self.domain_id}, name={self.name!r})"
 
 
 def identity(directory_id: int) -> str:
@@ -110,8 +96,149 @@ def delete(tx: Tx, directory_id: int) -> list[str]:
     return files
 
 
+def note(
+    tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
+) -> None:
+    """Record an action on a directory in the audit trail. part: text behind the directory's name."""
+    audit.record(
+        tx,
+        action,
+        at=at,
+        tenant_id=audit.tenant_of(tx, directory.domain_id),
+        domain_id=directory.domain_id,
+        target=f"directory {directory.id} {directory.name}{part}",
+        changes=changes,
+    )
+
+
 def check_key(tx: Tx, vault: Vault) -> None:
     """Open a secret, if there is one. SecretError."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
+
+
+# --- schedules ------------------------------------------------------------------------------------------------------
+
+_SCHEDULES: Final = (
+    "select s.directory_id, s.domain_id, d.name as directory_name, s.every_minutes, s.times, s.zone, s.full_every, "
+    "s.runs, s.next_at from directory_schedules s join directories d on d.id = s.directory_id"
+)
+
+
+def schedule_of(tx: Tx, directory_id: int) -> Schedule | None:
+    """The schedule of a directory, or None."""
+    return tx.one(Schedule, f"{_SCHEDULES} where s.directory_id = :id", id=directory_id)
+
+
+def schedules_of_domain(tx: Tx, domain_id: int) -> list[Schedule]:
+    """The schedules of a domain, by directory."""
+    return tx.all(Schedule, f"{_SCHEDULES} where s.domain_id = :d order by s.directory_id", d=domain_id)
+
+
+def put_schedule(tx: Tx, schedule: Schedule, at: int) -> None:
+    """Set a directory's schedule."""
+    tx.execute(
+        "insert into directory_schedules (directory_id, domain_id, every_minutes, times, zone, full_every, next_at, "
+        "updated_at) values (:id, :d, :every, :times, :zone, :full, :next, :at) on conflict (directory_id) do update "
+        "set every_minutes = excluded.every_minutes, times = excluded.times, zone = excluded.zone, "
+        "full_every = excluded.full_every, next_at = excluded.next_at, updated_at = excluded.updated_at",
+        id=schedule.directory_id,
+        d=schedule.domain_id,
+        every=schedule.every_minutes,
+        times=schedule.times,
+        zone=schedule.zone,
+        full=schedule.full_every,
+        next=schedule.next_at,
+        at=at,
+    )
+
+
+def delete_schedule(tx: Tx, directory_id: int) -> None:
+    """Forget a directory's schedule."""
+    tx.execute("delete from directory_schedules where directory_id = :id", id=directory_id)
+
+
+def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
+    """The schedules whose time has come, the longest due first."""
+    return tx.all(
+        Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
+    )
+
+
+def next_due(tx: Tx) -> int | None:
+    """When the next one is due."""
+    return tx.value(int, "select min(next_at) from directory_schedules")
+
+
+def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
+    """Set when it is due again; False where another node has done so."""
+    sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
+    return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
+
+
+# --- runs of agents -------------------------------------------------------------------------------------------------
+
+_RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets from directory_runs"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run that is not finished. sequence: of the last batch that was taken. octets: of the file."""
+
+    id: int
+    domain_id: int
+    directory_id: int
+    file: str
+    sequence: int
+    octets: int
+
+
+def get_run(tx: Tx, domain_id: int, run_id: int) -> RunRow | None:
+    """A run of the domain, or None."""
+    return tx.one(RunRow, f"{_RUNS} where id = :id and domain_id = :d", id=run_id, d=domain_id)
+
+
+def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
+    """The run of a directory, or None."""
+    return tx.one(RunRow, f"{_RUNS} where directory_id = :dir", dir=directory_id)
+
+
+def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, at: int) -> int:
+    """The new run's id."""
+    run_id = tx.value(
+        int,
+        "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at) "
+        "values (:d, :dir, :file, 0, :at, :at) returning id",
+        d=domain_id,
+        dir=directory_id,
+        file=file,
+        at=at,
+    )
+    assert run_id is not None  # noqa: S101  an insert returns its row
+    return run_id
+
+
+def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
+    """The batch after the last is in the file; False: another request was quicker."""
+    sql = (
+        "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
+        "where id = :id and sequence = :sequence"
+    )
+    return tx.execute(sql, id=run.id, sequence=run.sequence, octets=octets, at=at) > 0
+
+
+def delete_run(tx: Tx, run_id: int) -> None:
+    """A run is finished, or thrown away."""
+    tx.execute("delete from directory_runs where id = :id", id=run_id)
+
+
+def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
+    """The import of a run that is finished, or None."""
+    sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
+    return tx.value(int, sql, d=domain_id, name=run_name(run_id))
+
+
+def run_name(run_id: int) -> str:
+    """What an import of a run calls its file."""
+    return f"run {run_id}"

@@ -1,8 +1,7 @@
-"""The rules of directories: what is set of them, who is in them, and what asks for an import."""
+"""The rules of directories: their configuration, their people and groups, and requests for imports and removals."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -12,19 +11,25 @@ from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.directory import repo
-from sallyport.directory.cloud.okta import key_flaw
-from sallyport.directory.entries import people
+from sallyport.directory.directory import (
+    CLOUD,
+    LDIF_NAME,
+    READ_BY_SERVICE,
+    Directory,
+    DirectoryKind,
+    Group,
+    Reading,
+    Said,
+    User,
+    hosts_of,
+    kind_of,
+)
 from sallyport.directory.entries import repo as entries
-from sallyport.directory.entries.model import Group, User
 from sallyport.directory.imports import repo as jobs_repo
 from sallyport.directory.imports.files import ImportFiles
-from sallyport.directory.imports.model import Job, Kind, NewJob
+from sallyport.directory.imports.job import Job, Kind, NewJob
 from sallyport.directory.imports.service import Jobs
-from sallyport.directory.mappings.model import FieldMapping, fields_of
-from sallyport.directory.model import CLOUD, LDIF_NAME, READ_BY_SERVICE, DirectoryKind
-from sallyport.directory.repo import Directory
-from sallyport.directory.urls import hosts_of, kind_of
-from sallyport.store import audit
+from sallyport.directory.reading.okta import key_flaw
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Value, Work
 from sallyport.store.search import Stretch
@@ -39,50 +44,6 @@ NO_DIRECTORY: Final = "directory not found"
 NO_GROUP: Final = "group not found"
 _DESTINATION: Final = ("bindDN", "startTls", "caCertificate", "clientId")
 _NEEDED_AGAIN: Final = "given with each change of kind, accountName, appUrl, bindDN, startTls, caCertificate, clientId"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What is said of a directory; None: nothing. secret: what is empty stays."""
-
-    name: str
-    kind: DirectoryKind | None = None
-    account_name: str | None = None
-    app_url: str | None = None
-    settings: Mapping[str, str | None] | None = None
-    secret: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A directory to be read once. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
-    who is not found is removed."""
-
-    domain_id: int
-    name: str
-    source: Mapping[str, str]
-    secret: bytes | None
-    complete: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """Somebody's fields as they are, and as they would be."""
-
-    user_id: int
-    dn: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """A mapping and what it is for; group_id 0: the directory."""
-
-    directory_name: str
-    group_id: int
-    group_name: str
-    fields: Mapping[str, str]
 
 
 class Directories:
@@ -172,7 +133,7 @@ class Directories:
         after = repo.get(tx, directory.id)
         assert after is not None  # noqa: S101  it was just written
         hidden: dict[str, JSON] = {"secret": HIDDEN} if said.secret else {}
-        self._note(tx, "directory.save", after, changed({**before, **hidden}, {**_told(after), **hidden}))
+        repo.note(tx, "directory.save", after, at, changed({**before, **hidden}, {**_told(after), **hidden}))
         return after
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
@@ -183,7 +144,7 @@ class Directories:
         if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
             raise Conflict(f"a domain has at most {MOST_DIRECTORIES} directories")
         directory = repo.add(tx, domain_id, name, kind.value, self._clock())
-        self._note(tx, "directory.add", directory, changed({}, {"kind": kind.value}))
+        repo.note(tx, "directory.add", directory, self._clock(), changed({}, {"kind": kind.value}))
         return directory
 
     # --- imports ----------------------------------------------------------------------------------------------------
@@ -227,6 +188,23 @@ class Directories:
 
         return await self._asked(work)
 
+    async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
+        """Queue the removal of directories by domain and name, all or none; return the ids of the jobs. The secret is
+        deleted at once. People and groups follow in the background, and nothing else may be queued until then. A
+        removal that is queued already is returned. NotFound; Conflict: too many jobs wait."""
+        return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
+
+    def _remove(self, tx: Tx, domain_id: int, name: str) -> int:
+        directory = repo.named(tx, domain_id, name)
+        if directory is None:
+            raise NotFound(NO_DIRECTORY)
+        waits = jobs_repo.open_removal(tx, directory.id)
+        if waits is not None:
+            return waits
+        repo.update(tx, directory.id, {"secret": None}, self._clock())
+        repo.note(tx, "directory.remove", directory, self._clock())
+        return self.jobs.add(tx, domain_id, NewJob(directory.id, Kind.REMOVAL))
+
     async def _asked(self, work: Work[T]) -> T:
         result = await self._store.write(work)
         self.jobs.wake()
@@ -236,7 +214,8 @@ class Directories:
         """Queue a job in a transaction, after which `jobs.wake` is called; its id. Conflict: too many wait."""
         job_id = self.jobs.add(tx, directory.domain_id, new)
         told: dict[str, JSON] = {"import": job_id, "kind": new.kind.value, "file": new.file_name or None}
-        self._note(tx, "directory.import", directory, changed({}, {k: v for k, v in told.items() if v is not None}))
+        changes = changed({}, {name: value for name, value in told.items() if value is not None})
+        repo.note(tx, "directory.import", directory, self._clock(), changes)
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
@@ -266,19 +245,6 @@ class Directories:
 
         return await self._store.read(work)
 
-    # --- mappings ---------------------------------------------------------------------------------------------------
-
-    async def group(self, group_id: int) -> Group:
-        """A group. NotFound."""
-        group = await self._store.read(lambda tx: entries.group(tx, group_id))
-        if group is None:
-            raise NotFound(NO_GROUP)
-        return group
-
-    async def groups_named(self, directory: Directory, name: str) -> list[Group]:
-        """The groups of a directory that have this name, in any case."""
-        return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
-
     async def named(self, domain_id: int, name: str) -> Directory:
         """The domain's directory of that name. NotFound."""
         directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
@@ -286,93 +252,9 @@ class Directories:
             raise NotFound(NO_DIRECTORY)
         return directory
 
-    async def map_fields(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set which attributes become which fields, for a directory or for a group's own people. Conflict: too many
-        attributes are mapped; or it is to be applied, and too many imports wait."""
-
-        def work(tx: Tx) -> None:
-            current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
-            directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
-            if current is None or directory is None:
-                raise NotFound(NO_GROUP if isinstance(of, Group) else NO_DIRECTORY)
-            before = json.loads(current.mapping)
-            after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
-            if isinstance(current, Group):
-                entries.set_group_mapping(tx, current.id, json.dumps(after))
-            else:
-                repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
-            if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # Who has not changed since has not been asked for it.
-                repo.update(tx, directory.id, {"cursor": ""}, self._clock())
-            if differences := changed(before, after):
-                self._note(tx, "directory.mapping", directory, differences, of)
-            if apply:
-                self.queue(tx, directory, NewJob(directory.id, Kind.MAPPING))
-
-        directory_id = of.directory_id if isinstance(of, Group) else of.id
-        await self._store.search(lambda tx: entries.must_fit(tx, directory_id, fields))
-        await self._asked(work)
-
-    async def mappings(self, stretch: Stretch) -> tuple[list[Mapped], int]:
-        """One page of the mappings of a domain: each directory's, and those of its groups that have one."""
-
-        def work(tx: Tx) -> list[Mapped]:
-            found = list[Mapped]()
-            for directory in repo.of_domain(tx, stretch.domain_id):
-                found.append(Mapped(directory.name, 0, "", json.loads(directory.mapping)))
-                for group in entries.groups_with_mapping(tx, directory.id):
-                    found.append(Mapped(directory.name, group.id, group.name, json.loads(group.mapping)))
-            return found
-
-        found = await self._store.search(work)
-        return found[stretch.offset : stretch.offset + stretch.limit], len(found)
-
-    async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
-        """Ten people's fields as they are, and as they would be with these attributes beside those that are set."""
-
-        def work(tx: Tx) -> list[Preview]:
-            directory_id = of.directory_id if isinstance(of, Group) else of.id
-            directory = repo.get(tx, directory_id)
-            mapping = {**json.loads(of.mapping), **fields}
-            wanted = FieldMapping({field: attribute for field, attribute in mapping.items() if attribute})
-            if isinstance(of, Group):
-                own = FieldMapping(json.loads(directory.mapping) if directory is not None else {})
-                wanted = wanted.over(own)
-                found, _ = entries.users_of_group(tx, of, Stretch(of.domain_id, 0, PREVIEWED), "")
-            else:
-                found = entries.users_of_directory(tx, directory_id, PREVIEWED)
-            return [self._previewed(tx, user, wanted) for user in found]
-
-        return await self._store.search(work)
-
-    def _previewed(self, tx: Tx, user: User, mapping: FieldMapping) -> Preview:
-        after = fields_of(people.attributes_of(tx, user.id), mapping)
-        username = after.username or user.login
-        before = {"username": user.name, "email": user.email, **json.loads(user.fields)}
-        return Preview(user.id, user.dn, before, {"username": username, "email": after.email, **after.others})
-
     def check_key(self, tx: Tx) -> None:
         """Open a secret in a store that is to take the place of this one. SecretError."""
         repo.check_key(tx, self._vault)
-
-    def _note(
-        self,
-        tx: Tx,
-        action: str,
-        directory: Directory,
-        changes: Mapping[str, JSON],
-        of: Directory | Group | None = None,
-    ) -> None:
-        target = f"directory {directory.id} {directory.name}"
-        audit.record(
-            tx,
-            action,
-            at=self._clock(),
-            tenant_id=audit.tenant_of(tx, directory.domain_id),
-            domain_id=directory.domain_id,
-            target=f"{target}, group {of.id} {of.name}" if isinstance(of, Group) else target,
-            changes=changes,
-        )
 
 
 def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock
 from sallyport.certs.model import Credentials
-from sallyport.directory.principals.service import Principals
+from sallyport.directory.principals import Principals
 from sallyport.domains.model import FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.revocations import Revocations

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sallyport.base.text import fold
-from sallyport.directory.principals.service import NOBODY, UNCLEAR, Membership, membership
+from sallyport.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.domains.model import Domain, DomainTable, FirstFactor
 from sallyport.endpoints.model import name_key
 from sallyport.endpoints.repo import active_groups

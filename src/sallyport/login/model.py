@@ -14,7 +14,7 @@ from sallyport.radius.method import Method
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from sallyport.directory.principals.service import Membership
+    from sallyport.directory.principals import Membership
     from sallyport.domains.model import Domain
     from sallyport.inventory.clients.model import Client
     from sallyport.inventory.devices.model import Device, Station

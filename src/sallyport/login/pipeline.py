@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.certs.model import Credentials
-from sallyport.directory.principals.service import Principals
+from sallyport.directory.principals import Principals
 from sallyport.domains.model import LOCAL, MONITOR, Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User

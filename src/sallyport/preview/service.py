@@ -7,7 +7,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.text import fold
-from sallyport.directory.principals.service import NOBODY, Membership
+from sallyport.directory.principals import NOBODY, Membership
 from sallyport.domains.impact import DEFAULT_DAYS, Counts, DeviceImpact, Effect, Impact, UserImpact
 from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains

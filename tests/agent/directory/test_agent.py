@@ -19,7 +19,7 @@ from sallyport.agent.notify import Systemd
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import ServiceAway, ServiceRefused
 from sallyport.directory.entry import Group
-from sallyport.directory.reading.errors import ReadError
+from sallyport.directory.reading import ReadError
 from tests.agent.directory.fakes import Keeper, ListReader, person
 
 START = 1_767_225_600 * SECOND

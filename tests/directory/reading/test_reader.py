@@ -13,10 +13,10 @@ import trio.testing
 from sallyport.base.clock import now_us
 from sallyport.base.config import ANYWHERE
 from sallyport.directory.entry import Group, Problem
+from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.answers import READING
-from sallyport.directory.reading.errors import ReadError
 from sallyport.directory.reading.reader import MANY_VALUES, LdapReader, LdapSource
-from sallyport.directory.reading.schema import Kind, kind_of
+from sallyport.directory.reading.search import Kind, kind_of
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
 from tests.areas import trust

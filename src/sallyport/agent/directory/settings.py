@@ -11,7 +11,7 @@ from sallyport.base.validation import refusal
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.fields import Filter, LdapUrl, Line, Name, in_clear
 from sallyport.directory.reading.reader import LdapSource
-from sallyport.directory.reading.schema import ACCOUNTS
+from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.directory.reading.server import Server
 from sallyport.outgoing.pem import Certificates
 

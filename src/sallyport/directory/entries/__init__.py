@@ -1,7 +1,7 @@
-"""People, groups and units in the store: how an import writes them, and how they are listed and looked for.
+"""People, groups and units in the store: how an import writes them, and how they are listed and found.
 
 people, groups  what an import writes
-edges           who is a member of what
-changes         what an LDIF file of changes does to what is there
+memberships     who is a member of what
+changes         the changes of an LDIF file, applied to known entries
 repo            lists, nested members, and what a login asks
 """

@@ -10,14 +10,13 @@ from typing import Final, cast
 
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import lies_below, moved
-from sallyport.directory.entries import edges, groups, people
+from sallyport.directory.entries import groups, memberships, people
 from sallyport.directory.entries.groups import MOST, Named, NewNamed
-from sallyport.directory.entries.model import Counts, Run
 from sallyport.directory.entries.people import Known, NewPerson
 from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
+from sallyport.directory.imports.job import Counts, Revocations, Run
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
 from sallyport.directory.ldif import Step
-from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Tx
 
 SLICE: Final = 500
@@ -113,7 +112,7 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
     before = people.attributes_of(tx, known.id)
     after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}  # at least
-    keys = set(edges.told_by(tx, run.directory_id, known.dn_key))
+    keys = set(memberships.told_by(tx, run.directory_id, known.dn_key))
     touched = set[str]()
     for step, name, values in wanted.steps:
         touched.add(name)
@@ -136,21 +135,21 @@ def _is_long(tx: Tx, run: Run, known: Named, wanted: Change) -> bool:
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
         return False
-    return sum(map(len, named)) > MOST or edges.are_many(tx, run.directory_id, known.dn_key, MOST)
+    return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key, MOST)
 
 
 def _change_group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> Counts:
     after = group_after(tx, run, known, wanted)
     groups.put_group(tx, run, after.group, known, at)
-    edges.take_members(tx, run.directory_id, after.group.dn_key, after.left)
-    edges.add_members(tx, run.directory_id, after.group.dn_key, after.joined)
+    memberships.take_members(tx, run.directory_id, after.group.dn_key, after.left)
+    memberships.add_members(tx, run.directory_id, after.group.dn_key, after.joined)
     return Counts(updated=1)
 
 
 def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
     """What a change makes of a group. The same of a group that has it in part is the rest."""
-    before = edges.members_told(tx, run.directory_id, known.dn_key)
-    by_login = edges.members_by_login(tx, run.directory_id, known.dn_key)
+    before = memberships.members_told(tx, run.directory_id, known.dn_key)
+    by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
     # A further name is not the group's own, unless the distinguished name says so.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)

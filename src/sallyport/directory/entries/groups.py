@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.text import fold
-from sallyport.directory.entries import edges
-from sallyport.directory.entries.model import GROUPS, Counts, Moved, Run
+from sallyport.directory.directory import GROUPS
+from sallyport.directory.entries import memberships
+from sallyport.directory.imports.job import Counts, Moved, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.store import counters
 from sallyport.store.model import Tx
@@ -15,7 +16,7 @@ _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200
 """Members that change in one transaction."""
 NO_DIGEST: Final = b""
-_GROUPS: Final = edges.GROUPS_TABLE
+_GROUPS: Final = memberships.GROUPS_TABLE
 _UNITS: Final = "directory_units"
 
 
@@ -121,11 +122,11 @@ def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Count
 
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """A group is gone; None: call it again, there are more members than one transaction takes."""
-    taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
-    if not (taken or edges.forget_group(tx, run.directory_id, known.dn_key, MOST)):
+    taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
+    if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
     if known.dn_key != (own := key_of(known.dn)):
-        edges.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
+        memberships.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
     _SEARCH.remove(tx, run.domain_id, [known.id])
     mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
     if mapping is not None and mapping != "{}":
@@ -156,9 +157,9 @@ def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
 def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
     """A group's members go with its name."""
     if dn_key != known.dn_key:
-        taken = edges.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
-        edges.give_way(tx, _GROUPS, run.directory_id, known.id, dn_key, run.started_at)
-        edges.rename_group(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
+        taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
+        memberships.give_way(tx, _GROUPS, run.directory_id, known.id, dn_key, run.started_at)
+        memberships.rename_group(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
 def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Named | None:

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.text import fold
-from sallyport.directory.entries import edges
-from sallyport.directory.entries.model import CLOUD_USERS, GONE, USERS, Counts, Moved, Run
+from sallyport.directory.directory import CLOUD_USERS, USERS
+from sallyport.directory.entries import memberships
 from sallyport.directory.entry import ALIASES, Status
+from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import key_of
-from sallyport.directory.mappings.model import FieldMapping, Fields, fields_of
-from sallyport.directory.revoking import Revocations
+from sallyport.directory.mapping import FieldMapping, Fields, fields_of
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 _PEOPLE: Final = "directory_users"
+GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
+"""Statuses of a person without access; a locked person gets it back soon."""
 Unfound = list[Entry]
 """People that were added and are not in the search yet."""
 _KNOWN: Final = (
@@ -125,7 +127,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
     _rename(tx, run, known, new.dn_key)
-    edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    memberships.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _judge(tx, run, known, new.status, names, revocations)
 
 
@@ -161,10 +163,10 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     """A person is gone."""
     names = names_of(tx, known.id)
     _SEARCH.remove(tx, run.domain_id, [known.id])
-    if not edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
-        edges.forget_member(tx, run.directory_id, known.dn_key)
+    if not memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
+        memberships.forget_member(tx, run.directory_id, known.dn_key)
     if known.dn_key != (own := key_of(known.dn)):
-        edges.give_back(tx, _PEOPLE, run.directory_id, known.dn_key, own)
+        memberships.give_back(tx, _PEOPLE, run.directory_id, known.dn_key, own)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
@@ -231,7 +233,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Entry:
     attributes = json.dumps(new.attributes)
     tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
-    edges.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    memberships.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
     return Entry(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
 
@@ -286,9 +288,9 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
 def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
     """What is said of a person's memberships goes with its name."""
     if dn_key != known.dn_key:
-        taken = edges.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
-        edges.give_way(tx, _PEOPLE, run.directory_id, known.id, dn_key, run.started_at)
-        edges.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
+        taken = memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
+        memberships.give_way(tx, _PEOPLE, run.directory_id, known.id, dn_key, run.started_at)
+        memberships.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
 def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> None:

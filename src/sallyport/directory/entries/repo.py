@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.errors import Conflict
-from sallyport.directory.entries.model import CLOUD_USERS, GROUPS, USERS, Group, Run, User
-from sallyport.directory.mappings.model import MOST_MAPPED, attributes_in
+from sallyport.directory.directory import CLOUD_USERS, GROUPS, USERS, Group, User
+from sallyport.directory.imports.job import Run
+from sallyport.directory.mapping import MOST_MAPPED, attributes_in
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of

@@ -1,15 +1,14 @@
-"""Imports: from a file, from what an agent has sent, or from a directory that is read now, to people in the store.
+"""Imports: from a file, from an agent's run, or from a directory that is read now, to people in the store.
 
-    ldif or a reading --convert--> prepared lines --applier--> the store --finisher--> fields and numbers of members
+    ldif or a reading --convert--> prepared lines --applier--> the store --finish--> fields and numbers of members
 
-lines     the two forms of an entry on disk
+job       a job, and what its transactions know
+service   jobs: their restart, their end
+turns     which jobs run now, of all domains and tenants
+files     the files of jobs
+lines     prepared lines: an entry ready to be written
 child     starts the child process, with its limits
 convert   the code of the child process, which reads a file through
-files     where the files are
 applier   short transactions
-telling   when logins hear of it
-finisher  what follows from all entries together
-remover   a directory that goes, with everybody in it
-turns     whose turn it is, of domains and tenants
-service   jobs: their restart, their end
+finish    what follows from all entries together
 """

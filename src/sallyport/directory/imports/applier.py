@@ -20,7 +20,7 @@ import trio
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import normalized
-from sallyport.directory.entries import edges, groups, people
+from sallyport.directory.entries import groups, memberships, people
 from sallyport.directory.entries.changes import (
     Change,
     Steps,
@@ -32,10 +32,9 @@ from sallyport.directory.entries.changes import (
     rename_unit,
 )
 from sallyport.directory.entries.groups import MOST, NO_DIGEST, Named, NewNamed
-from sallyport.directory.entries.model import Counts, Moved, Run
 from sallyport.directory.imports import repo
+from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import Line
-from sallyport.directory.revoking import Revocations
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import AT_ONCE, one_turn
 
@@ -173,9 +172,9 @@ class Applier:
         if known is not None and known.digest == new.digest:
             return groups.unchanged(tx, run, known, is_group=True)
         counts = groups.put_group(tx, run, new, known, at)
-        before = edges.members_told(tx, run.directory_id, new.dn_key)
-        edges.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
-        edges.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(item.members)))
+        before = memberships.members_told(tx, run.directory_id, new.dn_key)
+        memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
+        memberships.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(item.members)))
         return counts
 
     async def _large_group(self, run: Run, item: Item) -> None:
@@ -192,7 +191,7 @@ class Applier:
         counts = await self._store.write(begin)
         if counts is None:
             return
-        before = await self._store.search(lambda tx: edges.members_told(tx, run.directory_id, new.dn_key))
+        before = await self._store.search(lambda tx: memberships.members_told(tx, run.directory_id, new.dn_key))
         after = set(item.members)
         await self._members(run, new.dn_key, joined=sorted(after - before), left=sorted(before - after))
 
@@ -204,7 +203,7 @@ class Applier:
         self._changed(run.domain_id)
 
     async def _members(self, run: Run, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]) -> None:
-        for write, keys in ((edges.add_members, joined), (edges.take_members, left)):
+        for write, keys in ((memberships.add_members, joined), (memberships.take_members, left)):
             for part in _parts(keys):
                 await self._store.write(
                     partial(write, directory_id=run.directory_id, group_key=group_key, member_keys=part)

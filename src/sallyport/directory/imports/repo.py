@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from sallyport.directory.entries.model import Counts
-from sallyport.directory.imports.model import LONGEST_ERROR, MOST_ERRORS, Job, NewJob, Removals, State
+from sallyport.directory.imports.job import LONGEST_ERROR, MOST_ERRORS, Counts, Job, NewJob, Removals, State
 from sallyport.store.model import Tx, Value
 
 _COLUMNS: Final = (

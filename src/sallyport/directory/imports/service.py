@@ -22,23 +22,30 @@ from sallyport.base.ids import new_error_id
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
+from sallyport.directory.directory import CLOUD, Directory
 from sallyport.directory.entries import repo as entries
-from sallyport.directory.entries.model import Run
 from sallyport.directory.entry import Entry
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.applier import Applier
 from sallyport.directory.imports.child import LIMITS, Limits, prepare
 from sallyport.directory.imports.files import LARGEST, ImportFiles
-from sallyport.directory.imports.finisher import Finisher
+from sallyport.directory.imports.finish import Finisher, Losses
+from sallyport.directory.imports.job import (
+    ATTRIBUTES,
+    Job,
+    Kind,
+    NewJob,
+    Read,
+    Removals,
+    Revocations,
+    Run,
+    Source,
+    State,
+)
 from sallyport.directory.imports.lines import encoded, spooled
-from sallyport.directory.imports.losses import Losses
-from sallyport.directory.imports.model import ATTRIBUTES, Job, Kind, NewJob, Read, Removals, Source, State
-from sallyport.directory.imports.remover import Remover
-from sallyport.directory.imports.telling import Telling
 from sallyport.directory.imports.turns import Turns
-from sallyport.directory.mappings.model import FieldMapping
-from sallyport.directory.model import CLOUD
-from sallyport.directory.revoking import Revocations
+from sallyport.directory.mapping import FieldMapping
+from sallyport.directory.principals import Invalidations
 from sallyport.metrics import DirectoryMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -82,11 +89,10 @@ class Jobs:
         self._readers = readers
         self._clock = clock
         self._metrics = metrics
-        self._telling = Telling(changed)
-        self._applier = Applier(store, revocations, clock, self._telling.changed)
-        self._finisher = Finisher(store, clock, self._telling.changed)
+        self._invalidations = Invalidations(changed)
+        self._applier = Applier(store, revocations, clock, self._invalidations.changed)
+        self._finisher = Finisher(store, clock, self._invalidations.changed)
         self._losses = Losses(store, files, revocations)
-        self._remover = Remover(store, files, self._applier)
         self._wake = trio.Event()
         self._turns = Turns()
 
@@ -195,7 +201,7 @@ class Jobs:
         except Exception:
             await self._fail_by_fault(job)
         finally:
-            self._telling.rest(job.domain_id)
+            self._invalidations.flush(job.domain_id)
         return False
 
     async def _fail_by_fault(self, job: Job) -> None:
@@ -240,7 +246,7 @@ class Jobs:
         async with self._turns.writing:
             await self._write(job, directory, mapped)
 
-    async def _write(self, job: Job, directory: directories.Directory, mapped: frozenset[str]) -> None:
+    async def _write(self, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
         """Write what is in the job's file, or follows from what is known, to its end."""
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if writes:
@@ -257,20 +263,32 @@ class Jobs:
             started_at=job.started_at or job.created_at,
         )
         if job.kind == Kind.REMOVAL:
-            await self._remover.remove(run, partial(self._end, job=job, state=State.DONE, message=""))
-            if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
-                self._metrics.forget(job.domain_id)
+            await self._remove_directory(run, job)
             return
         if job.kind != Kind.MAPPING:
             await self._losses.note(job)
         if writes:
             await self._applier.apply(run, self._files.prepared(job.file), job.position)
-            self._telling.rest(run.domain_id)
+            self._invalidations.flush(run.domain_id)
         message = await self._finish(run)
         await self._losses.settle(job)
         await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
 
-    async def _collect(self, job: Job, directory: directories.Directory, mapped: Collection[str]) -> None:
+    async def _remove_directory(self, run: Run, job: Job) -> None:
+        """Remove the people, who lose their access one after the other, the groups and the units; then the directory
+        with its secret, its mapping, its schedule and its jobs, this one included."""
+        await self._applier.remove_unseen(run)
+
+        def work(tx: Tx) -> list[str]:
+            self._end(tx, job, State.DONE, "")
+            return directories.delete(tx, run.directory_id)
+
+        for name in await self._store.write(work):
+            await trio.to_thread.run_sync(self._files.delete, name)
+        if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
+            self._metrics.forget(job.domain_id)
+
+    async def _collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
         """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
@@ -302,7 +320,7 @@ class Jobs:
         self._files.append(name, octets, at)
         return len(octets)
 
-    async def _source(self, job: Job, directory: directories.Directory, mapped: Collection[str]) -> Source:
+    async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
         """What is read, and with which secret: the directory's goes nowhere but where the directory is. SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}

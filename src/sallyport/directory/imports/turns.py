@@ -15,7 +15,7 @@ from typing import Final
 import trio
 
 from sallyport.directory.imports import repo
-from sallyport.directory.imports.model import Job
+from sallyport.directory.imports.job import Job
 from sallyport.store.model import Work
 
 AT_ONCE: Final = 2

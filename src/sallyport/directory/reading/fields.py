@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 from sallyport.base.errors import Invalid
 from sallyport.base.validation import unfit
 from sallyport.directory.dn import parsed
-from sallyport.directory.reading.filters import checked
+from sallyport.directory.reading.search import checked
 from sallyport.outgoing.fields import HostName, is_loopback
 
 WITHOUT_LDAP: Final = "the service was installed without LDAP: pip install 'sallyport[ldap]'"

@@ -41,6 +41,7 @@ from sallyport.directory.entry import (
     understand,
     with_primary_group,
 )
+from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.answers import READING, RawEntry, TooLarge
 from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
@@ -52,16 +53,15 @@ from sallyport.directory.reading.connection import (
     Refusal,
     bind,
 )
-from sallyport.directory.reading.errors import ReadError
 from sallyport.directory.reading.fields import WITHOUT_LDAP, has_ldap
-from sallyport.directory.reading.filters import both
-from sallyport.directory.reading.schema import (
+from sallyport.directory.reading.search import (
     ACCOUNTS,
     CONTENT,
     GROUPS,
     IDENTITY,
     ROOT,
     Kind,
+    both,
     everything,
     kind_of,
 )

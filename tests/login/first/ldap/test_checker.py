@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.directory.reading.filters import escaped
+from sallyport.directory.reading.search import escaped
 from sallyport.login.eap.verifiers import Binds
 from sallyport.login.model import Reason
 from sallyport.radius.attributes import USER_PASSWORD

@@ -13,7 +13,7 @@ import trio
 from sallyport.base.text import fold
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
-from sallyport.directory.reading.filters import escaped
+from sallyport.directory.reading.search import escaped
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.login.first.ldap import account
 from sallyport.login.first.ldap.directory import Directory, ServiceRefused

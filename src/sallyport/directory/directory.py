@@ -1,0 +1,156 @@
+"""A directory as it is stored, its people and groups as lists show them, and what an admin sets of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
+
+
+class DirectoryKind(StrEnum):
+    """What a directory is, and by which protocol it is read."""
+
+    LDAP = "ldap"
+    GRAPH = "graph"
+    OKTA = "okta"
+    AGENT = "agent"
+    LDIF = "ldif"
+
+
+CLOUD: Final = frozenset({DirectoryKind.GRAPH, DirectoryKind.OKTA})
+READ_BY_SERVICE: Final = frozenset({DirectoryKind.LDAP, *CLOUD})
+LDIF_NAME: Final = "LDIF"
+"""The directory of an LDIF file that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory as it is stored. settings, mapping: JSON. secret: sealed."""
+
+    id: int
+    domain_id: int
+    name: str
+    kind: str
+    account_name: str
+    app_url: str
+    settings: str
+    secret: bytes | None
+    cursor: str
+    mapping: str
+    created_at: int
+    updated_at: int
+
+    def __repr__(self) -> str:
+        return f"Directory(id={self.id}, domain_id={self.domain_id}, name={self.name!r})"
+
+
+USERS: Final = "directory_users"
+CLOUD_USERS: Final = "directory_users/cloud"
+GROUPS: Final = "directory_groups"
+"""The kept totals of a domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person of a directory. name: the login name; login: the directory's own, where a mapping gives another.
+    source: the kind of the directory. fields: JSON of the mapped fields. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    directory_id: int
+    dn: str
+    login: str
+    name: str
+    display_name: str
+    email: str
+    upn: str
+    status: str
+    fields: str
+    source: str
+    directory_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of a directory. members: what is in it itself. mapping: JSON."""
+
+    id: int
+    domain_id: int
+    directory_id: int
+    dn: str
+    name: str
+    members: int
+    mapping: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of a directory; None: nothing. secret: what is empty stays."""
+
+    name: str
+    kind: DirectoryKind | None = None
+    account_name: str | None = None
+    app_url: str | None = None
+    settings: Mapping[str, str | None] | None = None
+    secret: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A directory to be read once. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
+    who is not found is removed."""
+
+    domain_id: int
+    name: str
+    source: Mapping[str, str]
+    secret: bytes | None
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Somebody's fields as they are, and as they would be."""
+
+    user_id: int
+    dn: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A mapping and what it is for; group_id 0: the directory."""
+
+    directory_name: str
+    group_id: int
+    group_name: str
+    fields: Mapping[str, str]
+
+
+_OKTA: Final = (".okta.com", ".oktapreview.com", ".okta-emea.com")
+_PORTS: Final = {"ldaps": 636, "https": 443, "http": 80}
+_LDAP_PORT: Final = 389
+
+
+def hosts_of(app_url: str) -> list[tuple[str, int]]:
+    """The hosts, in lower case, and their ports; what is no URL is left out."""
+    return list(_hosts(app_url))
+
+
+def kind_of(app_url: str) -> DirectoryKind:
+    """What is at a URL, as far as it tells."""
+    host = next((host for host, _ in _hosts(app_url)), "")
+    if host.endswith(_OKTA):
+        return DirectoryKind.OKTA
+    return DirectoryKind.GRAPH if host == "graph.microsoft.com" else DirectoryKind.LDAP
+
+
+def _hosts(app_url: str) -> Iterator[tuple[str, int]]:
+    for each in app_url.replace(",", " ").split():
+        try:
+            parts = urlsplit(each if "//" in each else f"//{each}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            continue
+        if host:
+            yield host, port or _PORTS.get(parts.scheme, _LDAP_PORT)

@@ -1,0 +1,164 @@
+"""What follows from all entries of a directory together, once they are written: the fields of those whose mapping is
+another now, and how many members each group has."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from sallyport.base import disk
+from sallyport.base.clock import Clock
+from sallyport.base.text import fold
+from sallyport.directory.entries import people, repo
+from sallyport.directory.entries.people import GONE
+from sallyport.directory.imports import repo as jobs
+from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.job import Counts, Job, Revocations, Run
+from sallyport.directory.mapping import FieldMapping
+from sallyport.store.model import Store, Tx
+
+STEP: Final = 500
+REMAPPED_AT_ONCE: Final = 32
+"""People in one transaction."""
+GROUPS_AT_ONCE: Final = 50
+
+_Wanted = tuple[int, FieldMapping]
+
+
+class Finisher:
+    """Finishes runs. changed: told of each domain in which somebody has changed."""
+
+    def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._changed = changed
+
+    async def finish(self, run: Run, *, counts: bool) -> None:
+        """All of it; what is so already is left alone. counts: whose fields change count as updated. StoreError."""
+        own = await self._mappings_of_people(run)
+        base, after = run.mapping.digest, 0
+        while found := await self._store.read(
+            partial(repo.mapped, directory_id=run.directory_id, after=after, limit=STEP)
+        ):
+            after = found[-1].id
+            stale = [
+                (each.id, own.get(each.id, run.mapping))
+                for each in found
+                if each.mapping != (own[each.id].digest if each.id in own else base)
+            ]
+            while stale:
+                done = await self._store.write(
+                    partial(self._remap, run=run, wanted=stale[:REMAPPED_AT_ONCE], counts=counts)
+                )
+                del stale[:done]
+                self._changed(run.domain_id)
+        await self._count(run)
+
+    async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
+        """The mappings of those who are in a group that has one."""
+        found = dict[int, FieldMapping]()
+        for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
+            mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
+            ids = partial(repo.everyone_in, group_id=group.id, directory_id=run.directory_id)
+            for user_id in await self._store.search(ids):
+                before = found.get(user_id)
+                found[user_id] = mapping if before is None else before.over(mapping)
+        return found
+
+    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_Wanted], *, counts: bool) -> int:
+        """Some of the first of them: how many."""
+        at, done, changed = self._clock(), 0, 0
+        for user_id, mapping in wanted:
+            changed += people.remap(tx, user_id, run.domain_id, mapping, at)
+            done += 1
+            if tx.others_wait():
+                break
+        people.tidy(tx)
+        if counts:
+            jobs.progress(tx, run.job_id, None, Counts(updated=changed))
+        return done
+
+    async def _count(self, run: Run) -> None:
+        """Keep how many members each group has."""
+        after = 0
+        while found := await self._store.search(
+            partial(repo.counted, directory_id=run.directory_id, after=after, limit=GROUPS_AT_ONCE)
+        ):
+            after = found[-1].id
+            wrong = [each for each in found if each.now != each.members]
+            if wrong:
+                await self._store.write(partial(repo.set_members, counts=wrong))
+
+
+REVOKED_AT_ONCE: Final = 50
+"""People in one transaction."""
+
+Names = Mapping[str, list[str]]
+"""What people may log in as, by their ids."""
+
+
+class Losses:
+    """Ends the sessions of those who lose a group by an import."""
+
+    def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
+        self._store = store
+        self._files = files
+        self._revocations = revocations
+
+    async def note(self, job: Job) -> None:
+        """Keep who is in each group that gives access, unless that was done before a stop. StoreError, OSError."""
+        path = self._files.before(job.file)
+        if await trio.to_thread.run_sync(path.exists):
+            return
+        found = await self._store.search(lambda tx: self._inside(tx, job))
+        if found:
+            await trio.to_thread.run_sync(_write, path, found)
+
+    async def settle(self, job: Job) -> None:
+        """End the sessions of whoever was in such a group and is not any more. StoreError, OSError."""
+        path, told = self._files.before(job.file), set[int]()
+        for group, before in (await trio.to_thread.run_sync(_read, path)).items():
+            found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
+            lost = [each for each in await self._store.search(found) if each[0] not in told]
+            told.update(user_id for user_id, _ in lost)
+            for at in range(0, len(lost), REVOKED_AT_ONCE):
+                await self._store.write(partial(self._revoke, job=job, lost=lost[at : at + REVOKED_AT_ONCE]))
+        await trio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
+
+    def _inside(self, tx: Tx, job: Job) -> dict[str, dict[int, list[str]]]:
+        found: dict[str, dict[int, list[str]]] = {}
+        for group_id, name in repo.groups_of_directory(tx, job.directory_id):
+            if self._revocations.group_matters(job.domain_id, name):
+                found.setdefault(fold(name), {}).update(repo.named_people(tx, group_id, job.directory_id))
+        return found
+
+    def _revoke(self, tx: Tx, job: Job, lost: Sequence[tuple[int, list[str]]]) -> None:
+        for user_id, before in lost:
+            if repo.status_of(tx, user_id) not in (None, *GONE):  # of whom more than a group was taken, that was told
+                names = dict.fromkeys((*people.names_of(tx, user_id), *before))
+                reason = "the user has lost a group in the directory"
+                self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
+
+
+def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
+    """Who was in a group of that name, which is what rules know, and is in none any more."""
+    groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
+    after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
+    return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]
+
+
+def _write(path: Path, found: Mapping[str, Mapping[int, list[str]]]) -> None:
+    with disk.replacing(path) as file:
+        file.write(json.dumps(found).encode())
+
+
+def _read(path: Path) -> dict[str, Names]:
+    try:
+        with path.open() as file:
+            found: dict[str, Names] = json.load(file)
+    except FileNotFoundError:
+        return {}
+    return found

@@ -1,1 +1,0 @@
-"""Mappings: which attribute of a directory becomes which field of a person."""

@@ -1,0 +1,142 @@
+"""What a login asks of directories: the groups and units of whoever logs in.
+
+In memory: which domains have anybody of a directory, so that the others' logins are never kept; and, of those, who has
+logged in lately. An import that changes anything in a domain drops what is held of it.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.text import fold, folded
+from sallyport.directory.dn import pairs_of
+from sallyport.directory.entries import repo
+from sallyport.directory.entries.people import names_of
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+MAX_CACHED: Final = 65_536
+INVALIDATE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What directories say of a principal. groups, ous: their names without case, nested groups too; None: it
+    cannot be said, since several people have the name, or there are too many groups. name: the one of its names that it
+    is called by; empty: it cannot be said. names: all by which a login finds it, without case and realm."""
+
+    groups: frozenset[str] | None
+    ous: frozenset[str] | None
+    name: str = ""
+    names: frozenset[str] = frozenset()
+
+
+NOBODY: Final = Membership(frozenset(), frozenset())
+"""No directory knows the name."""
+UNCLEAR: Final = Membership(None, None)
+
+
+class Principals:
+    """The people of all directories, as logins see them. `load` must have run."""
+
+    def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
+        self._store = store
+        self._inhabited: frozenset[int] = frozenset()
+        self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
+        self._versions = Counter[int]()  # by domain; entries of older versions are not found
+        self._changes = 0
+
+    def cached(self, domain_id: int, name: str) -> Membership | None:
+        """What directories say of a name without its realm; None: ask `find`. Never waits."""
+        if domain_id not in self._inhabited:
+            return NOBODY
+        return self._known.get((domain_id, self._versions[domain_id], fold(name)))
+
+    def has_people(self, domain_id: int) -> bool:
+        """Whether a domain has anybody of a directory."""
+        return domain_id in self._inhabited
+
+    async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+        """The same from the store, kept until something changes. realms: of the domain, by which the name may be
+        written in full in a directory. StoreError."""
+        changes = self._changes
+
+        def work(tx: Tx) -> tuple[Membership, int]:
+            return membership(tx, domain_id, name, realms), audit.share_of(tx, domain_id)
+
+        found, tenant_id = await self._store.read(work)
+        if changes == self._changes:
+            self._known.put((domain_id, self._versions[domain_id], fold(name)), found, tenant_id)
+        return found
+
+    def changed(self, domain_id: int) -> None:
+        """Something has changed in a domain's directories."""
+        self._changes += 1
+        self._versions[domain_id] += 1
+        self._inhabited |= {domain_id}
+
+    async def load(self) -> None:
+        """Know which domains have people of directories, and nothing else. StoreError."""
+        self.forget()
+        self._inhabited = await self._store.read(repo.inhabited)
+
+    def forget(self) -> None:
+        """Drop everything from memory but which domains have people: somebody else changed the store."""
+        self._changes += 1
+        self._known.clear()
+
+
+class Invalidations:
+    """The rate limit of an import's invalidations. Each one drops what logins know of a domain, so that they read the
+    store again: the first is passed on at once, the following once a second, and the last by `flush`."""
+
+    def __init__(self, invalidate: Callable[[int], None]) -> None:
+        self._invalidate = invalidate
+        self._due: dict[int, float] = {}
+        self._pending: set[int] = set()
+
+    def changed(self, domain_id: int) -> None:
+        """Note a change in a domain. `flush` must follow the last."""
+        self._pending.add(domain_id)
+        now = trio.current_time()
+        if now >= self._due.get(domain_id, now):
+            self._due[domain_id] = now + INVALIDATE_S
+            self._pass_on(domain_id)
+
+    def flush(self, domain_id: int) -> None:
+        """Pass on what is pending: the import of the domain has ended, or waits."""
+        self._due.pop(domain_id, None)
+        self._pass_on(domain_id)
+
+    def _pass_on(self, domain_id: int) -> None:
+        if domain_id in self._pending:
+            self._pending.discard(domain_id)
+            self._invalidate(domain_id)
+
+
+def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+    """`Principals.find` in a transaction."""
+    found = _of_name(tx, domain_id, fold(name), realms)
+    if not found:
+        return NOBODY
+    if len(found) > 1:
+        return UNCLEAR
+    groups = repo.all_groups(tx, found[0])
+    ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
+    # One that somebody else logs in by is that one's alone, whoever else has it as a principal's.
+    names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
+    return Membership(None if groups is None else folded(groups), ous, found[0].name, names)
+
+
+def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:
+    return repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
+
+
+def _without_realm(key: str, realms: tuple[str, ...]) -> str:
+    user, _, realm = key.rpartition("@")
+    return user if user and realm in map(fold, realms) else key

@@ -1,1 +1,0 @@
-"""The people of directories as logins see them."""

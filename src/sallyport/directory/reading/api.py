@@ -1,0 +1,114 @@
+"""What an API of many pages is to a reader: GET after GET, under a token, at the pace that the API sets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import httpx
+import trio
+
+from sallyport.directory.reading import ReadError
+from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.http import Client, exchange, json_object, member, text_at
+
+BY_ID: Final = "id:"
+"""Before the identifier of an entry that has no distinguished name."""
+
+TRIES: Final = 6
+LONGEST_WAIT_S: Final = 300.0
+"""An API that wants to be left alone for longer ends the reading."""
+ANSWER_S: Final = 60.0
+MOST: Final = 2**20
+MOST_PAGES: Final = 200_000
+_SOONER_S: Final = 60.0
+
+Authorize = Callable[[bool], Awaitable[str]]
+"""Gives the Authorization header; with True a new one, since the API has refused the one before."""
+
+
+class AccessToken:
+    """The access token of an application (RFC 6749 section 4.4), asked for when there is none, or its end is near.
+
+    form: what is sent for one. refused: what an admin hears where the answer is no.
+    """
+
+    def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
+        self._client = client
+        self._path = path
+        self._form = form
+        self._refused = refused
+        self._value = ""
+        self._until = 0.0
+
+    async def __call__(self, anew: bool) -> str:
+        """The header; `anew` for another token than before. ReadError, ProviderError."""
+        if anew or trio.current_time() >= self._until:
+            answer = await exchange(self._client, "POST", self._path, data=self._form())
+            if answer.status_code != 200:
+                raise ReadError(self._refused)
+            document = json_object(answer)
+            self._value, lasts = text_at(document, "access_token"), member(document, "expires_in")
+            if not (self._value.isascii() and self._value.isprintable() and self._value):
+                raise ReadError(f"{self._client.base_url.host}: gave the application no token")
+            self._until = trio.current_time() + (float(lasts) if isinstance(lasts, int) else 0.0) - _SOONER_S
+        return f"Bearer {self._value}"
+
+
+class Pages:
+    """The GETs of one reading. client: of the API's origin, which no link leads away from."""
+
+    def __init__(self, client: Client, authorize: Authorize) -> None:
+        self._client = client
+        self._authorize = authorize
+        self._asked = 0
+
+    async def get(
+        self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        """An answer below 400, or 404, or 410. ReadError, ProviderError."""
+        anew = False
+        self._asked += 1
+        if self._asked > MOST_PAGES:
+            raise ReadError(f"{self._client.base_url.host}: more than {MOST_PAGES} pages, or no end")
+        for attempt in range(TRIES):
+            authorization = await self._authorize(anew)
+            try:
+                answer = await exchange(
+                    self._client, "GET", url, params=params, timeout_s=ANSWER_S, most=MOST,
+                    headers={"Accept": "application/json", "Authorization": authorization, **(headers or {})},
+                )  # fmt: skip
+            except ProviderError as error:
+                wait = error.retry_after_s or 2.0**attempt
+                if wait > LONGEST_WAIT_S or attempt == TRIES - 1:
+                    raise
+                await trio.sleep(wait)
+                continue
+            if answer.status_code == 401 and not anew:  # a token's end may be sooner than it said
+                anew = True
+                continue
+            if answer.status_code >= 400 and answer.status_code not in (404, 410):
+                raise ReadError(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")
+            return answer
+        raise ReadError(f"{self._client.base_url.host}: gives no answer that lasts")
+
+
+def _refusal(status: int) -> str:
+    meanings = {401: "does not accept the credentials", 403: "the application may not read users and groups"}
+    return f"{meanings.get(status, 'refuses the request')} (HTTP {status})"
+
+
+def texts(value: object) -> list[str]:
+    """The text, or texts, of a JSON value."""
+    values = value if isinstance(value, list) else [value]
+    return [each.encode(errors="replace").decode() for each in values if isinstance(each, str)]
+
+
+@contextmanager
+def as_read_error() -> Iterator[None]:
+    """What goes wrong with the API ends the reading."""
+    try:
+        yield
+    except ProviderError as error:
+        raise ReadError(str(error), retry_after_s=error.retry_after_s) from None

@@ -1,0 +1,201 @@
+"""Microsoft Graph: the users and groups of Entra ID.
+
+    POST {login}/{tenant}/oauth2/v2.0/token          client credentials (RFC 6749 section 4.4)
+    GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
+    GET  {graph}/v1.0/groups/{id}/members            of each group that a delta names
+
+The first round of a delta query gives everything, each later one what has changed, with `@removed` for what is gone. A
+cursor is the two links. What groups/delta tells of members are changes, in parts over several pages, of which losing
+one would never be noticed; so a group that has changed is asked for its members.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from sallyport.base.secret import Secret
+from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
+from sallyport.directory.reading import ReadError
+from sallyport.directory.reading.api import BY_ID, AccessToken, Pages, as_read_error, texts
+from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.http import Client, HttpFactory, json_object, member, text_at
+
+GRAPH: Final = "https://graph.microsoft.com"
+LOGIN: Final = "https://login.microsoftonline.com"
+PAGE: Final = 200
+_MEMBERS: Final = "500"
+
+# Graph's names of what LDAP has others for: https://learn.microsoft.com/graph/api/resources/user
+_ATTRIBUTES: Final = {
+    "userPrincipalName": "userprincipalname", "displayName": "displayname", "givenName": "givenname", "surname": "sn",
+    "mail": "mail", "department": "department", "jobTitle": "title", "officeLocation": "physicaldeliveryofficename",
+    "mobilePhone": "mobile", "businessPhones": "telephonenumber", "companyName": "company", "country": "co",
+    "city": "l", "state": "st", "employeeId": "employeeid", "employeeType": "employeetype",
+    "faxNumber": "facsimiletelephonenumber", "preferredLanguage": "preferredlanguage", "userType": "usertype",
+    "onPremisesSamAccountName": "samaccountname",
+}  # fmt: skip
+_USERS: Final = ",".join(("id", "accountEnabled", "onPremisesUserPrincipalName", *_ATTRIBUTES))
+_ALIASES: Final = ("onPremisesSamAccountName", "onPremisesUserPrincipalName")
+
+Batches = AsyncGenerator[Batch, None]
+_Objects = AsyncGenerator[Sequence[object], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """A tenant of Entra ID, and the application that reads it. graph, login: the hosts of a national cloud."""
+
+    tenant: str
+    client_id: str
+    secret: Secret
+    graph: str = GRAPH
+    login: str = LOGIN
+
+
+class GraphReader:
+    """Reads tenants, one or many at a time."""
+
+    def __init__(self, http: HttpFactory) -> None:
+        self._http = http
+
+    @asynccontextmanager
+    async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
+        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+
+        cursor: of the reading before; what has changed since is read, unless `full`, or Graph has forgotten it.
+        """
+        async with self._http(source.graph) as graph, self._http(source.login) as login:
+            reading = _Reading(graph, _token(login, source))
+            async with aclosing(reading.batches(cursor, full=full)) as batches:
+                yield batches
+
+
+class _Expired(Exception):
+    """Graph does not know a link any more (410)."""
+
+
+def _token(login: Client, source: GraphSource) -> AccessToken:
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": source.client_id,
+        "client_secret": source.secret.reveal().decode(),
+        "scope": f"{source.graph}/.default",
+    }
+    path = f"/{quote(source.tenant, safe='')}/oauth2/v2.0/token"
+    refused = "the login of the application is refused: check tenant, clientId and clientSecret"
+    return AccessToken(login, path, lambda: form, refused)
+
+
+class _Reading:
+    def __init__(self, graph: Client, token: AccessToken) -> None:
+        self._pages = Pages(graph, token)
+        self._origin = str(graph.base_url).rstrip("/")
+        self._links: list[str] = []  # where the next rounds begin
+        self._has_accounts = False
+
+    async def batches(self, cursor: str, *, full: bool) -> Batches:
+        """All of it. ReadError."""
+        links = None if full else _links_of(cursor, self._origin)
+        with as_read_error():
+            try:
+                async with aclosing(self._told(links)) as told:
+                    async for batch in told:
+                        yield batch
+            except _Expired:
+                if links is None:
+                    raise ReadError("Graph forgets a delta query while it is read") from None
+                links, self._links = None, []
+                async with aclosing(self._told(None)) as told:
+                    async for batch in told:
+                        yield batch
+        if links is None and not self._has_accounts:
+            raise ReadError("Graph shows no user: may the application read them (User.Read.All)?")
+        yield Batch((), complete=links is None, cursor=json.dumps(self._links))
+
+    async def _told(self, links: Sequence[str] | None) -> Batches:
+        users = links[0] if links else f"/v1.0/users/delta?$select={_USERS}"
+        groups = links[1] if links else "/v1.0/groups/delta?$select=id,displayName,members"
+        async with aclosing(self._round(users)) as pages:
+            async for page in pages:
+                entries = [_user(found) for found in page]
+                self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
+                yield Batch(entries)
+        done: set[str] = set()
+        async with aclosing(self._round(groups)) as pages:
+            async for page in pages:
+                for found in page:
+                    if text_at(found, "id") not in done:
+                        done.add(text_at(found, "id"))
+                        yield Batch([await self._group(found)])
+
+    async def _round(self, link: str) -> _Objects:
+        """All pages of one delta query; the link of the next is kept."""
+        while True:
+            answer = await self._pages.get(link, headers={"Prefer": f"odata.maxpagesize={PAGE}"})
+            if answer.status_code == 410:
+                raise _Expired
+            document = json_object(answer)
+            yield _objects(document)
+            link, last = text_at(document, "@odata.nextLink"), text_at(document, "@odata.deltaLink")
+            if last:
+                self._links.append(last)
+                return
+            if not link:
+                raise ReadError("Graph ends a delta query without a link for the next")
+
+    async def _group(self, found: object) -> Entry:
+        external_id, name = text_at(found, "id"), text_at(found, "displayName")
+        if member(found, "@removed") is not None:
+            return Gone(external_id)
+        if not (external_id and is_name(name)):
+            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+        members: list[str] = []
+        link = f"/v1.0/groups/{quote(external_id, safe='')}/members?$select=id&$top={_MEMBERS}"
+        while link:
+            answer = await self._pages.get(link)
+            if answer.status_code >= 400:
+                return Gone(external_id)  # since the page before
+            document = json_object(answer)
+            members += (f"{BY_ID}{text_at(each, 'id')}" for each in _objects(document))
+            link = text_at(document, "@odata.nextLink")
+        return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
+
+
+def _user(found: object) -> Entry:
+    external_id, name = text_at(found, "id"), text_at(found, "userPrincipalName")
+    if member(found, "@removed") is not None:
+        return Gone(external_id)
+    if not (external_id and is_name(name)):
+        return Problem(f"{BY_ID}{external_id}", "it has no userPrincipalName", external_id)
+    others = (text_at(found, alias) for alias in _ALIASES)
+    return Person(
+        external_id=external_id,
+        dn=f"{BY_ID}{external_id}",
+        name=name,
+        aliases=tuple(other for other in dict.fromkeys(others) if is_name(other) and other != name),
+        status=Status.DISABLED if member(found, "accountEnabled") is False else Status.ACTIVE,
+        member_of=(),
+        attributes=mappable((ours, texts(member(found, theirs))) for theirs, ours in _ATTRIBUTES.items()),
+    )
+
+
+def _objects(document: object) -> Sequence[object]:
+    values = member(document, "value")
+    if not isinstance(values, list):
+        raise ProviderError("Graph answers without the value that a page has")
+    return values
+
+
+def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
+    """The links of a cursor; None where it is of no use here."""
+    try:
+        links = json.loads(cursor)
+    except ValueError:
+        return None
+    fits = isinstance(links, list) and len(links) == 2
+    return links if fits and all(isinstance(link, str) and link.startswith(f"{origin}/") for link in links) else None

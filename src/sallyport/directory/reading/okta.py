@@ -1,0 +1,262 @@
+"""Okta: its users, its groups, and who is in them.
+
+    GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
+
+With an API token (SSWS), or as a service application with a key of its own: the only way that Okta gives an
+application its management scopes (client credentials with private_key_jwt, RFC 7523).
+
+A reading of changes asks for what was updated since the last change that was seen, a little before that. Users who
+were deactivated come with it; a group that was deleted does not, and is found by the next reading of everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import trio
+
+from sallyport.base.clock import SECOND, Clock, from_iso, iso
+from sallyport.base.secret import Secret
+from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
+from sallyport.directory.reading import ReadError
+from sallyport.directory.reading.api import BY_ID, AccessToken, Authorize, Pages, as_read_error, texts
+from sallyport.outgoing.errors import PemError, ProviderError
+from sallyport.outgoing.http import Client, HttpFactory, json_array, member, text_at
+from sallyport.outgoing.pem import private_key
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, KeyParameters, RSAKey
+
+
+PAGE: Final = "100"
+OVERLAP_US: Final = 300 * SECOND
+_SCOPES: Final = "okta.users.read okta.groups.read"
+_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ASSERTION_S: Final = 300
+# https://developer.okta.com/docs/api/openapi/okta-management: the statuses of a user
+_STATUSES: Final = {
+    "STAGED": Status.DISABLED,
+    "SUSPENDED": Status.DISABLED,
+    "LOCKED_OUT": Status.LOCKED,
+}
+_DEPROVISIONED: Final = "DEPROVISIONED"
+_BUILT_IN: Final = "BUILT_IN"  # Everyone
+# Okta's names of what LDAP has others for; an attribute that a company has added keeps its own.
+_ATTRIBUTES: Final = {
+    "email": "mail", "firstname": "givenname", "lastname": "sn", "mobilephone": "mobile", "primaryphone":
+    "telephonenumber", "organization": "company", "city": "l", "state": "st", "countrycode": "c",
+    "usertype": "employeetype", "streetaddress": "street", "zipcode": "postalcode",
+}  # fmt: skip
+
+Batches = AsyncGenerator[Batch, None]
+_Objects = AsyncGenerator[Sequence[object], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OktaSource:
+    """An organization of Okta. url: its origin, without a slash behind it. client_id: "" where the secret is an API
+    token; else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK. attributes: kept
+    before others of a profile."""
+
+    url: str
+    client_id: str
+    secret: Secret
+    attributes: Sequence[str] = ()
+
+
+class OktaReader:
+    """Reads organizations, one or many at a time."""
+
+    def __init__(self, http: HttpFactory, clock: Clock) -> None:
+        self._http = http
+        self._clock = clock
+
+    @asynccontextmanager
+    async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
+        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+
+        cursor: of the reading before; what has changed since is read, unless `full`.
+        """
+        async with self._http(source.url) as client:
+            authorize: Authorize = (
+                _token_of(source) if not source.client_id else await _application(client, source, self._clock)
+            )
+            async with aclosing(_Reading(client, authorize, source.attributes).batches(cursor, full=full)) as batches:
+                yield batches
+
+
+def _token_of(source: OktaSource) -> Authorize:
+    async def authorize(_anew: bool) -> str:
+        return f"SSWS {source.secret.reveal().decode()}"
+
+    return authorize
+
+
+async def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
+    from joserfc import jwt
+
+    try:
+        key = await trio.to_thread.run_sync(application_key, source.secret.reveal())
+    except PemError as error:
+        raise ReadError(
+            f"the application's clientSecret is no private key as Okta takes it: expected {error}"
+        ) from None
+    header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
+    path = "/oauth2/v1/token"
+
+    def form() -> dict[str, str]:
+        now = clock() // SECOND
+        claims = {
+            "iss": source.client_id,
+            "sub": source.client_id,
+            "aud": f"{source.url}{path}",
+            "iat": now,
+            "exp": now + _ASSERTION_S,
+            "jti": token_urlsafe(16),
+        }
+        return {
+            "grant_type": "client_credentials",
+            "scope": _SCOPES,
+            "client_assertion_type": _ASSERTION,
+            "client_assertion": jwt.encode(header, claims, key),
+        }
+
+    return AccessToken(client, path, form, "Okta refuses the application: check its clientId, its key and its scopes")
+
+
+def application_key(octets: bytes) -> RSAKey | ECKey:
+    """Return the private key of an application, given in PEM or as a JWK. PemError. Runs in a worker thread
+    (`outgoing.pem`)."""
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from joserfc.jwk import ECKey, RSAKey
+
+    text = octets.decode(errors="replace")
+    key = private_key(text)
+    kid = json.loads(text).get("kid") if text.lstrip().startswith("{") else None
+    parameters: KeyParameters = {"kid": kid} if isinstance(kid, str) else {}
+    if isinstance(key, RSAPrivateKey):
+        return RSAKey.import_key(key, parameters)
+    if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
+        return ECKey.import_key(key, parameters)
+    raise PemError("an RSA private key, or one of the curve P-256")
+
+
+def key_flaw(octets: bytes) -> str:
+    """Return what a secret would need to be the private key of an application; empty if it is one."""
+    try:
+        application_key(octets)
+    except PemError as error:
+        return str(error)
+    return ""
+
+
+class _Reading:
+    def __init__(self, client: Client, authorize: Authorize, mapped: Collection[str]) -> None:
+        self._pages = Pages(client, authorize)
+        self._mapped = frozenset(mapped)
+        self._latest = 0
+        self._has_accounts = False
+
+    async def batches(self, cursor: str, *, full: bool) -> Batches:
+        """All of it. ReadError."""
+        since = None if full else _moment(cursor)
+        self._latest = since or 0
+        with as_read_error():
+            async with aclosing(self._users(since)) as told:
+                async for batch in told:
+                    yield batch
+            async with aclosing(self._groups(since)) as told:
+                async for batch in told:
+                    yield batch
+        if since is None and not self._has_accounts:
+            raise ReadError("Okta shows no user: may this token or application read them?")
+        yield Batch((), complete=since is None, cursor=iso(self._latest) if self._latest else "")
+
+    async def _users(self, since: int | None) -> Batches:
+        changed = {} if since is None else {"filter": f'lastUpdated gt "{_written(since)}"'}
+        async with aclosing(self._all("/api/v1/users", {"limit": PAGE, **changed})) as pages:
+            async for page in pages:
+                for found in page:
+                    self._note(found, "lastUpdated")
+                entries = [_user(found, self._mapped) for found in page]
+                self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
+                yield Batch(entries)
+
+    async def _groups(self, since: int | None) -> Batches:
+        changed = {}
+        if since is not None:
+            moment = _written(since)
+            changed["filter"] = f'lastUpdated gt "{moment}" or lastMembershipUpdated gt "{moment}"'
+        async with aclosing(self._all("/api/v1/groups", {"limit": PAGE, **changed})) as pages:
+            async for page in pages:
+                for found in page:
+                    if text_at(found, "type") != _BUILT_IN:
+                        self._note(found, "lastUpdated")
+                        self._note(found, "lastMembershipUpdated")
+                        yield Batch([await self._group(found)])
+
+    async def _group(self, found: object) -> Entry:
+        external_id, name = text_at(found, "id"), text_at(found, "profile", "name")
+        if not (external_id and is_name(name)):
+            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+        members: list[str] = []
+        path = f"/api/v1/groups/{quote(external_id, safe='')}/users"
+        async with aclosing(self._all(path, {"limit": PAGE})) as pages:
+            async for page in pages:
+                members += (f"{BY_ID}{text_at(each, 'id')}" for each in page)
+        return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
+
+    async def _all(self, path: str, params: dict[str, str]) -> _Objects:
+        """All pages of a list; none of one that is gone."""
+        answer = await self._pages.get(path, params)
+        while answer.status_code < 400:
+            yield json_array(answer)
+            following = answer.links.get("next", {}).get("url")
+            if following is None:
+                return
+            answer = await self._pages.get(following)
+        if answer.status_code == 410 or path in ("/api/v1/users", "/api/v1/groups"):
+            raise ProviderError("Okta does not know its own lists: check the URL")
+
+    def _note(self, found: object, name: str) -> None:
+        self._latest = max(self._latest, _moment(text_at(found, name)) or 0)
+
+
+def _user(found: object, mapped: Collection[str]) -> Entry:
+    external_id, name = text_at(found, "id"), text_at(found, "profile", "login")
+    status = text_at(found, "status")
+    if status == _DEPROVISIONED:
+        return Gone(external_id)
+    if not (external_id and is_name(name)):
+        return Problem(f"{BY_ID}{external_id}", "it has no login", external_id)
+    profile = member(found, "profile")
+    values = profile if isinstance(profile, dict) else {}
+    named = ((str(key).lower(), value) for key, value in values.items())
+    return Person(
+        external_id=external_id,
+        dn=f"{BY_ID}{external_id}",
+        name=name,
+        aliases=(),
+        status=_STATUSES.get(status, Status.ACTIVE),
+        member_of=(),
+        attributes=mappable(((_ATTRIBUTES.get(key, key), texts(value)) for key, value in named), mapped),
+    )
+
+
+def _moment(text: str) -> int | None:
+    """ISO 8601 as microseconds; None where it is none."""
+    try:
+        return from_iso(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _written(since: int) -> str:
+    return iso(max(since - OVERLAP_US, 0))[:-4] + "Z"  # in milliseconds, as Okta writes it

@@ -1,0 +1,152 @@
+"""What is asked of an LDAP directory: search filters (RFC 4515), entries, attributes, and the kind of directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from sallyport.base.errors import Invalid
+
+LONGEST: Final = 4096
+DEEPEST: Final = 32
+
+_NUMBERS: Final = r"[0-9]+(?:\.[0-9]+)+"
+_ATTRIBUTE: Final = rf"(?:[A-Za-z][A-Za-z0-9-]*|{_NUMBERS})(?:;[A-Za-z0-9-]+)*"
+_RULE: Final = rf"(?:[A-Za-z][A-Za-z0-9-]*|{_NUMBERS})"
+_VALUE: Final = r"(?:[^()*\\\0]|\\[0-9A-Fa-f]{2})*"
+_ITEM: Final = re.compile(
+    rf"{_ATTRIBUTE}=(?:{_VALUE}\*)*{_VALUE}"  # equal, present, substrings
+    rf"|{_ATTRIBUTE}[~<>]={_VALUE}"
+    rf"|{_ATTRIBUTE}(?::dn)?(?::{_RULE})?:={_VALUE}|(?::dn)?:{_RULE}:={_VALUE}"  # extensible
+)
+
+
+def checked(text: str) -> str:
+    """The filter that a text is, in parentheses: one without them is taken too, as most programs take it.
+
+    Invalid: it is none, or too long, or too deep for servers to take.
+    """
+    pattern = text.strip()
+    if not pattern.startswith("("):
+        pattern = f"({pattern})"
+    if len(pattern) > LONGEST:
+        raise Invalid(f"not an LDAP filter: longer than {LONGEST} characters")
+    if _end(pattern, 0, 0) != len(pattern):
+        raise Invalid("not an LDAP filter: there is more behind its end")
+    return pattern
+
+
+def both(*patterns: str) -> str:
+    """What fits all of some filters."""
+    return f"(&{''.join(patterns)})"
+
+
+def either(*patterns: str) -> str:
+    """What fits one of some filters."""
+    return f"(|{''.join(patterns)})"
+
+
+def escaped(value: str) -> str:
+    """A value as it stands in a filter (RFC 4515 section 3)."""
+    return "".join(f"\\{ord(each):02x}" if each in "\\*()\0" else each for each in value)
+
+
+def _end(text: str, at: int, depth: int) -> int:
+    """Where the filter that begins at `at` ends."""
+    if depth > DEEPEST:
+        raise Invalid(f"not an LDAP filter: deeper than {DEEPEST}")
+    if text[at : at + 1] != "(":
+        raise Invalid(f"not an LDAP filter: no parenthesis at character {at + 1}")
+    kind = text[at + 1 : at + 2]
+    if kind == "!":
+        at = _end(text, at + 2, depth + 1)
+    elif kind in ("&", "|"):  # without parts they are true and false (RFC 4526)
+        at += 2
+        while text[at : at + 1] == "(":
+            at = _end(text, at, depth + 1)
+    else:
+        item = _ITEM.match(text, at + 1)
+        if item is None:
+            raise Invalid(f"not an LDAP filter: at character {at + 2}")
+        at = item.end()
+    if text[at : at + 1] != ")":
+        raise Invalid(f"not an LDAP filter: no end at character {at + 1}")
+    return at + 1
+
+
+ACCOUNTS: Final = "(|(objectClass=person)(objectClass=account)(objectClass=posixAccount)(objectClass=inetUser))"
+"""The accounts where an admin does not say which."""
+GROUPS: Final = (
+    "(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames)(objectClass=groupOfMembers)"
+    "(objectClass=posixGroup))"
+)
+UNITS: Final = "(objectClass=organizationalUnit)"
+
+IDENTITY: Final = (
+    "objectClass", "entryUUID", "objectGUID", "ipaUniqueID", "uid", "cn", "ou", "sAMAccountName", "userPrincipalName",
+    "krbPrincipalName", "objectSid", "gidNumber", "userAccountControl", "msDS-User-Account-Control-Computed",
+    "accountExpires", "lockoutTime", "pwdAccountLockedTime", "nsAccountLock", "shadowExpire", "modifyTimestamp",
+    "uSNChanged",
+)  # fmt: skip
+"""Which entry it is, when it changed, and what time alone changes."""
+CONTENT: Final = (
+    "member", "uniqueMember", "memberUid", "memberOf", "primaryGroupID", "uidNumber",
+    "sn", "givenName", "initials", "displayName", "gecos", "title", "description", "mail", "proxyAddresses",
+    "telephoneNumber", "mobile", "homePhone", "pager", "facsimileTelephoneNumber", "otherTelephone", "labeledURI",
+    "department", "departmentNumber", "division", "company", "o", "businessCategory", "manager", "secretary",
+    "employeeID", "employeeNumber", "employeeType", "physicalDeliveryOfficeName", "roomNumber", "street",
+    "streetAddress", "postalAddress", "postalCode", "l", "st", "c", "co", "countryCode", "preferredLanguage",
+    "homeDirectory", "loginShell", "info", "url", "wWWHomePage",
+    *(f"extensionAttribute{number}" for number in range(1, 16)),
+)  # fmt: skip
+"""What they hold: who is in which group, and what a field may be taken from."""
+
+_ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
+ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
+OVERLAP_S: Final = 300
+"""A change that another replica made may arrive with a time before that of changes that were here sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a directory tells what has changed. origin: what a cursor must come from to be of use. stamp: the attribute
+    by which changes are found; `place_of` makes a place of its values."""
+
+    origin: str
+    stamp: str
+    counts: bool
+
+    def first(self, since: int) -> int:
+        """The first place to look at after a reading that ended at `since`."""
+        return since + 1 if self.counts else max(since - OVERLAP_S, 1)
+
+    def written(self, place: int) -> str:
+        """A place as the attribute's value: a number, or a generalized time (RFC 4517 section 3.3.13)."""
+        return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
+
+    def place_of(self, stamp: bytes) -> int:
+        """The attribute's value as a number, for times in seconds; 0 where it is none."""
+        text = stamp.decode(errors="replace")
+        try:
+            if self.counts:
+                return int(text[:20])
+            return int(datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            return 0
+
+
+def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
+    """What the root of a server tells it is (RFC 4512 section 5.1)."""
+    if _ACTIVE_DIRECTORY in root.get("supportedcapabilities", ()):
+        # The number counts the changes of one domain controller, and means nothing to another.
+        service = next(iter(root.get("dsservicename", ())), b"").decode(errors="replace")
+        return Kind(f"usn {service}", "uSNChanged", counts=True)
+    return Kind("time", "modifyTimestamp", counts=False)
+
+
+def everything(accounts: str) -> str:
+    """The accounts, and all groups and units beside them: memberships change in groups, not in their members."""
+    return either(accounts, GROUPS, UNITS)

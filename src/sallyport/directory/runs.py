@@ -1,0 +1,146 @@
+"""The runs of directory agents: batches gathered in a file, until all have come and an import applies them."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import trio
+
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.directory import repo
+from sallyport.directory.directory import DirectoryKind
+from sallyport.directory.imports import repo as jobs_repo
+from sallyport.directory.imports.files import LARGEST, ImportFiles
+from sallyport.directory.imports.job import Kind, NewJob
+from sallyport.directory.imports.lines import encoded, spooled
+from sallyport.directory.repo import RunRow
+from sallyport.directory.run_bodies import AnyEntry, GroupEntry
+from sallyport.directory.service import Directories
+from sallyport.store.model import Store, Tx
+
+NO_RUN: Final = "run not found: begin anew"
+
+
+class OutOfOrder(Conflict):
+    """A batch that is not the next. details: which one that is."""
+
+    def __init__(self, sequence: int) -> None:
+        super().__init__("another batch is expected")
+        self.details = {"sequence": sequence}
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run, the number of its next batch, and where the last one ended."""
+
+    run_id: int
+    sequence: int
+    cursor: str
+
+
+class Runs:
+    """The runs of all repo."""
+
+    def __init__(self, store: Store, files: ImportFiles, directories: Directories, clock: Clock) -> None:
+        self._store = store
+        self._files = files
+        self._directories = directories
+        self._clock = clock
+        self._busy: set[tuple[int, int]] = set()
+
+    async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
+        """A run of the domain's directory of that name, which is made where it is new. Conflict, StoreFull."""
+        file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
+
+        def work(tx: Tx) -> tuple[Begun, str]:
+            directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
+            if directory.kind != DirectoryKind.AGENT:
+                raise Conflict("the directory of that name is not read by an agent")
+            known = repo.run_of_directory(tx, directory.id)
+            if known is not None and known.id == run_id:
+                return Begun(known.id, known.sequence + 1, directory.cursor), file
+            if known is not None:
+                repo.delete_run(tx, known.id)
+            new_id = repo.add_run(tx, domain_id, directory.id, file, self._clock())
+            return Begun(new_id, 1, directory.cursor), known.file if known is not None else ""
+
+        unneeded = file
+        try:
+            begun, unneeded = await self._store.write(work)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._files.delete, unneeded)
+        return begun
+
+    async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
+        """Take a batch; the number of the next. NotFound; OutOfOrder; Conflict: the run is too large; StoreFull."""
+        async with self._alone(domain_id, run_id):
+            run = await self._run(domain_id, run_id)
+            if sequence <= run.sequence:
+                return run.sequence + 1
+            if sequence != run.sequence + 1:
+                raise OutOfOrder(run.sequence + 1)
+            octets = await trio.to_thread.run_sync(_spooled, entries)
+            if run.octets + len(octets) > LARGEST:
+                raise Conflict(f"a run has at most {LARGEST >> 20} MiB")
+            await trio.to_thread.run_sync(self._files.check_room)
+            await trio.to_thread.run_sync(self._files.append, run.file, octets, run.octets)
+            if not await self._store.write(
+                partial(repo.batch_taken, run=run, octets=run.octets + len(octets), at=self._clock())
+            ):
+                raise NotFound(NO_RUN)
+            return sequence + 1
+
+    async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
+        """Queue the import of a run; the job's id. Again, it is the same. NotFound, OutOfOrder, Conflict."""
+        async with self._alone(domain_id, run_id):
+            done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
+            if done is not None:
+                return done
+            run = await self._run(domain_id, run_id)
+            if sequence != run.sequence + 1:
+                raise OutOfOrder(run.sequence + 1)
+            if not run.octets:
+                await trio.to_thread.run_sync(self._files.append, run.file, b"", 0)
+
+            def work(tx: Tx) -> int:
+                directory = repo.get(tx, run.directory_id)
+                if directory is None or repo.get_run(tx, domain_id, run_id) is None:
+                    raise NotFound(NO_RUN)
+                new = NewJob(run.directory_id, Kind.AGENT, repo.run_name(run_id), run.file, complete)
+                job_id = self._directories.queue(tx, directory, new)
+                jobs_repo.collected(tx, job_id, run.file, cursor, complete=complete)
+                repo.delete_run(tx, run_id)
+                return job_id
+
+            job_id = await self._store.write(work)
+            self._directories.jobs.wake()
+            return job_id
+
+    async def _run(self, domain_id: int, run_id: int) -> RunRow:
+        run = await self._store.read(lambda tx: repo.get_run(tx, domain_id, run_id))
+        if run is None:
+            raise NotFound(NO_RUN)
+        return run
+
+    @asynccontextmanager
+    async def _alone(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
+        """One request of a domain's run at a time; whose run it is, is looked at later. Conflict: another is not
+        answered yet."""
+        run = domain_id, run_id
+        if run in self._busy:
+            raise Conflict("another request of this run is not answered yet")
+        self._busy.add(run)
+        try:
+            yield
+        finally:
+            self._busy.remove(run)
+
+
+def _spooled(entries: Sequence[AnyEntry]) -> bytes:
+    return b"".join(
+        encoded(spooled(each.entry(), continued=isinstance(each, GroupEntry) and each.continued)) for each in entries
+    )

@@ -1,1 +1,0 @@
-"""The runs of directory agents, which send what they read in batches."""

@@ -1,0 +1,154 @@
+"""Okta: everything once, then what changes; by an API token or as a service application."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import trio
+from joserfc.jwk import RSAKey
+
+from sallyport.base.clock import now_us
+from sallyport.base.config import ANYWHERE
+from sallyport.base.secret import Secret
+from sallyport.directory.entry import Gone, Problem, Status
+from sallyport.directory.reading import ReadError
+from sallyport.directory.reading.okta import OktaReader, OktaSource
+from sallyport.mfa.contract import Behaviour
+from sallyport.outgoing.http import HttpFactory
+from tests.areas import trust
+from tests.directory.reading.okta_server import CLIENT_ID, TOKEN, OktaServer
+from tests.directory.reading.readings import Reading, heard
+from tests.mfa.web import serving
+from tests.outgoing import costly_keys
+
+LONG_JWK = RSAKey.import_key(costly_keys.LONG_RSA).as_dict(private=True)
+EARLY, LATE, LATER = "2026-01-01T08:00:00.000Z", "2026-01-02T08:00:00.000Z", "2026-01-03T08:00:00.000Z"
+
+
+@pytest.fixture
+async def okta() -> AsyncIterator[OktaServer]:
+    """An organization of five users and two groups, beside the one of everybody."""
+    server = OktaServer()
+    async with serving(server) as server.web:
+        server.add_user("u1", "ann@corp.example", EARLY, email="ann@corp.example", firstName="Ann", costCenter="7",
+                        mobilePhone=None, secretQuestion="no")  # fmt: skip
+        for number, status in enumerate(("LOCKED_OUT", "SUSPENDED", "PASSWORD_EXPIRED", "STAGED"), start=2):
+            server.add_user(f"u{number}", f"user{number}@corp.example", EARLY, status)
+        server.add_user("u9", "left@corp.example", EARLY, "DEPROVISIONED")
+        server.add_group("g0", "Everyone", EARLY, "u1", "u2", "u3", "u4", "u5", kind="BUILT_IN")
+        server.add_group("g1", "vpn", EARLY, "u1", "u2", "u3")
+        server.add_group("g2", "admins", EARLY, "u1")
+        yield server
+
+
+def source_of(server: OktaServer) -> OktaSource:
+    """The organization, by an API token."""
+    return OktaSource(server.url, "", Secret(TOKEN.encode()))
+
+
+async def read_from(source: OktaSource, cursor: str = "", *, full: bool = True) -> Reading:
+    """All that one reading tells."""
+    with trio.fail_after(60):
+        return await heard(
+            OktaReader(HttpFactory(egress=ANYWHERE, verify=trust()), now_us).read(source, cursor, full=full)
+        )
+
+
+async def test_everything(okta: OktaServer) -> None:
+    """Users and groups of all pages, with their members; who has left is gone, and everybody is no group."""
+    reading = await read_from(source_of(okta))
+    assert reading.complete
+    ann = reading.people["ann@corp.example"]
+    assert (ann.external_id, ann.dn) == ("u1", "id:u1")
+    assert ann.attributes == {
+        "login": ("ann@corp.example",),
+        "mail": ("ann@corp.example",),
+        "givenname": ("Ann",),
+        "costcenter": ("7",),
+    }
+    assert [reading.people[f"user{number}@corp.example"].status for number in range(2, 6)] == [
+        Status.LOCKED, Status.DISABLED, Status.ACTIVE, Status.DISABLED,
+    ]  # fmt: skip
+    assert "left@corp.example" not in reading.people
+    assert {name: group.members for name, group in reading.groups.items()} == {
+        "vpn": ("id:u1", "id:u2", "id:u3"),
+        "admins": ("id:u1",),
+    }
+
+
+async def test_changes(okta: OktaServer) -> None:
+    """What was updated since, a little before that; who was deactivated is gone."""
+    okta.add_user("u6", "late@corp.example", LATE)
+    before = await read_from(source_of(okta))
+    okta.add_user("u2", "renamed@corp.example", LATER)
+    okta.add_user("u5", "user5@corp.example", LATER, "DEPROVISIONED")
+    okta.add_group("g2", "admins", LATER, "u1", "u2")
+    after = await read_from(source_of(okta), before.cursor, full=False)
+    assert not after.complete
+    assert {name: person.external_id for name, person in after.people.items()} == {
+        "renamed@corp.example": "u2",
+        "late@corp.example": "u6",
+    }
+    assert [gone.external_id for gone in after.all(Gone)] == ["u5"]
+    assert {name: group.members for name, group in after.groups.items()} == {"admins": ("id:u1", "id:u2")}
+    assert okta.filters[0] == 'lastUpdated gt "2026-01-02T07:55:00.000Z"'
+    assert after.cursor == LATER.replace(".000Z", ".000000Z")
+
+
+@pytest.mark.parametrize("cursor", ["", "rubbish", "[]"])
+async def test_a_cursor_of_something_else(okta: OktaServer, cursor: str) -> None:
+    """It is of no use: everything is read."""
+    assert (await read_from(source_of(okta), cursor, full=False)).complete
+
+
+@pytest.mark.parametrize("as_jwk", [True, False])
+async def test_a_service_application(okta: OktaServer, as_jwk: bool) -> None:
+    """Its key signs for a token, which the reading goes by."""
+    key = RSAKey.generate_key(2048, parameters={"kid": "of-the-tests"})
+    okta.key = RSAKey.import_key(key.as_dict(private=False))
+    octets = str(key.as_dict(private=True)).replace("'", '"').encode() if as_jwk else key.as_pem(private=True)
+    source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(octets))
+    assert "ann@corp.example" in (await read_from(source)).people
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        b"not a key", b'{"kty": "RSA"}', b"{", b"", b"\xff", costly_keys.ENCRYPTED["PKCS#8"].encode(),
+        costly_keys.pem(costly_keys.LONG_RSA).encode(), str(LONG_JWK).replace("'", '"').encode(),
+    ],
+    ids=["text", "part of a JWK", "no JSON", "empty", "no UTF-8", "encrypted", "RSA of 6144 bits", "long JWK"],
+)  # fmt: skip
+async def test_a_key_that_is_none(okta: OktaServer, secret: bytes) -> None:
+    """A secret that is no usable private key ends the reading with a message that does not repeat it."""
+    source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
+    with pytest.raises(ReadError, match="no private key"):
+        await read_from(source)
+
+
+async def test_a_wrong_token(okta: OktaServer) -> None:
+    """The admin hears so."""
+    with pytest.raises(ReadError, match="does not accept the credentials"):
+        await read_from(replace(source_of(okta), secret=Secret(b"wrong")))
+
+
+async def test_what_cannot_be_used_is_told(okta: OktaServer) -> None:
+    """Somebody without a login fails alone."""
+    okta.users.append({"id": "u7", "status": "ACTIVE", "profile": {"login": "\n"}})
+    okta.groups.append({"id": "g7", "type": "OKTA_GROUP", "profile": None})
+    reading = await read_from(source_of(okta))
+    assert {problem.external_id for problem in reading.all(Problem)} == {"u7", "g7"}
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Behaviour.RUBBISH, Behaviour.EMPTY, Behaviour.REDIRECT, Behaviour.FAIL, Behaviour.BROKEN_OFF]
+)
+async def test_a_service_that_fails(
+    okta: OktaServer, behaviour: Behaviour, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Whatever it does, the reading ends by an error, and is never complete."""
+    autojump_clock.autojump_threshold = 0.05
+    assert okta.web is not None
+    okta.web.behave(behaviour)
+    with pytest.raises(ReadError):
+        await read_from(source_of(okta))

@@ -1,0 +1,79 @@
+"""Search filters: checked before they are sent, put together, and no value leaves its place."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.base.errors import Invalid
+from sallyport.directory.reading.search import DEEPEST, LONGEST, both, checked, either, escaped
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [  # RFC 4515 section 4, and what people write
+        "(cn=Babs Jensen)",
+        "(!(cn=Tim Howes))",
+        "(&(objectClass=Person)(|(sn=Jensen)(cn=Babs J*)))",
+        "(o=univ*of*mich*)",
+        "(seeAlso=)",
+        "(cn:caseExactMatch:=Fred Flintstone)",
+        "(cn:=Betty Rubble)",
+        "(sn:dn:2.4.6.8.10:=Barney Rubble)",
+        "(o:dn:=Ace Industry)",
+        "(:1.2.3:=Wilma Flintstone)",
+        "(:DN:2.4.6.8.10:=Dino)".replace("DN", "dn"),
+        r"(o=Parens R Us \28for all your parenthetical needs\29)",
+        r"(cn=*\2A*)",
+        r"(filename=C:\5cMyFile)",
+        "(sn=Lu\\c4\\8di\\c4\\87)",
+        "(1.3.6.1.4.1.1466.0=\\04\\02\\48\\69)",
+        "(&)",
+        "(|)",
+        "(memberOf:1.2.840.113556.1.4.1941:=CN=Staff,DC=corp,DC=example)",
+        "(!(userAccountControl:1.2.840.113556.1.4.803:=2))",
+        "(uSNChanged>=4711)",
+        "(cn~=ann)",
+        "(cn;lang-de=Jörg)",
+    ],
+)
+def test_filters_are_taken(pattern: str) -> None:
+    """What RFC 4515 calls a filter stays as it is."""
+    assert checked(f" {pattern} ") == pattern
+
+
+def test_parentheses_may_be_left_out() -> None:
+    """A single item is often written without them."""
+    assert checked("objectClass=person") == "(objectClass=person)"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "", "()", "(", ")", "(cn)", "(cn=a", "cn=a)", "(cn=a))", "(cn=a)(cn=b)", "(&(cn=a)", "(!(cn=a)(cn=b))", "(!)",
+        r"(cn=\)", r"(cn=\4)", r"(cn=\zz)", "(cn=a\0b)", "(=a)", "(cn>a)", "(cn>=a*)", "(c n=a)", "(cn=(a))", "( cn=a)",
+        "(:=a)", "(&(cn=a) (cn=b))", "(é=a)", "(" * 5000, "(!" * (DEEPEST + 2) + "(a=b)" + ")" * (DEEPEST + 2),
+        "(cn=" + "a" * LONGEST + ")",
+    ],
+)  # fmt: skip
+def test_what_is_no_filter_is_refused(pattern: str) -> None:
+    """Anything else is told by Invalid, by its place."""
+    with pytest.raises(Invalid, match="not an LDAP filter"):
+        checked(pattern)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_taken_or_refused(pattern: str) -> None:
+    """No text raises anything but Invalid, and what is taken is one filter wherever it is put."""
+    try:
+        once = checked(pattern)
+    except Invalid:
+        return
+    assert checked(both(once, either(once, "(a=b)"))) == f"(&{once}(|{once}(a=b)))"
+
+
+@given(st.text(max_size=40))
+def test_a_value_stays_a_value(value: str) -> None:
+    """No value becomes a part of the filter around it."""
+    pattern = f"(cn={escaped(value)})"
+    assert checked(pattern) == pattern
+    assert pattern.count("(") == pattern.count(")") == 1
