@@ -25,8 +25,8 @@ from sallyport.base.clock import SECOND
 from sallyport.base.config import ANYWHERE, Settings
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.secret import Secret
-from sallyport.certs.model import Credentials
-from sallyport.inventory.clients.model import Client
+from sallyport.certs.credentials import Credentials
+from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import NewClient
 from sallyport.login.first.service import KINDS
 from sallyport.login.first.winbind.helpers import Helpers

@@ -15,14 +15,13 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.wire import JSON
-from sallyport.certs.model import Credentials
-from sallyport.certs.service import Certificates
+from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.did.area import Issuing
 from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
+from sallyport.domains.domain import FirstFactor
 from sallyport.domains.enforcement import Enforcement
-from sallyport.domains.model import FirstFactor
 from sallyport.domains.revert import Reverts
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
@@ -44,8 +43,8 @@ from sallyport.events.outlets.model import targets_of
 from sallyport.events.outlets.service import Outlets
 from sallyport.events.retention import Retention
 from sallyport.events.service import Events
+from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.issued import IssuedCertificates
-from sallyport.inventory.clients.model import Client
 from sallyport.inventory.clients.service import Clients
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
@@ -209,7 +208,9 @@ class App:
             pseudonyms=logs.pseudonyms,
         )
         self.audit = Audit(store)
-        self.certificates = Certificates.of(settings)
+        self.certificates = Certificates(
+            settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
+        )
         self.audit_retention = AuditRetention(store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
         self._wire_logins(vault)

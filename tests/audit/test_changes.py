@@ -7,13 +7,13 @@ import pytest
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import iso
 from sallyport.base.errors import Conflict, NotFound, StoreError
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.domains.revert import Reverts
-from sallyport.inventory.clients.model import LIMITED, SIGNED
+from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.repo import told
 from sallyport.inventory.clients.service import NewClient
-from sallyport.inventory.devices.service import write_first_sighting
+from sallyport.inventory.devices.sightings import write_first_sighting
 from sallyport.policy.rules.model import RuleFields
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, INSTALLATION, changed

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import trio
 
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.model import Device, DeviceQuery
-from sallyport.inventory.devices.service import filter_column
+from sallyport.inventory.devices.device import Device, DeviceQuery
+from sallyport.inventory.devices.operations import filter_column
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 
@@ -138,7 +138,7 @@ def devices(domain_id: int, count: int, cities: tuple[str, ...], rare: tuple[str
         medium = MEDIA[kind]
         if number == count // 2:
             source, client_ip, name, product, medium = rare
-        device = Device(domain_id, source, client_ip, name, at=START_US + number)
+        device = Device(domain_id, source, client_ip, name, START_US + number)
         device.device_type, device.certainty, device.nas_port_type = product, "certain", medium
         device.device_name = name or product
         device.nas_device_type = PRODUCTS[kind]

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -10,10 +11,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Invalid
-from sallyport.certs.authority import UPN, checked_name
+from sallyport.certs.authority import UPN, checked_name, read_peer
 from sallyport.certs.directory import Directory, present, read_certificates
-from sallyport.certs.peer import peer
 from tests.certs.conftest import HOST
+from tests.radius.eap.certificates import Authority
 
 
 def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
@@ -61,7 +62,7 @@ def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
     """A host name is a DNS name; what its peer reads in it is that name and the fingerprint."""
     proxy = read_certificates(directory.client("proxy.example.org"))[0]
     assert names(proxy) == [x509.DNSName("proxy.example.org")]
-    shown = peer(proxy.public_bytes(Encoding.DER))
+    shown = read_peer(proxy.public_bytes(Encoding.DER))
     assert shown.names == ("proxy.example.org",)
     assert len(shown.fingerprint) == 64
     assert shown.expires == proxy.not_valid_after_utc
@@ -70,7 +71,7 @@ def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
 def test_the_common_name_counts_only_without_another(directory: Directory) -> None:
     """A user's certificate has no host name: then its common name is what it is known by."""
     ann = read_certificates(directory.client("ann@example.org"))[0]
-    assert peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
+    assert read_peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
 
 
 @pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b", "ann@", "ann "])
@@ -78,3 +79,29 @@ def test_a_name_is_no_path(name: str) -> None:
     """Names become files: nothing gets out of the directory by one."""
     with pytest.raises(Invalid):
         checked_name(name)
+
+
+def test_names_that_cannot_be_read(tmp_path: Path) -> None:
+    """An ediPartyName, which OpenSSL accepts, is refused with ValueError like any other bad certificate."""
+    names = bytes.fromhex("3008a506a1040c027879")
+    certificate = Authority(tmp_path).certificate("proxy", names=names).certificate
+    with pytest.raises(ValueError, match="not supported"):
+        read_peer(certificate.public_bytes(Encoding.DER))
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ([x509.DNSName("Proxy.Example.org")], ("proxy.example.org",)),
+        ([x509.DNSName("proxy.example.org.")], ("proxy.example.org",)),
+        ([x509.IPAddress(ip_address("2001:db8::1"))], ("2001:db8::1",)),
+        ([x509.IPAddress(ip_address("::ffff:192.0.2.1"))], ("192.0.2.1",)),
+        ([x509.DNSName("*.example.org"), x509.DNSName("b.example.org")], ("*.example.org", "b.example.org")),
+        ([], ("main proxy",)),
+    ],
+    ids=["case", "final dot", "IPv6", "IPv4-mapped", "several", "common name"],
+)
+def test_names_are_in_canonical_form(tmp_path: Path, names: list[x509.GeneralName], shown: tuple[str, ...]) -> None:
+    """A certificate's names have the form that the TLS names of RADIUS clients have. A wildcard stays as it is."""
+    certificate = Authority(tmp_path).certificate("Main Proxy", names).certificate
+    assert read_peer(certificate.public_bytes(Encoding.DER)).names == shown

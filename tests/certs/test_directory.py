@@ -8,8 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, StartError
-from sallyport.certs.directory import Directory, host_names, present, read_certificates, read_list
-from sallyport.certs.service import Certificates
+from sallyport.certs.authority import host_names
+from sallyport.certs.credentials import Certificates
+from sallyport.certs.directory import Directory, present, read_certificates, read_list
 
 
 def test_nothing_is_anybody_elses(directory: Directory) -> None:

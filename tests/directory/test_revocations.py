@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas
 from tests.directory.world import group, imported, person

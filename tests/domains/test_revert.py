@@ -1,6 +1,6 @@
 """Modes that go back by themselves, and the break-glass."""
 
-from sallyport.domains.model import Domain, Fallback, Mode
+from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.domains.revert import Reverts
 from tests.areas import Areas
 

@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.domains.model import Fallback, FirstFactor, Mode
+from sallyport.domains.domain import Fallback, FirstFactor, Mode
 from sallyport.domains.service import NO_PROVIDER
 from tests.areas import Areas
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import NotFound
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup

@@ -1,7 +1,7 @@
 """Sessions of devices in the store, as their accounting puts them there."""
 
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.service import write_first_sighting
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices.sightings import write_first_sighting
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.store.model import Tx
 from tests.areas import Areas

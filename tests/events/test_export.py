@@ -11,7 +11,7 @@ from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.command import Commands, entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.events import commands as event_commands
 from sallyport.events import repo
 from sallyport.events.bodies import EventEntry

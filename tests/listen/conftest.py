@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.client import Client
 from sallyport.listen.exchange import Exchange, Kind, Services, Source
 from sallyport.listen.senders import Senders
 from sallyport.listen.waiting import Waiting

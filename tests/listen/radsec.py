@@ -8,8 +8,8 @@ from pathlib import Path
 import trio
 
 from sallyport.base.config import Address
+from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory
-from sallyport.certs.service import Certificates
 from sallyport.listen.exchange import Exchange, Kind
 from sallyport.listen.radsec import LABEL, Limits, RadSec, bind, decode_proven
 from tests.listen.conftest import WINDOW_S, Wire

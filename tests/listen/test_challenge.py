@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.events.repo import EventRow
 from sallyport.mfa.model import Outcome
 from sallyport.policy.rules.model import RuleFields

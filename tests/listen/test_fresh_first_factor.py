@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.mfa.model import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock

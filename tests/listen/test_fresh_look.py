@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.endpoints.users.model import Said

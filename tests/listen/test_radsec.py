@@ -11,8 +11,8 @@ import trio.testing
 from sallyport.base.errors import ConfigError, StartError
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import fingerprint
+from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory, present, read_certificates
-from sallyport.certs.service import Certificates
 from sallyport.listen.radsec import WATCH_S, Limits
 from sallyport.listen.tls import server_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply

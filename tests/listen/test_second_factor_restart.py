@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from sallyport.domains.model import Fallback
+from sallyport.domains.domain import Fallback
 from sallyport.login.model import Reason
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import SECOND
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.mfa.model import Outcome
 from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.attributes import CLASS, STATE

@@ -7,7 +7,7 @@ import trio
 
 from sallyport.base.errors import Conflict
 from sallyport.did.crypto import vc
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.client import Client
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas

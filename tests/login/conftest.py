@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 import trio
 
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import UNKNOWN, Device
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices.device import UNKNOWN, Device
 from sallyport.login.model import Answered, Decision, Login, Reason, Verdict
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
@@ -89,6 +89,6 @@ async def desk(areas: Areas) -> Desk:
 
 def unproven(login: Login) -> None:
     """Give a login a device that is not kept, as an unproven sender has."""
-    login.device = Device(0, SOURCE[0], SOURCE[0], "", at=login.at)
+    login.device = Device(0, SOURCE[0], SOURCE[0], "", login.at)
     login.device.id = 0
     login.device.device_name = UNKNOWN

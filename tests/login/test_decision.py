@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.decision import decide
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.rules.model import Action

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.domains.model import Domain, Mode
+from sallyport.domains.domain import Domain, Mode
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.rules.model import Action, RuleFields
 from tests.directory.world import group, imported, person

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.errors import PacketError
-from sallyport.domains.model import FirstFactor, Mode
+from sallyport.domains.domain import FirstFactor, Mode
 from sallyport.endpoints.bodies import Action as AssignmentAction
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.login.identity import default_domain, split_realm

@@ -5,7 +5,7 @@ from typing import cast
 import trio
 from trio.testing import MockClock
 
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.login.model import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas, SetClock, running_store
 from tests.login.conftest import Answers, Desk

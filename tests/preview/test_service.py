@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from sallyport.domains.domain import Domain
 from sallyport.domains.impact import Effect
-from sallyport.domains.model import Domain
 from sallyport.endpoints.bodies import Action as AssignmentAction
 from sallyport.endpoints.groups.model import NewGroup
 from sallyport.login.model import Reason

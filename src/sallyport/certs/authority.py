@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Invalid
 
 CA_BITS: Final = 3072
@@ -131,6 +132,35 @@ def common_name(certificate: x509.Certificate) -> str:
 def fingerprint(certificate: x509.Certificate) -> str:
     """SHA-256 of the certificate in DER, 64 hex digits."""
     return certificate.fingerprint(hashes.SHA256()).hex()
+
+
+def host_names(certificate: x509.Certificate) -> list[str]:
+    """Return the host names and IP addresses of a certificate, in its order; none without that extension."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [str(each.value) for each in names if isinstance(each, x509.DNSName | x509.IPAddress)]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The content of a peer's certificate. fingerprint: SHA-256 in hex. names: its host names and addresses in
+    canonical form, or its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard is a plain name."""
+
+    fingerprint: str
+    names: tuple[str, ...]
+    expires: datetime
+
+
+def read_peer(certificate: bytes) -> Peer:
+    """Return the content of a certificate in DER. ValueError: it cannot be parsed."""
+    shown = x509.load_der_x509_certificate(certificate)
+    try:
+        names = host_names(shown) or [common_name(shown)]
+    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise ValueError(str(error)) from None
+    return Peer(fingerprint(shown), tuple(canonical_host(name) for name in names if name), shown.not_valid_after_utc)
 
 
 def checked_name(name: str) -> str:

@@ -33,7 +33,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from sallyport.base import disk
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
-from sallyport.certs.authority import LIFE, Authority, checked_name, common_name, new_key, taken_back
+from sallyport.certs.authority import LIFE, Authority, checked_name, common_name, host_names, new_key, taken_back
 
 FOLDER = "certs"
 SERVER = "server"
@@ -248,15 +248,6 @@ def read_lists(path: Path) -> list[x509.CertificateRevocationList]:
         return [x509.load_pem_x509_crl(each) for each in _LIST.findall(_read(path))]
     except ValueError as error:
         raise StartError(f"{path}: a revocation list in it cannot be read") from error
-
-
-def host_names(certificate: x509.Certificate) -> list[str]:
-    """The host names and IP addresses that a certificate is for, in its order; none where it has no such extension."""
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return []
-    return [str(each.value) for each in names if isinstance(each, x509.DNSName | x509.IPAddress)]
 
 
 def _kind(certificate: x509.Certificate) -> str:

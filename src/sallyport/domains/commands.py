@@ -8,18 +8,9 @@ from pydantic import Field
 from sallyport.base.command import Arguments, Command, OfTenant, Tenants, command
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON
+from sallyport.domains.bodies import AnyFallback, AnyFirstFactor, AnyMode, Realm, RevertAfter
+from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.enforcement import Enforcement, Switch, Switched
-from sallyport.domains.model import (
-    AnyFallback,
-    AnyFirstFactor,
-    AnyMode,
-    Domain,
-    Fallback,
-    FirstFactor,
-    Mode,
-    Realm,
-    RevertAfter,
-)
 from sallyport.domains.operations import reverts_at
 from sallyport.domains.service import Domains
 from sallyport.web.scope import Name

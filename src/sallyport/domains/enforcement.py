@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import structlog
 
 from sallyport.base.errors import StoreError
+from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.domains.impact import Foresight, Impact, NotClean
-from sallyport.domains.model import Domain, Fallback, Mode
 from sallyport.domains.service import Domains
 
 NOT_FORESEEN = "what enforcing does to this domain could not be told: ask for its preview"

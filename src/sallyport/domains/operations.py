@@ -3,19 +3,16 @@
 from sallyport.base.clock import iso
 from sallyport.base.errors import Forbidden
 from sallyport.base.wire import Row
-from sallyport.domains.enforcement import Enforcement, Switch
-from sallyport.domains.model import (
+from sallyport.domains.bodies import (
     AddDomain,
-    Domain,
     DomainAdded,
     DomainList,
     EnforcementUpdated,
-    Fallback,
-    FirstFactor,
     GetAllDomains,
-    Mode,
     UpdateDomainEnforcement,
 )
+from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
+from sallyport.domains.enforcement import Enforcement, Switch
 from sallyport.domains.service import Domains
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate

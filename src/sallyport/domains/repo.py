@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.store.model import Tx
 
 _COLUMNS = (

@@ -13,7 +13,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.periodic import every
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
 
 LOOK_S: Final = 1.0

@@ -10,7 +10,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.domains import repo
-from sallyport.domains.model import Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.domains.repo import Change, State
 from sallyport.metrics import MAX_NAMES, DomainMetrics
 from sallyport.store import audit

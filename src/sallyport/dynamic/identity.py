@@ -7,7 +7,7 @@ it has. An Acct-Session-Id is always there. A session without a station is told 
 import ipaddress
 from collections.abc import Sequence
 
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.dynamic.repo import Target
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,

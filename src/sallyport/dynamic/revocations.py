@@ -18,7 +18,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.domains.service import Domains
 from sallyport.dynamic import repo
 from sallyport.dynamic.identity import qualified

@@ -12,12 +12,12 @@ import trio
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.wire import JSON
-from sallyport.domains.model import DomainTable
+from sallyport.domains.domain import DomainTable
 from sallyport.dynamic import repo
 from sallyport.dynamic.identity import NAMING, identify, qualified
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, Outcome, Sender
-from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.client import Client
 from sallyport.inventory.sessions.session import State
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.match import station_key

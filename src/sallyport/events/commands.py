@@ -9,7 +9,7 @@ from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
 from sallyport.events.repo import FOREVER, EventQuery, Stretch
 from sallyport.events.service import Events, parse_cursor

@@ -16,7 +16,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.counts import Counts
 from sallyport.listen.delayed import Delayed

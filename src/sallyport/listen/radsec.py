@@ -30,10 +30,10 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import Address
 from sallyport.base.errors import StartError
 from sallyport.base.tls import TlsStream
+from sallyport.certs.authority import Peer, read_peer
+from sallyport.certs.credentials import Credentials
 from sallyport.certs.directory import present
-from sallyport.certs.model import Credentials
-from sallyport.certs.peer import Peer, peer
-from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
 from sallyport.listen.tls import server_context
@@ -246,7 +246,7 @@ class RadSec:
         tls = TlsStream(stream, self._context)
         try:
             with trio.fail_after(limits.handshake_s):
-                connection.who = peer(await tls.handshake(self._turn))
+                connection.who = read_peer(await tls.handshake(self._turn))
         except (trio.BrokenResourceError, trio.TooSlowError, ValueError) as error:
             return self._refuse(connection, "handshake", why=str(error) or "too slow")
         self._strangers.pop(connection.source)

@@ -3,7 +3,7 @@
 import ssl
 
 from sallyport.base.errors import ConfigError
-from sallyport.certs.model import Credentials
+from sallyport.certs.credentials import Credentials
 
 _LIST = "-----BEGIN X509 CRL-----"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock
-from sallyport.certs.model import Credentials
+from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.revocations import Revocations
 from sallyport.endpoints.service import EndpointUsers

@@ -12,7 +12,7 @@ from functools import cache
 from secrets import token_bytes
 from typing import Final
 
-from sallyport.domains.model import Domain, Fallback, Mode
+from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.model import Decision, Login, Reason, Verdict
 from sallyport.policy.rules.model import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, UNCLEAR, Membership, membership
-from sallyport.domains.model import Domain, DomainTable, FirstFactor
+from sallyport.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.endpoints.model import name_key
 from sallyport.endpoints.repo import active_groups
-from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.client import Client
 from sallyport.login.model import PASSED, Login, Reason
 from sallyport.policy.rules.match import Facts, kind_of
 from sallyport.policy.rules.model import Kind

@@ -22,8 +22,8 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
 from sallyport.events.repo import ACCOUNTING_COUNTER, COUNTER
-from sallyport.inventory.devices.model import Device, Station
-from sallyport.inventory.devices.service import Refused, Registered, write_first_sighting
+from sallyport.inventory.devices.device import Device, Station
+from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sighting
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.inventory.sessions.report import Report
 from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.attributes import SERVICE_TYPE
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from sallyport.directory.principals import Membership
-    from sallyport.domains.model import Domain
-    from sallyport.inventory.clients.model import Client
-    from sallyport.inventory.devices.model import Device, Station
+    from sallyport.domains.domain import Domain
+    from sallyport.inventory.clients.client import Client
+    from sallyport.inventory.devices.device import Device, Station
     from sallyport.mfa.model import Code
     from sallyport.radius.duplicates import Entry, Source
     from sallyport.radius.eap.certificate import NamedBy

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from sallyport.certs.model import Credentials
+from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
-from sallyport.domains.model import LOCAL, MONITOR, Domain, FirstFactor
+from sallyport.domains.domain import LOCAL, MONITOR, Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, EndpointUsers

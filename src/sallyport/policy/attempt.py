@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from sallyport.domains.model import Domain
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import Device
+from sallyport.domains.domain import Domain
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices.device import Device
 from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import Request

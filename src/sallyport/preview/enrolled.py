@@ -6,7 +6,7 @@ from typing import Final
 import trio
 
 from sallyport.base.errors import StoreError
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.login.model import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing, standing

@@ -8,11 +8,11 @@ import trio
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, Membership
+from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.impact import DEFAULT_DAYS, Counts, DeviceImpact, Effect, Impact, UserImpact
-from sallyport.domains.model import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.service import Domains
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import UNKNOWN
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices.device import UNKNOWN
 from sallyport.login.decision import decide
 from sallyport.login.identity import kept
 from sallyport.login.model import NAMELESS, Decision, Reason, Verdict

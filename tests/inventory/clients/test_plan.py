@@ -1,6 +1,6 @@
 """What an import would do: nothing is changed by planning, and nothing but what differs is a change."""
 
-from sallyport.inventory.clients.model import Client, ClientTable
+from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 
 SECRET = b"a-Secret-of-22-octets!"

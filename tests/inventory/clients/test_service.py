@@ -8,7 +8,7 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
-from sallyport.inventory.clients.model import LIMITED, SIGNED
+from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import LATCHES, Clients, NewClient
 from sallyport.store.vault import Vault

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.inventory.clients import weakness
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.clients.weakness import Ranges
+from sallyport.inventory.clients.client import Client, Ranges
 
 
 def client(network: str = "192.0.2.1/32", secret: bytes = b"a-Secret-of-22-octets!", **more: str) -> Client:

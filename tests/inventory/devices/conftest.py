@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import Device, DeviceQuery, ListedDevice, Station
-from sallyport.inventory.devices.service import Refused, Registered, write_first_sighting
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices.device import Device, DeviceQuery, ListedDevice, Station
+from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sighting
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.packets import access_request, attributes, opened

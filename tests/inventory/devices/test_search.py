@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.model import Device, DeviceQuery
+from sallyport.inventory.devices.device import Device, DeviceQuery
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrate import migrate
@@ -67,7 +67,7 @@ def tx() -> Iterator[Tx]:
 def new_device(domain_id: int, name: str, product: str = "Unknown", *addresses: str, medium: str = "Unknown") -> Device:
     """A device as a request shows it: its name is its NAS-Identifier, else its product."""
     source, client_ip = addresses or ("192.0.2.1", "192.0.2.1")
-    device = Device(domain_id, source, client_ip, name, at=1)
+    device = Device(domain_id, source, client_ip, name, 1)
     device.device_type, device.nas_port_type = product, medium
     device.device_name = name or product
     return device

@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.model import MAX_DELETED, DeviceQuery
+from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery
+from sallyport.inventory.devices.operations import filter_column
 from sallyport.inventory.devices.repo import HistoryRow
-from sallyport.inventory.devices.service import Devices, filter_column, write_first_sighting
-from sallyport.inventory.devices.sightings import Sightings
+from sallyport.inventory.devices.service import Devices
+from sallyport.inventory.devices.sightings import Sightings, write_first_sighting
 from sallyport.metrics import InventoryMetrics
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
-from sallyport.inventory.devices.model import UNKNOWN
+from sallyport.inventory.devices.device import UNKNOWN
 from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import STATIONS, Sightings
 from sallyport.metrics import InventoryMetrics

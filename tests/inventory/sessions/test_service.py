@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.devices.service import write_first_sighting
+from sallyport.inventory.devices.sightings import write_first_sighting
 from sallyport.inventory.sessions import repo
 from sallyport.inventory.sessions.repo import SessionQuery, SessionRow
 from sallyport.inventory.sessions.report import Report, Status

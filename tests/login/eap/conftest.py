@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.certs.model import Credentials
+from sallyport.certs.credentials import Credentials
 from sallyport.radius.attributes import (
     STATE,
     USER_NAME,

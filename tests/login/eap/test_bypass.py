@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.domains.model import FirstFactor, Mode
+from sallyport.domains.domain import FirstFactor, Mode
 from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, push_attribute
 from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode

@@ -7,7 +7,7 @@ import pytest
 import trio
 from cryptography import x509
 
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
 from sallyport.login.model import NOTHING, Found, Login, Reason
 from sallyport.mfa.model import Outcome

@@ -7,8 +7,8 @@ import pytest
 from cryptography import x509
 
 from sallyport.certs.authority import fingerprint
-from sallyport.certs.model import Credentials
-from sallyport.domains.model import Mode
+from sallyport.certs.credentials import Credentials
+from sallyport.domains.domain import Mode
 from sallyport.inventory.clients.issued import IssuedCertificates
 from sallyport.login.model import Reason
 from sallyport.policy.rules.model import RuleFields

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.model import Reason
 from sallyport.mfa.model import Outcome, ProviderError
 from sallyport.policy.rules.model import RuleFields

@@ -8,7 +8,7 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from sallyport.domains.model import Domain, FirstFactor
+from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
 from sallyport.login.model import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute

@@ -8,7 +8,7 @@ import trio.testing
 
 from sallyport.base.errors import Invalid, SecretError
 from sallyport.base.secret import Secret
-from sallyport.domains.model import Domain, FirstFactor
+from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.decision import refusal
 from sallyport.login.first import repo
 from sallyport.login.first.repo import FactorRow

@@ -16,7 +16,7 @@ from typing import ClassVar
 import trio
 from pydantic import SecretStr
 
-from sallyport.domains.model import Fallback, Mode
+from sallyport.domains.domain import Fallback, Mode
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, Provider, Question
 from sallyport.mfa.service import Attached
 from tests.areas import Areas

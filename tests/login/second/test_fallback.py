@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.domains.model import Fallback
+from sallyport.domains.domain import Fallback
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Outcome, ProviderError
 from sallyport.policy.rules.model import RuleFields

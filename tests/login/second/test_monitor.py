@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Enrolment, Outcome, ProviderError
 from sallyport.policy.rules.model import RuleFields

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.login.model import Decision
 from sallyport.mfa.model import Enrolment, Outcome
 from tests.areas import Areas

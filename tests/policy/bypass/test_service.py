@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.domains.model import Mode
+from sallyport.domains.domain import Mode
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.model import mac_key

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
-from sallyport.domains.model import Domain, Mode
+from sallyport.domains.domain import Domain, Mode
 from sallyport.login.decision import refusal
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.lockouts.model import Kind

@@ -13,19 +13,17 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from sallyport.certs.authority import common_name
+from sallyport.certs.authority import common_name, host_names
+from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.certs.directory import (
     CLIENT,
     Directory,
     Issued,
-    host_names,
     present,
     read_certificates,
     read_list,
     read_lists,
 )
-from sallyport.certs.model import Credentials
-from sallyport.certs.service import Certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)
@@ -36,7 +34,8 @@ WEAK: Final = {"md5", "sha1"}
 def check_certificates(examination: Examination) -> Iterator[Finding]:
     """The server's certificate is one that everybody takes, and who is to be trusted still can be."""
     settings, now = examination.settings, present()
-    used = Certificates.of(settings).server()
+    own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
+    used = Certificates(settings.data_dir, **own).server()
     if used is None:
         missing = "no certificate for EAP and RadSec: sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)

@@ -12,17 +12,8 @@ from sallyport.base.command import Arguments, Command, HexOctets, OfTenant, Tena
 from sallyport.base.validation import unfit
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
-from sallyport.inventory.clients.model import (
-    MAX_SECRET,
-    AnySignatures,
-    Client,
-    CoaPort,
-    Fingerprint,
-    NetworkText,
-    Product,
-    Signatures,
-    TlsName,
-)
+from sallyport.inventory.clients.bodies import AnySignatures, CoaPort, Fingerprint, NetworkText, Product, TlsName
+from sallyport.inventory.clients.client import MAX_SECRET, Client, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.radius.dynamic import PORT

@@ -1,18 +1,18 @@
 """The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
-from sallyport.inventory.clients.model import (
+from sallyport.base.wire import Row
+from sallyport.inventory.clients.bodies import (
     AddClient,
-    Client,
     ClientAdded,
-    ClientEntry,
     ClientList,
     DeleteClient,
     ListClients,
     UpdateClient,
 )
+from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.model import Value
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
@@ -48,12 +48,11 @@ def operations(service: Clients, gate: Gate) -> Operations:
         return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
 
     @clients.post("/network_device/ListClients", roles=READERS)
-    async def list_clients(body: ListClients, caller: Caller) -> ClientList:
+    async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
         """The RADIUS clients of the tenant, ordered by id, without their secrets."""
         found, page = service.of_tenant(caller.tenant_id, body.search), body.page()
-        return ClientList(
-            clients=[_entry(client) for client in found[page.offset : page.offset + page.size]], totalCount=len(found)
-        )
+        entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
+        return Plain({"clients": entries, "totalCount": len(found)})
 
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> Done:
@@ -96,19 +95,20 @@ def _changes(body: UpdateClient) -> dict[str, Value]:
     return {column: value for column, value in changes.items() if value is not None}
 
 
-def _entry(client: Client) -> ClientEntry:
-    return ClientEntry(
-        clientId=client.id,
-        name=client.name,
-        address=client.address,
-        domainIds=list(client.domain_ids),
-        product=client.product,
-        requireMessageAuthenticator=client.require_message_authenticator,
-        limitProxyState=client.limit_proxy_state,
-        passwordVerified=client.password_verified,
-        tlsName=client.tls_name,
-        tlsFingerprint=client.tls_fingerprint,
-        coaPort=client.coa_port,
-        signatureRequired=client.signature_required,
-        proxyStateLimited=client.proxy_state_limited,
-    )
+def _entry(client: Client) -> Row:
+    """Return a client as `ClientEntry` describes it."""
+    return {
+        "clientId": client.id,
+        "name": client.name,
+        "address": client.address,
+        "domainIds": list(client.domain_ids),
+        "product": client.product,
+        "requireMessageAuthenticator": client.require_message_authenticator,
+        "limitProxyState": client.limit_proxy_state,
+        "passwordVerified": client.password_verified,
+        "coaPort": client.coa_port,
+        "tlsName": client.tls_name,
+        "tlsFingerprint": client.tls_fingerprint,
+        "signatureRequired": client.signature_required,
+        "proxyStateLimited": client.proxy_state_limited,
+    }

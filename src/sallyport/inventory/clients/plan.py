@@ -12,8 +12,7 @@ from ipaddress import ip_network
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.base.text import fold
-from sallyport.inventory.clients.model import MAX_SECRET, Client, ClientTable
-from sallyport.inventory.clients.weakness import Ranges
+from sallyport.inventory.clients.client import MAX_SECRET, Client, ClientTable, Ranges
 from sallyport.store.model import Value
 from sallyport.web.scope import Name
 

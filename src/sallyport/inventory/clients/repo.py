@@ -10,8 +10,7 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable
-from sallyport.inventory.clients.weakness import Ranges
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 

@@ -18,10 +18,9 @@ from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
-from sallyport.inventory.clients.model import LIMITED, SIGNED, Client, ClientTable, Signatures
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
-from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit

@@ -3,17 +3,12 @@
 Secrets are judged by their octets, ranges by their width and by what lies in them. Nothing here refuses anything.
 """
 
-from __future__ import annotations
-
-from bisect import bisect_left
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sallyport.base.addresses import Network
-
-if TYPE_CHECKING:
-    from sallyport.inventory.clients.issued import Issued
-    from sallyport.inventory.clients.model import Client
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.clients.issued import Issued
 
 SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
 WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers
@@ -80,24 +75,3 @@ def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
         if closest is not None:
             found.setdefault(closest, []).append(network)
     return found
-
-
-class Ranges:
-    """Networks, to be asked whether another one touches them: by containing one, or by lying in one."""
-
-    def __init__(self, networks: Iterable[Network]) -> None:
-        self._known = set(networks)
-        self._lengths = {(network.version, network.prefixlen) for network in self._known}
-        self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
-
-    def touch(self, network: Network) -> bool:
-        """Whether the network shares an address with any of these."""
-        version, first = network.version, int(network.network_address)
-        at = bisect_left(self._starts, (version, first))
-        if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
-            return True
-        return any(
-            network.supernet(new_prefix=length) in self._known
-            for other, length in self._lengths
-            if other == version and length < network.prefixlen
-        )

@@ -9,7 +9,7 @@ from pydantic import Field
 from sallyport.base.clock import Clock, iso
 from sallyport.base.command import Arguments, Command, NamedDomain, command
 from sallyport.base.wire import JSON, Row
-from sallyport.inventory.devices.model import DeviceQuery
+from sallyport.inventory.devices.device import DeviceQuery
 from sallyport.inventory.devices.operations import entry
 from sallyport.inventory.devices.service import Devices
 from sallyport.web.scope import AddressOrText

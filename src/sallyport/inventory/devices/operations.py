@@ -2,21 +2,22 @@
 
 from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
+from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.wire import Row
-from sallyport.inventory.devices.model import (
+from sallyport.inventory.devices.bodies import (
+    FILTERS,
     DeleteDevice,
     DeviceHistory,
     DeviceList,
-    DeviceQuery,
     HistoryEntry,
     HistoryList,
     ListDevices,
-    ListedDevice,
     ListStations,
     StationEntry,
     StationList,
 )
-from sallyport.inventory.devices.service import Devices, filter_column
+from sallyport.inventory.devices.device import DeviceQuery, ListedDevice
+from sallyport.inventory.devices.service import Devices
 from sallyport.store.search import Minimum
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -106,6 +107,16 @@ def _query(body: ListDevices) -> DeviceQuery:
         offset=page.offset,
         limit=page.size,
     )
+
+
+def filter_column(filter_by: str) -> str:
+    """Return the column that a filterBy names, in any case; empty for none. Invalid."""
+    if not filter_by:
+        return ""
+    column = FILTERS.get(filter_by.upper())
+    if column is None:
+        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", f"one of {', '.join(FILTERS)}, or empty"),))
+    return column
 
 
 def entry(row: ListedDevice, now: int) -> Row:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.inventory.devices import posture
-from sallyport.inventory.devices.model import UNKNOWN, Device, DeviceQuery, ListedDevice, Station
+from sallyport.inventory.devices.device import UNKNOWN, Device, DeviceQuery, ListedDevice, Station
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.schema.limits import exceeds

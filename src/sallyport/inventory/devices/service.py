@@ -10,11 +10,11 @@ import trio
 
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, StoreError
-from sallyport.inventory.devices import posture, repo
-from sallyport.inventory.devices.model import MAX_DELETED, Device, DeviceQuery, ListedDevice, Station
+from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.inventory.devices import repo
+from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, ListedDevice
 from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
-from sallyport.inventory.devices.sightings import Changes, Sightings
+from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -25,33 +25,8 @@ FLUSH_S = 1.0
 TELL_AGAIN_US = 3600 * SECOND
 MAX_TOLD = 10_000
 NOTHING: Final = Changes([], [])
-FILTERS = {
-    "DEVICE_NAME": "device_name",
-    "DEVICE_TYPE": "device_type",
-    "IP_ADDRESS": "ip_address",
-    "CLIENT_IP": "client_ip",
-    "NAS_PORT_TYPE": "nas_port_type",
-    "NAS_IDENTIFIER": "nas_identifier",
-}
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A device that got its row: whether it had been there before."""
-
-    device: Device
-    again: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A sighting without a row, since its tenant has reached a limit (`base/limits.py`)."""
-
-    limit: str
-    device: Device
-    station: Station | None
 
 
 class Devices:
@@ -177,7 +152,7 @@ class Devices:
             for changes in self.sightings.take_changes():
                 self._writing, self._written = changes, trio.Event()
                 try:
-                    self.count_written(await self._store.write(partial(_write_counts, changes=changes)))
+                    self.count_written(await self._store.write(partial(write_counts, changes=changes)))
                 except BaseException:
                     self.sightings.put_back(changes)
                     raise
@@ -231,48 +206,6 @@ class Devices:
                 self._counted = changes
         except StoreError as error:
             log.warning("counts of devices are not kept", error=str(error))
-
-
-def _write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
-    back: list[Registered | Refused] = []
-    for device, requests, taken in changes.devices:
-        if device.id is None:
-            continue
-        if not repo.flush(tx, device, requests):
-            repo.register(tx, device)
-            if not repo.flush(tx, device, requests):
-                back.append(Refused("devices", device, None))
-                continue
-            back.append(Registered(device, again=True))
-        posture.flush(tx, device.id, taken)
-    if changes.stations:
-        repo.note_stations(tx, changes.stations)
-    return back
-
-
-def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
-    """In the transaction of a decision: write the rows of a device and a station that have none. Return what was
-    registered, and what got no row. A station that got none is tried again with each flush."""
-    sightings: list[Registered | Refused] = []
-    if device.id is None and repo.register(tx, device):
-        sightings.append(Registered(device, again=repo.registrations(tx, device.id or 0) > 1))
-    if device.id is None:
-        return [Refused("devices", device, station)]
-    if station is not None and not station.stored:
-        if not repo.note_station(tx, station, 0) and repo.has_too_many_stations(tx, device.domain_id):
-            sightings.append(Refused("stations", device, station))
-        station.stored = True
-    return sightings
-
-
-def filter_column(filter_by: str) -> str:
-    """The column that a filterBy names, in any case; empty for none. Invalid: there is no such column."""
-    if not filter_by:
-        return ""
-    column = FILTERS.get(filter_by.upper())
-    if column is None:
-        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", f"one of {', '.join(FILTERS)}, or empty"),))
-    return column
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from ipaddress import ip_address
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
-from sallyport.inventory.clients.model import Client
-from sallyport.inventory.devices.model import UNKNOWN, Device, Station
+from sallyport.inventory.clients.client import Client
+from sallyport.inventory.devices import posture, repo
+from sallyport.inventory.devices.device import UNKNOWN, Device, Station
 from sallyport.inventory.devices.posture import Posture
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
+from sallyport.store.model import Tx
 from sallyport.vendors import Finding, identify, medium
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -37,6 +39,23 @@ class Changes:
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A device that got its row: whether it had been there before."""
+
+    device: Device
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A sighting without a row, since its tenant has reached a limit (`base/limits.py`)."""
+
+    limit: str
+    device: Device
+    station: Station | None
 
 
 class Sightings:
@@ -133,10 +152,10 @@ class Sightings:
 
     def put_back(self, changes: Changes) -> None:
         """Count again what could not be written."""
-        for device, requests, posture in changes.devices:
+        for device, requests, taken in changes.devices:
             self._note(device)
             device.requests += requests
-            device.posture.put_back(posture)
+            device.posture.put_back(taken)
         for station, requests in changes.stations:
             self._changed_stations[station] = None
             station.requests += requests
@@ -186,7 +205,7 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
     """A device as its first request shows it; one that is not proven is shown in an event and never kept."""
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
-    return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at=at)
+    return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at)
 
 
 def _look(device: Device, request: Request, client: Client, at: int) -> None:
@@ -208,12 +227,46 @@ def _look(device: Device, request: Request, client: Client, at: int) -> None:
         device.nas_device_type = identity.nas.product
     if not device.nas_identifier:
         device.device_name = device.device_type
-    evidence = {"forwarder": _told(identity.forwarder), "nas": _told(identity.nas), "registered": client.product}
+    evidence = {"forwarder": _shown(identity.forwarder), "nas": _shown(identity.nas), "registered": client.product}
     if any(evidence.values()):
         device.evidence = json.dumps({key: value for key, value in evidence.items() if value}, ensure_ascii=False)
 
 
-def _told(finding: Finding | None) -> object:
+def _shown(finding: Finding | None) -> object:
     if finding is None:
         return None
     return {"product": finding.product, "certainty": finding.certainty.value, "evidence": list(finding.evidence)}
+
+
+def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
+    """Add counts to the rows of devices and stations. Return the devices that another node deleted and that are back,
+    and those that got no row."""
+    back: list[Registered | Refused] = []
+    for device, requests, taken in changes.devices:
+        if device.id is None:
+            continue
+        if not repo.flush(tx, device, requests):
+            repo.register(tx, device)
+            if not repo.flush(tx, device, requests):
+                back.append(Refused("devices", device, None))
+                continue
+            back.append(Registered(device, again=True))
+        posture.flush(tx, device.id, taken)
+    if changes.stations:
+        repo.note_stations(tx, changes.stations)
+    return back
+
+
+def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
+    """In the transaction of a decision: write the rows of a device and a station that have none. Return what was
+    registered, and what got no row. A station that got none is tried again with each flush."""
+    sightings: list[Registered | Refused] = []
+    if device.id is None and repo.register(tx, device):
+        sightings.append(Registered(device, again=repo.registrations(tx, device.id or 0) > 1))
+    if device.id is None:
+        return [Refused("devices", device, station)]
+    if station is not None and not station.stored:
+        if not repo.note_station(tx, station, 0) and repo.has_too_many_stations(tx, device.domain_id):
+            sightings.append(Refused("stations", device, station))
+        station.stored = True
+    return sightings

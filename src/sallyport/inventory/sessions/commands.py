@@ -35,6 +35,6 @@ def commands(service: Sessions, domain: Callable[[str], NamedDomain], value_name
             limit=PAGE,
         )
         rows = await service.newest(query)
-        return [{"domain": of.name, **entry(row, value_name).model_dump()} for row in rows]
+        return [{"domain": of.name, **entry(row, value_name)} for row in rows]
 
     return {"session.list": command(ListSessions, listing)}

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from sallyport.base.clock import iso
-from sallyport.inventory.sessions.model import ListSessions, SessionEntry, SessionList
+from sallyport.base.wire import Row
+from sallyport.inventory.sessions.bodies import ListSessions, SessionList
 from sallyport.inventory.sessions.repo import FOREVER, SessionQuery, SessionRow
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.radius.packet import as_text
 from sallyport.web.moment import moment
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
 ValueName = Callable[[str, int], str | None]
@@ -20,7 +21,7 @@ def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operatio
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/ListSessions", roles=READERS)
-    async def list_sessions(body: ListSessions, caller: Caller) -> SessionList:
+    async def list_sessions(body: ListSessions, caller: Caller) -> Plain[SessionList]:
         """The sessions of a domain's devices by their accounting, live and past, newest first."""
         page = body.page()
         query = SessionQuery(
@@ -35,42 +36,42 @@ def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operatio
             limit=page.size,
         )
         rows, total = await service.page(query)
-        return SessionList(sessions=[entry(row, value_name) for row in rows], totalCount=total)
+        return Plain({"sessions": [entry(row, value_name) for row in rows], "totalCount": total})
 
     return sessions
 
 
-def entry(row: SessionRow, value_name: ValueName) -> SessionEntry:
-    """A session as the interface shows it."""
+def entry(row: SessionRow, value_name: ValueName) -> Row:
+    """Return a session as `SessionEntry` describes it."""
 
     def named(attribute: str, number: int | None) -> str:
         return "" if number is None else value_name(attribute, number) or str(number)
 
-    return SessionEntry(
-        sessionId=row.id,
-        acctSessionId=as_text(row.acct_session_id),
-        userName=row.user_name or "",
-        ip_address=row.ip_address or "",
-        client_ip=row.client_ip or "",
-        device_id=row.device_id,
-        device_name=row.device_name or "",
-        station=row.station or "",
-        calledStation=row.called_station or "",
-        framedIp=row.framed_ip or "",
-        framedIpv6=row.framed_ipv6 or "",
-        framedIpv6Prefix=row.framed_ipv6_prefix or "",
-        delegatedIpv6Prefix=row.delegated_ipv6_prefix or "",
-        nasPort=row.nas_port,
-        nasPortId=row.nas_port_id or "",
-        nasPortType=named("NAS-Port-Type", row.nas_port_type),
-        state=row.state,
-        startedAt=iso(row.started),
-        updatedAt=iso(row.updated),
-        stoppedAt="" if row.stopped is None else iso(row.stopped),
-        sessionTime=row.session_time,
-        inputOctets=row.input_octets,
-        outputOctets=row.output_octets,
-        inputPackets=row.input_packets,
-        outputPackets=row.output_packets,
-        terminateCause=named("Acct-Terminate-Cause", row.terminate_cause),
-    )
+    return {
+        "sessionId": row.id,
+        "acctSessionId": as_text(row.acct_session_id),
+        "userName": row.user_name or "",
+        "ip_address": row.ip_address or "",
+        "client_ip": row.client_ip or "",
+        "device_id": row.device_id,
+        "device_name": row.device_name or "",
+        "station": row.station or "",
+        "calledStation": row.called_station or "",
+        "framedIp": row.framed_ip or "",
+        "framedIpv6": row.framed_ipv6 or "",
+        "framedIpv6Prefix": row.framed_ipv6_prefix or "",
+        "delegatedIpv6Prefix": row.delegated_ipv6_prefix or "",
+        "nasPort": row.nas_port,
+        "nasPortId": row.nas_port_id or "",
+        "nasPortType": named("NAS-Port-Type", row.nas_port_type),
+        "state": row.state,
+        "startedAt": iso(row.started),
+        "updatedAt": iso(row.updated),
+        "stoppedAt": "" if row.stopped is None else iso(row.stopped),
+        "sessionTime": row.session_time,
+        "inputOctets": row.input_octets,
+        "outputOctets": row.output_octets,
+        "inputPackets": row.input_packets,
+        "outputPackets": row.output_packets,
+        "terminateCause": named("Acct-Terminate-Cause", row.terminate_cause),
+    }

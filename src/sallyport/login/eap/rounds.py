@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sallyport.domains.model import LOCAL, Domain
+from sallyport.domains.domain import LOCAL, Domain
 from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, Missing
 from sallyport.login.decision import ROUND, decide

@@ -13,8 +13,8 @@ import trio
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import ConfigError, PacketError
 from sallyport.base.text import fold
-from sallyport.certs.model import Credentials
-from sallyport.domains.model import Domain, FirstFactor
+from sallyport.certs.credentials import Credentials
+from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.decision import mschap_error
 from sallyport.login.eap.model import EapLogin, EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.login.eap.preferred import PreferredMethods

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from sallyport.base.model import Model
-from sallyport.domains.model import AnyFirstFactor, FirstFactor
+from sallyport.domains.bodies import AnyFirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.web.scope import Flag, InDomain, Members, PlainText
 
 Values = dict[str, object]

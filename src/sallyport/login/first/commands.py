@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, HexOctets, command
 from sallyport.base.wire import JSON
-from sallyport.domains.model import AnyFirstFactor
+from sallyport.domains.bodies import AnyFirstFactor
 from sallyport.domains.service import Domains
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials

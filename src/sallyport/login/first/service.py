@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sallyport.base.clock import Clock
 from sallyport.base.errors import FieldError, Invalid, SecretError
 from sallyport.base.validation import refusal
-from sallyport.domains.model import Domain, FirstFactor
+from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.repo import set_first_factor
 from sallyport.login.first import repo
 from sallyport.login.first.ldap.checker import Ldap

@@ -16,10 +16,10 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, TooMany, invalid_field
-from sallyport.domains.model import Domain, FirstFactor
+from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.inventory.clients.model import Client, Signatures
+from sallyport.inventory.clients.client import Client, Signatures
 from sallyport.login.first.password import check_password, ends_in_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.checker import hashed_name

@@ -15,7 +15,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold, fold_name
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.login.model import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw

@@ -11,7 +11,7 @@ import structlog
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.periodic import every
 from sallyport.base.text import fold_name
-from sallyport.domains.model import Domain
+from sallyport.domains.domain import Domain
 from sallyport.metrics import LockoutMetrics
 from sallyport.policy.attempt import Attempt, Outcome
 from sallyport.policy.lockouts import repo

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 import trio
 
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.login.model import Login, Reason
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import Invalid
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.upstream.pool import Question
 from sallyport.login.model import Reason
 from tests.login.first.upstream.conftest import Upstream

@@ -13,7 +13,7 @@ import trio
 from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import Invalid
 from sallyport.certs.directory import Directory, present
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.login.first.upstream.link import Link
 from sallyport.login.model import Reason

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sallyport.base.errors import Invalid
-from sallyport.domains.model import FirstFactor
+from sallyport.domains.domain import FirstFactor
 from sallyport.login.model import Reason
 from sallyport.radius.mschap import MsChap1
 from tests.areas import Areas, areas, clock

@@ -1,34 +1,25 @@
-"""What a RADIUS client is, in the service and in the interface."""
+"""What a RADIUS client is, and the table of all clients."""
 
 import copy
 import ipaddress
-import re
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
-
-from sallyport.base.addresses import Network, canonical_host, parse_network
+from sallyport.base.addresses import Network
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
 from sallyport.inventory.clients.issued import Issued
-from sallyport.inventory.clients.weakness import Ranges
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import PORT
-from sallyport.vendors import PRODUCTS
-from sallyport.web.paging import Paged
-from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
 
-MAX_SECRET = 128
-# What a client learns, by the column that keeps since when: it signs, and it needs no unsigned Proxy-State.
+MAX_SECRET: Final = 128
+# The settings that a client learns, as the columns with the time since when.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 RADSEC: Final = SharedSecret(b"radsec")
-"""The shared secret of every client over TLS, which is what proves who it is (RFC 6614 section 2.3)."""
-_MEMO = 65_536
-_PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
+"""The shared secret of every client over TLS, where its certificate proves its identity (RFC 6614 section 2.3)."""
+_MEMO: Final = 65_536
 
 
 class Signatures(StrEnum):
@@ -47,25 +38,10 @@ class Client:
     """
 
     __slots__ = (
-        "all_domains",
-        "coa_port",
-        "domain_ids",
-        "id",
-        "learns_limit",
-        "learns_signature",
-        "limit_proxy_state",
-        "name",
-        "network",
-        "password_verified",
-        "product",
-        "proxy_state_limited",
-        "require_message_authenticator",
-        "secret",
-        "signature_required",
-        "tenant_id",
-        "tls_fingerprint",
-        "tls_name",
-    )
+        "all_domains", "coa_port", "domain_ids", "id", "learns_limit", "learns_signature", "limit_proxy_state", "name",
+        "network", "password_verified", "product", "proxy_state_limited", "require_message_authenticator", "secret",
+        "signature_required", "tenant_id", "tls_fingerprint", "tls_name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -111,14 +87,14 @@ class Client:
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
     def latch(self, what: str) -> None:
-        """Hold it to what it has shown: SIGNED or LIMITED. Nothing happens where it does not learn that."""
+        """Require what the client has shown, SIGNED or LIMITED, from now on, if it learns that."""
         if what == SIGNED and self.learns_signature:
             self.learns_signature, self.signature_required = False, True
         elif what == LIMITED and self.learns_limit:
             self.learns_limit, self.proxy_state_limited = False, True
 
     def over_tls(self) -> "Client":
-        """As it is over TLS: there its certificate proves what signatures prove elsewhere, and nothing is learned."""
+        """Return the client as it is over TLS: its certificate replaces signatures, and it learns nothing."""
         client = copy.copy(self)
         client.secret = RADSEC
         client.learns_signature = client.learns_limit = False
@@ -126,8 +102,29 @@ class Client:
 
     @property
     def address(self) -> str:
-        """The network as people write it: a single address without its prefix length."""
+        """Network in the usual notation: a single address without its prefix length."""
         return str(self.network.network_address if self.network.num_addresses == 1 else self.network)
+
+
+class Ranges:
+    """A set of networks, which finds whether another network overlaps one of them."""
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self._known = set(networks)
+        self._lengths = {(network.version, network.prefixlen) for network in self._known}
+        self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
+
+    def touch(self, network: Network) -> bool:
+        """Whether the network shares an address with any of these."""
+        version, first = network.version, int(network.network_address)
+        at = bisect_left(self._starts, (version, first))
+        if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
+            return True
+        return any(
+            network.supernet(new_prefix=length) in self._known
+            for other, length in self._lengths
+            if other == version and length < network.prefixlen
+        )
 
 
 class ClientTable:
@@ -182,146 +179,3 @@ class ClientTable:
                 if client is not None:
                     return client
         return None
-
-
-def _network(value: str) -> str:
-    try:
-        network = parse_network(value.strip())
-    except ValueError:
-        network = None
-    if network is None or "%" in value:  # a sender's zone is not looked at
-        raise unfit("an IP address or a network such as 192.0.2.0/24")
-    return str(network)
-
-
-def _product(value: str) -> str:
-    return _PRODUCTS.get(value.strip().casefold(), value.strip())
-
-
-def _lower(value: object) -> object:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value.casefold() if isinstance(value, str) else value
-
-
-def _secret(value: str) -> str:
-    if len(value.encode()) > MAX_SECRET:
-        raise unfit(f"a secret of up to {MAX_SECRET} octets")
-    return value
-
-
-def _tls_name(value: str) -> str:
-    if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-        raise unfit("a name of a certificate: a host name, an IP address or a common name")
-    return canonical_host(value)
-
-
-def _fingerprint(value: str) -> str:
-    digits = value.replace(":", "").lower()
-    if not re.fullmatch(r"[0-9a-f]{64}", digits):
-        raise unfit("the SHA-256 of a certificate: 64 hex digits")
-    return digits
-
-
-def _or_empty(check: Callable[[str], str]) -> AfterValidator:
-    return AfterValidator(lambda value: check(value.strip()) if value.strip() else "")
-
-
-NetworkText = Annotated[Text, AfterValidator(_network)]
-Product = Annotated[Text, AfterValidator(_product)]
-"""What a client is: a product that is known here as it is spelled here, so that it stands in the inventory as the same
-product does that is found in packets; any other as it came."""
-TlsName = Annotated[Text, _or_empty(_tls_name)]
-"""A name in a client's certificate, in canonical form; empty for none."""
-Fingerprint = Annotated[Text, _or_empty(_fingerprint)]
-"""The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
-CoaPort = Annotated[Whole, Between(0, 65535)]
-"""Where it takes Disconnect and CoA requests (RFC 5176); 0: nowhere."""
-AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
-SecretText = Annotated[PlainText, AfterValidator(_secret)]
-
-
-class _ClientFields(Scoped):
-    domainIds: Many[Whole] | None = Field(default=None, validation_alias=AliasChoices("domainIds", "domainId"))
-
-    def claimed_domains(self) -> Sequence[int]:
-        return self.domainIds or ()
-
-
-class AddClient(_ClientFields):
-    """Body of AddClient. Without a secret one is made; without a domain the client has all of the tenant's."""
-
-    name: Name
-    address: NetworkText
-    secret: SecretText | None = None
-    product: Product = ""
-    requireMessageAuthenticator: AnySignatures = Signatures.AUTO
-    limitProxyState: AnySignatures = Signatures.AUTO
-    passwordVerified: Flag = False
-    coaPort: CoaPort = PORT
-    tlsName: TlsName = ""
-    tlsFingerprint: Fingerprint = ""
-
-
-class ClientAdded(Model):
-    """Answer of AddClient: the only time that the secret is shown."""
-
-    code: int = 200
-    status: str = "Success"
-    message: str
-    clientId: int
-    secret: str
-
-
-class UpdateClient(_ClientFields):
-    """Body of UpdateClient: absent fields and an empty secret keep their value; an empty product, tlsName or
-    tlsFingerprint clears it."""
-
-    clientId: Id
-    name: Name | None = None
-    address: NetworkText | None = None
-    secret: SecretText | None = None
-    product: Product | None = None
-    requireMessageAuthenticator: AnySignatures | None = None
-    limitProxyState: AnySignatures | None = None
-    passwordVerified: Flag | None = None
-    tlsName: TlsName | None = None
-    tlsFingerprint: Fingerprint | None = None
-    coaPort: CoaPort | None = None
-
-
-class DeleteClient(Scoped):
-    """Body of DeleteClient."""
-
-    clientId: Id
-
-
-class ListClients(Scoped, Paged):
-    """Body of ListClients."""
-
-    search: AddressOrText = ""
-
-
-class ClientEntry(Model):
-    """A RADIUS client without its secret. signatureRequired and proxyStateLimited are what holds now."""
-
-    clientId: int
-    name: str
-    address: str
-    domainIds: list[int]
-    product: str
-    requireMessageAuthenticator: Signatures
-    limitProxyState: Signatures
-    passwordVerified: bool
-    coaPort: int
-    tlsName: str
-    tlsFingerprint: str
-    signatureRequired: bool
-    proxyStateLimited: bool
-
-
-class ClientList(Model):
-    """Answer of ListClients."""
-
-    clients: list[ClientEntry]
-    totalCount: int

@@ -3,17 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sallyport.domains.model import (
-    AnyFallback,
-    AnyFirstFactor,
-    AnyMode,
-    Domain,
-    DomainTable,
-    Fallback,
-    FirstFactor,
-    Mode,
-    UpdateDomainEnforcement,
-)
+from sallyport.domains.bodies import AnyFallback, AnyFirstFactor, AnyMode, UpdateDomainEnforcement
+from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
 
 
 def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:

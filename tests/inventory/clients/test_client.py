@@ -8,19 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from sallyport.inventory.clients import model
+from sallyport.base.addresses import Network
+from sallyport.inventory.clients.bodies import AnySignatures, Fingerprint, NetworkText, Product, SecretText, TlsName
+from sallyport.inventory.clients.client import _MEMO, Client, ClientTable
 from sallyport.inventory.clients.issued import Issued
-from sallyport.inventory.clients.model import (
-    _MEMO,
-    AnySignatures,
-    Client,
-    ClientTable,
-    Fingerprint,
-    NetworkText,
-    Product,
-    SecretText,
-    TlsName,
-)
 
 NETWORKS = st.one_of(
     st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)).map(lambda each: ip_network(each, strict=False)),
@@ -101,7 +92,7 @@ def test_an_address_with_its_interface() -> None:
 
 
 @given(networks=st.lists(NETWORKS, max_size=30, unique=True), data=st.data())
-def test_the_table_finds_what_a_search_would(networks: list[model.Network], data: st.DataObject) -> None:
+def test_the_table_finds_what_a_search_would(networks: list[Network], data: st.DataObject) -> None:
     """Whatever the networks are, an address belongs to the narrowest that contains it; asking again changes nothing."""
     table = ClientTable(make(number, str(network)) for number, network in enumerate(networks))
     inside = [network[data.draw(st.integers(0, network.num_addresses - 1))] for network in networks[:5]]
@@ -115,10 +106,10 @@ def test_the_table_finds_what_a_search_would(networks: list[model.Network], data
 def test_the_memory_of_senders_is_bounded() -> None:
     """A flood from random addresses does not grow it past its limit, and every answer stays right."""
     table = ClientTable([make(1, "10.0.0.0/8")])
-    for number in range(model._MEMO + 1000):
+    for number in range(_MEMO + 1000):
         host = str(ip_address((10 << 24) + number if number % 2 else (11 << 24) + number))
         assert (table.find(host) is None) is (number % 2 == 0)
-    assert len(table._found) <= model._MEMO
+    assert len(table._found) <= _MEMO
 
 
 @pytest.mark.parametrize(
@@ -143,7 +134,7 @@ def test_ranges_of_other_tenants(own: str, foreign: str, touches: bool) -> None:
 
 
 @given(networks=st.lists(NETWORKS, max_size=20, unique=True), network=NETWORKS)
-def test_ranges_touch_as_networks_overlap(networks: list[model.Network], network: model.Network) -> None:
+def test_ranges_touch_as_networks_overlap(networks: list[Network], network: Network) -> None:
     """The quick answer is that of looking at each pair."""
     table = ClientTable(make(number, str(each), tenant_id=2) for number, each in enumerate(networks))
     slow = any(each.version == network.version and each.overlaps(network) for each in networks)
@@ -345,7 +336,7 @@ class Watched(ClientTable):
 
     looked: ClassVar[list[str]] = []
 
-    def _look(self, host: str) -> model.Client | None:
+    def _look(self, host: str) -> Client | None:
         self.looked.append(host)
         return super()._look(host)
 

@@ -1,0 +1,54 @@
+"""The certificate files that the service uses: those of the settings, else those of the data directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sallyport.certs.directory import Directory
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """PEM files of a TLS server. certificate_file: the certificate and its chain. key_file: its private key. ca_file:
+    the authorities of peers' certificates, and possibly revocation lists; None: peers are not authenticated by a
+    certificate. crl_file: a separate revocation list.
+
+    stamp: changes with each file, so that a user of the files knows when to load them again.
+    """
+
+    certificate_file: Path
+    key_file: Path
+    ca_file: Path | None
+    crl_file: Path | None = None
+    stamp: tuple[int, ...] = ()
+
+
+class Certificates:
+    """The files in use. certificate, key, ca: replace those of the data directory. A certificate of one's own needs no
+    authority if neither the settings nor the data directory have one: it is for peers' certificates."""
+
+    def __init__(
+        self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
+    ) -> None:
+        directory = Directory(data_dir)
+        self._certificate = certificate or directory.server
+        self._key = key or directory.server_key
+        self._ca = ca or directory.ca
+        self._crl = None if ca else directory.crl
+        self._shown = [self._certificate, self._key]
+        self._files = [*self._shown, *(path for path in (self._ca, self._crl) if path is not None)]
+        self._may_stand_alone = certificate is not None and ca is None
+        self._now: Credentials | None = None
+
+    def server(self) -> Credentials | None:
+        """Return the present files, the same object while they are unchanged; None if one is missing. Each login by
+        EAP calls it: it takes the status of the files and reads nothing."""
+        alone = self._may_stand_alone and not self._ca.exists()
+        try:
+            status = [path.stat() for path in (self._shown if alone else self._files)]
+        except OSError:
+            return None
+        stamp = tuple([part for each in status for part in (each.st_ino, each.st_mtime_ns, each.st_size)])
+        if self._now is None or stamp != self._now.stamp:
+            ca, crl = (None, None) if alone else (self._ca, self._crl)
+            self._now = Credentials(self._certificate, self._key, ca, crl, stamp)
+        return self._now

@@ -1,0 +1,159 @@
+"""Requests and answers of the operations of domains."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+
+from sallyport.base.errors import FieldError, Invalid, invalid_field
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.domains.domain import Fallback, FirstFactor, Mode
+from sallyport.domains.impact import Summary
+from sallyport.web.operation import Done
+from sallyport.web.paging import ShortPaged, TotalCount
+from sallyport.web.scope import DomainId, Flag, Name, Scoped, Text, Whole
+
+MAX_REVERT_MINUTES: Final = 10_080
+"""A week."""
+
+
+def _mode(value: object) -> object:
+    text = value.casefold() if isinstance(value, str) else value
+    return {"monitoring": "monitor", "enforcing": "enforce"}.get(text, text) if isinstance(text, str) else value
+
+
+def _lower(value: object) -> object:
+    return value.casefold() if isinstance(value, str) else value
+
+
+AnyMode = Annotated[
+    Mode,
+    BeforeValidator(_mode),
+    Field(description="monitor records what enforce would have done; enforce asks for the second factor."),
+]
+AnyFallback = Annotated[
+    Fallback,
+    BeforeValidator(_lower),
+    Field(description="Outcome of a login in enforce mode if no second factor is available."),
+]
+AnyFirstFactor = Annotated[
+    FirstFactor,
+    BeforeValidator(_lower),
+    Field(description="Where passwords are checked; none: the RADIUS client has checked them."),
+]
+
+
+def _realm(value: str) -> str:
+    if value != value.strip() or "@" in value or "\\" in value:
+        raise unfit("a realm as it stands behind user@ or before \\user")
+    return value
+
+
+Realm = Annotated[Name, AfterValidator(_realm)]
+"""A further name that chooses a domain by User-Name."""
+Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
+RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
+RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if it stays.")]
+Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
+
+
+class GetAllDomains(Scoped, ShortPaged):
+    """Body of GetAllDomains."""
+
+
+class DomainEntry(Model):
+    """A domain in the list; the fields after `status` are additions to the interface."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain; unique in the tenant.")
+    enforcementMode: AnyMode
+    status: str = Field(description="active.")
+    fallbackAction: AnyFallback
+    firstFactor: AnyFirstFactor
+    realms: Realms
+    revertsAt: RevertsAt
+    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
+    directoryName: str = Field(description="Directory of the domain, as the admin calls it.")
+
+
+class DomainList(Model):
+    """Answer of GetAllDomains."""
+
+    domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
+    totalCount: TotalCount
+
+
+class AddDomain(Scoped):
+    """Body of AddDomain."""
+
+    domainName: Name = Field(description="Name of the domain; it is also a realm. Unique in the tenant.")
+    directoryName: Text = Field(default="", description="Directory of the domain, for people.")
+    enforcementMode: AnyMode = Mode.MONITOR
+    fallbackAction: AnyFallback = Fallback.DENY
+    firstFactor: AnyFirstFactor = FirstFactor.LOCAL
+    realms: list[Realm] = Field(
+        default_factory=list,
+        max_length=64,
+        description="Realms that also choose this domain: REALM of user@REALM or REALM\\user.",
+    )
+    disconnectOnRevoke: Flag = Field(
+        default=False,
+        description="End live sessions of a user who is deleted or loses a group that a login rule names.",
+    )
+
+
+class DomainAdded(Done):
+    """Answer of AddDomain."""
+
+    domainId: int = Field(description="Id of the new domain.")
+    warnings: Warnings
+
+
+class UpdateDomainEnforcement(Scoped):
+    """Body of updateDomainEnforcement."""
+
+    domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
+    enforcementMode: AnyMode | None = Field(
+        default=None, description="New mode: monitor or enforce; needed without confirm."
+    )
+    fallbackAction: AnyFallback | None = Field(
+        default=None, description="New outcome of a login if no second factor is available: deny or allow."
+    )
+    requireClean: Flag = Field(default=False, description="Enforce only if no recent login would be denied.")
+    revertAfterMinutes: RevertAfter | None = Field(
+        default=None, description="Minutes until the change is reverted, unless it is confirmed; absent: it stays."
+    )
+    confirm: Flag = Field(default=False, description="Keep a change that waits for its confirmation.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_mode(cls, values: object) -> object:
+        """Refuse a mode that is null, with `confirm` too."""
+        if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
+            raise invalid_field("enforcementMode", "monitor or enforce")
+        return values
+
+    @model_validator(mode="after")
+    def _says_what_to_do(self) -> "UpdateDomainEnforcement":
+        if self.enforcementMode is None and not self.confirm:
+            raise Invalid("missing enforcementMode", (FieldError("enforcementMode", "monitor or enforce"),))
+        if self.confirm and self.revertAfterMinutes is not None:
+            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
+        return self
+
+    def claimed_domains(self) -> Sequence[int]:
+        return (self.domainId,)
+
+
+class EnforcementUpdated(Done):
+    """Answer of updateDomainEnforcement: the state that is stored."""
+
+    domainId: int = Field(description="Id of the domain.")
+    enforcementMode: AnyMode
+    fallbackAction: AnyFallback
+    warnings: Warnings
+    revertsAt: RevertsAt
+    preview: Summary | None = Field(
+        description="Effect of enforcing on recent logins, after a switch to enforce; null if it is not known."
+    )

@@ -1,0 +1,198 @@
+"""Requests and answers of the operations of RADIUS clients."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+
+from sallyport.base.addresses import canonical_host, parse_network
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.inventory.clients.client import MAX_SECRET, Signatures
+from sallyport.radius.dynamic import PORT
+from sallyport.vendors import PRODUCTS
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
+
+_PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
+
+
+def _network(value: str) -> str:
+    try:
+        network = parse_network(value.strip())
+    except ValueError:
+        network = None
+    if network is None or "%" in value:  # a sender's zone is not looked at
+        raise unfit("an IP address or a network such as 192.0.2.0/24")
+    return str(network)
+
+
+def _product(value: str) -> str:
+    return _PRODUCTS.get(value.strip().casefold(), value.strip())
+
+
+def _lower(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _secret(value: str) -> str:
+    if len(value.encode()) > MAX_SECRET:
+        raise unfit(f"a secret of up to {MAX_SECRET} octets")
+    return value
+
+
+def _tls_name(value: str) -> str:
+    if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+        raise unfit("a name of a certificate: a host name, an IP address or a common name")
+    return canonical_host(value)
+
+
+def _fingerprint(value: str) -> str:
+    digits = value.replace(":", "").lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):
+        raise unfit("the SHA-256 of a certificate: 64 hex digits")
+    return digits
+
+
+def _or_empty(check: Callable[[str], str]) -> AfterValidator:
+    return AfterValidator(lambda value: check(value.strip()) if value.strip() else "")
+
+
+NetworkText = Annotated[
+    Text,
+    AfterValidator(_network),
+    Field(description="IP address, or network such as 192.0.2.0/24; of several, the longest prefix wins."),
+]
+Product = Annotated[
+    Text, AfterValidator(_product), Field(description="Product for the inventory; empty: detected from packets.")
+]
+"""A known product is spelled as in `vendors`, so that the inventory shows one product once; others as sent."""
+TlsName = Annotated[
+    Text,
+    _or_empty(_tls_name),
+    Field(description="Host name, IP address or common name in the client's certificate for RadSec; empty: none."),
+]
+"""A name in a client's certificate, in canonical form; empty for none."""
+Fingerprint = Annotated[
+    Text,
+    _or_empty(_fingerprint),
+    Field(description="SHA-256 of the client's certificate for RadSec, 64 hex digits; empty: none."),
+]
+"""The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
+CoaPort = Annotated[
+    Whole, Between(0, 65535), Field(description="UDP port for Disconnect and CoA requests (RFC 5176); 0: none.")
+]
+AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
+SecretText = Annotated[PlainText, AfterValidator(_secret), Field(json_schema_extra={"maxLength": MAX_SECRET})]
+ClientId = Annotated[Id, Field(description="Id of the client, as ListClients gives it.")]
+
+
+class _ClientFields(Scoped):
+    domainIds: Many[Whole] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("domainIds", "domainId"),
+        description="Ids of the client's domains, the default first; an empty array: all of the tenant.",
+    )
+
+    def claimed_domains(self) -> Sequence[int]:
+        return self.domainIds or ()
+
+
+class AddClient(_ClientFields):
+    """Body of AddClient."""
+
+    name: Name = Field(description="Name of the client; unique in the tenant.")
+    address: NetworkText
+    secret: SecretText | None = Field(default=None, description="Shared secret; empty or absent: one is generated.")
+    product: Product = ""
+    requireMessageAuthenticator: AnySignatures = Field(
+        default=Signatures.AUTO,
+        description="Drop requests without Message-Authenticator. auto: once a client with one address has signed.",
+    )
+    limitProxyState: AnySignatures = Field(
+        default=Signatures.AUTO,
+        description="Drop unsigned requests with Proxy-State. auto: once a client with one address does without.",
+    )
+    passwordVerified: Flag = Field(
+        default=False,
+        description="The client has checked the password, as firstFactor none requires; its requests must be signed.",
+    )
+    coaPort: CoaPort = PORT
+    tlsName: TlsName = ""
+    tlsFingerprint: Fingerprint = ""
+
+
+class ClientAdded(Model):
+    """Answer of AddClient: the only time that the secret is shown."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    status: str = Field(default="Success", description="Success.")
+    message: str = Field(description="Result in words.")
+    clientId: int = Field(description="Id of the new client.")
+    secret: str = Field(description="Shared secret.")
+
+
+class UpdateClient(_ClientFields):
+    """Body of UpdateClient: an absent field keeps its value."""
+
+    clientId: ClientId
+    name: Name | None = Field(default=None, description="New name.")
+    address: NetworkText | None = Field(default=None, description="New IP address or network.")
+    secret: SecretText | None = Field(default=None, description="New shared secret; empty: unchanged.")
+    product: Product | None = Field(default=None, description="New product; empty: detected from packets.")
+    requireMessageAuthenticator: AnySignatures | None = Field(
+        default=None, description="Drop requests without Message-Authenticator: yes, no or auto, as AddClient has it."
+    )
+    limitProxyState: AnySignatures | None = Field(
+        default=None, description="Drop unsigned requests with Proxy-State: yes, no or auto, as AddClient has it."
+    )
+    passwordVerified: Flag | None = Field(
+        default=None, description="The client has checked the password, as firstFactor none requires."
+    )
+    tlsName: TlsName | None = Field(default=None, description="New name in the certificate for RadSec; empty: none.")
+    tlsFingerprint: Fingerprint | None = Field(
+        default=None, description="New SHA-256 of the certificate for RadSec, 64 hex digits; empty: none."
+    )
+    coaPort: CoaPort | None = Field(
+        default=None, description="New UDP port for Disconnect and CoA requests, up to 65535; 0: none."
+    )
+
+
+class DeleteClient(Scoped):
+    """Body of DeleteClient."""
+
+    clientId: ClientId
+
+
+class ListClients(Scoped, Paged):
+    """Body of ListClients."""
+
+    search: AddressOrText = Field(default="", description="Part of a name, an address or a product; empty: all.")
+
+
+class ClientEntry(Model):
+    """A RADIUS client without its secret."""
+
+    clientId: int = Field(description="Id of the client.")
+    name: str = Field(description="Name of the client.")
+    address: str = Field(description="IP address or network of its requests.")
+    domainIds: list[int] = Field(description="Ids of its domains, the default first; empty: all of the tenant.")
+    product: str = Field(description="Product for the inventory; empty: detected from packets.")
+    requireMessageAuthenticator: Signatures = Field(description="Drop requests without Message-Authenticator.")
+    limitProxyState: Signatures = Field(description="Drop unsigned requests with Proxy-State.")
+    passwordVerified: bool = Field(description="The client has checked the password.")
+    coaPort: int = Field(description="UDP port for Disconnect and CoA requests; 0: none.")
+    tlsName: str = Field(description="Name in its certificate for RadSec, in canonical form; empty: none.")
+    tlsFingerprint: str = Field(description="SHA-256 of its certificate for RadSec in hex; empty: none.")
+    signatureRequired: bool = Field(description="Message-Authenticator is required now, set or learned.")
+    proxyStateLimited: bool = Field(description="Unsigned requests with Proxy-State are dropped now, set or learned.")
+
+
+class ClientList(Model):
+    """Answer of ListClients."""
+
+    clients: list[ClientEntry] = Field(description="Clients of the page, ordered by clientId.")
+    totalCount: TotalCount

@@ -1,0 +1,152 @@
+"""Requests and answers of the inventory's operations."""
+
+from typing import Annotated, Final
+
+from pydantic import AliasChoices, Field, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.inventory.devices.device import MAX_DELETED
+from sallyport.web.paging import IsMinimum, Paged, Search, ShortPaged, TotalCount
+from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
+
+FILTERS: Final = {
+    "DEVICE_NAME": "device_name",
+    "DEVICE_TYPE": "device_type",
+    "IP_ADDRESS": "ip_address",
+    "CLIENT_IP": "client_ip",
+    "NAS_PORT_TYPE": "nas_port_type",
+    "NAS_IDENTIFIER": "nas_identifier",
+}
+"""The columns of `DeviceQuery` by filterBy."""
+
+IpAddress = Annotated[str, Field(description="Source address of the device's requests.")]
+ClientIp = Annotated[str, Field(description="NAS-IP-Address or NAS-IPv6-Address; without one, the source address.")]
+NasIdentifier = Annotated[str, Field(description="NAS-Identifier; empty without one.")]
+FirstSeen = Annotated[str, Field(description="First request, ISO 8601 UTC.")]
+LastSeen = Annotated[str, Field(description="Last request, ISO 8601 UTC.")]
+DeviceId = Annotated[int, Field(description="Id of the device.")]
+OfDevice = Annotated[Id, Field(description="Id of a device, as ListDevices gives it; 0: all devices of the domain.")]
+
+
+class Filter(Body):
+    """filter of ListDevices."""
+
+    filterBy: Text = Field(default="", description=f"Field to compare: {', '.join(FILTERS)}; empty: no filter.")
+    value: Text = Field(default="", description="Value of the field, in upper or lower case; empty: no filter.")
+
+
+class ListDevices(InDomain, ShortPaged):
+    """Body of ListDevices."""
+
+    search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
+    filter: Filter | None = Field(default=None, description="One field that must have a value.")
+    MachineType: Text = Field(default="", description="radius or empty; no other type of machine registers itself.")
+
+
+class DeviceEntry(Model):
+    """A device in the list; the fields after `nas_port_type` are additions to the interface."""
+
+    ip_address: IpAddress
+    client_ip: ClientIp
+    device_type: str = Field(description="Product of the device; Unknown if no request shows it.")
+    nas_port_type: str = Field(description="Medium of the logins by NAS-Port-Type, such as Ethernet or Virtual.")
+    device_id: DeviceId
+    device_name: str = Field(description="NAS-Identifier; without one, the product.")
+    nas_identifier: NasIdentifier
+    device_type_certainty: str = Field(description="Confidence in device_type: certain, probable, or empty if unknown.")
+    nas_device_type: str = Field(description="Product of the NAS behind a proxy; of the device itself without a proxy.")
+    first_seen: FirstSeen
+    last_seen: LastSeen
+    request_count: int = Field(description="Requests since it was first seen.")
+    registrations: int = Field(description="Times that it registered; each deletion adds one.")
+    signed_share: float | None = Field(
+        description="Share of its logins with Message-Authenticator, 0 to 1; null without a login."
+    )
+    unsigned_proxy_state: int = Field(description="Unsigned logins with Proxy-State.")
+    last_unsigned: str = Field(description="Last unsigned login, ISO 8601 UTC; empty without one.")
+    safe_to_require: bool = Field(description="Message-Authenticator can be required without refusing its logins.")
+    retransmit_seconds: float | None = Field(
+        description="Seconds between its retransmissions, as measured; null: not measured."
+    )
+    give_up_seconds: float | None = Field(
+        description="Seconds that it waits for an answer, as measured; null: not measured."
+    )
+    challenge_support: str = Field(description="It shows challenges to its users: yes, no or unknown.")
+
+
+class DeviceList(Model):
+    """Answer of ListDevices."""
+
+    network_devices: list[DeviceEntry] = Field(description="Devices of the page, ordered by device_id.")
+    totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
+
+
+class DeleteDevice(InDomain):
+    """Body of DeleteDevice: ids, or ip_address with client_ip."""
+
+    deviceId: Many[Id] = Field(
+        default_factory=list,
+        max_length=MAX_DELETED,
+        validation_alias=AliasChoices("deviceId", "device_id", "deviceIds"),
+        description="Ids of the devices; needed without ip_address and client_ip.",
+    )
+    ip_address: AddressOrText = Field(default="", description="Source address of the devices; needs client_ip.")
+    client_ip: AddressOrText = Field(default="", description="client_ip of the devices; needs ip_address.")
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "DeleteDevice":
+        if not self.deviceId and not (self.ip_address and self.client_ip):
+            raise unfit("missing deviceId, or ip_address with client_ip", "deviceId")
+        return self
+
+
+class ListStations(InDomain, Paged):
+    """Body of ListStations."""
+
+    deviceId: OfDevice = 0
+    search: Search = Field(default="", description="Part of a station or a user; empty: all stations.")
+
+
+class StationEntry(Model):
+    """A station behind a device."""
+
+    station: str = Field(description="Calling-Station-Id.")
+    device_id: DeviceId
+    user: str = Field(description="User of its last login.")
+    first_seen: FirstSeen
+    last_seen: LastSeen
+    request_count: int = Field(description="Requests since it was first seen.")
+
+
+class StationList(Model):
+    """Answer of ListStations."""
+
+    stations: list[StationEntry] = Field(description="Stations of the page, in the order of their first login.")
+    totalCount: TotalCount
+
+
+class DeviceHistory(InDomain, Paged):
+    """Body of DeviceHistory."""
+
+    deviceId: OfDevice = 0
+
+
+class HistoryEntry(Model):
+    """One line of a device's history."""
+
+    device_id: DeviceId
+    ip_address: IpAddress
+    client_ip: ClientIp
+    nas_identifier: NasIdentifier
+    event: str = Field(description="registered or deleted.")
+    time: str = Field(description="Time of the event, ISO 8601 UTC.")
+    actor: str = Field(description="Name of the token or local user that deleted it; empty for a registration.")
+
+
+class HistoryList(Model):
+    """Answer of DeviceHistory."""
+
+    history: list[HistoryEntry] = Field(description="Events of the page, newest first.")
+    totalCount: TotalCount
