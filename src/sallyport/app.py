@@ -244,7 +244,7 @@ class App:
             self.clock,
             changed=self._user_changed,
             deleted=lambda tx, ids: self.holding.users.unlink(tx, ids) or forget_users(tx, ids),
-            vacated=vacate_accounts,
+            renamed=vacate_accounts,
             revocations=self.revocations,
         )
         forget = (keys_repo.forget_instance, forget_machine, self._forget_found, forget_instance)

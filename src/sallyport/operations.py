@@ -15,7 +15,6 @@ from sallyport.did.wallets import operations as wallets_api
 from sallyport.directory import operations as directories_api
 from sallyport.domains import operations as domains_api
 from sallyport.dynamic import operations as dynamic_api
-from sallyport.endpoints import operations as enrolments_api
 from sallyport.endpoints import page as enrolments_page
 from sallyport.endpoints.agents import agent_operations
 from sallyport.endpoints.agents import operations as agents_api
@@ -64,8 +63,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         agents_api.operations(app.agents, gate),
         agent_operations.operations(app.agents, gate),
         groups_api.operations(app.groups, gate),
-        users_api.operations(app.accounts, gate),
-        enrolments_api.operations(app.seeds, app.enrolment_link, gate),
+        users_api.operations(app.accounts, app.seeds, app.enrolment_link, gate),
         dids_api.operations(app.issuing.dids, gate),
         schemas_api.operations(app.issuing.schemas, gate),
         credentials_api.operations(app.issuing.credentials, now_us, gate),

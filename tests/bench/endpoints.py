@@ -16,14 +16,13 @@ import trio
 
 from sallyport.base.secret import Secret
 from sallyport.endpoints import membership
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo as groups
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances import repo as instances
-from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE
+from sallyport.endpoints.instances.instance import InstanceQuery, NewInstance
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
 from sallyport.endpoints.users import repo as users
-from sallyport.endpoints.users.model import Said, UserQuery
+from sallyport.endpoints.users.account import UserChange, UserQuery
 from sallyport.endpoints.users.operations import filter_column
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
@@ -206,7 +205,7 @@ def _first_instance(domain_id: int, tx: Tx) -> int:
 
 def _add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) -> None:
     name = f"{FIRST[number % 10]}.{LAST[number // 10 % 11]}-{number:06}@example.org"
-    said = Said(name, "Admin" if number % 100_000 == 77 else None)
+    said = UserChange(name, "Admin" if number % 100_000 == 77 else None)
     user_id = users.add(tx, _VAULT, domain_id, said, START_US)
     if number % 10 == 3:
         membership.change(tx, USERS_OF_INSTANCE, Action.ADD, [first + number // 10 % machines], [user_id])

@@ -10,9 +10,9 @@ import trio
 from sallyport.base.errors import NotFound
 from sallyport.domains.domain import Mode
 from sallyport.dynamic.revocations import AT_ONCE, Revocations
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.users.model import Removal
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import Removal
 from sallyport.policy.rules.model import Action as Verdict
 from sallyport.policy.rules.model import RuleFields
 from tests.areas import Areas

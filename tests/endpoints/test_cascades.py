@@ -5,13 +5,13 @@ from contextlib import suppress
 import pytest
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.groups.service import Groups
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.membership import Action
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.users.model import Removal, Said
+from sallyport.endpoints.users.account import Removal, UserChange
 from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import SLICE
@@ -46,7 +46,7 @@ async def people(areas: Areas, count: int = MANY) -> list[int]:
     """Add users."""
 
     def work(tx: Tx) -> list[int]:
-        return [areas.users.add_in(tx, areas.domain, Said(f"u{number}")) for number in range(count)]
+        return [areas.users.add_in(tx, areas.domain, UserChange(f"u{number}")) for number in range(count)]
 
     return await areas.store.write(work)
 
@@ -126,7 +126,7 @@ async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
 
 async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
     """A rename takes what was taken over for the user in slices; one that is refused takes nothing."""
-    ann, _ = [await areas.accounts.add(areas.domain, Said(name)) for name in ("ann", "bob")]
+    ann, _ = [await areas.accounts.add(areas.domain, UserChange(name)) for name in ("ann", "bob")]
     some = await machines(areas)
     columns = ("instance_id", "domain_id", "machine", "enrolled_at", "seen_at")
     await assigned(areas, "agents", columns, [(each, areas.domain, "m", 1, 1) for each in some])
@@ -134,7 +134,7 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
 
     async def rename(store: Store, name: str = "eve") -> None:
         accounts = Users(store, areas.vault, areas.users, areas.policies, areas.holding.users, areas.clock)
-        await accounts.update(areas.domain, ann, Said(name))
+        await accounts.update(areas.domain, ann, UserChange(name))
 
     with pytest.raises(Conflict):
         await rename(OneSlice(areas.store), "bob")
@@ -144,7 +144,7 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
 
 async def test_users_on_many_instances(areas: Areas) -> None:
     """The first transaction takes the password; the others a slice of assignments each, with their totals."""
-    await areas.accounts.add(areas.domain, Said("ann", password=b"x"))
+    await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     ann = (await areas.store.read(lambda tx: tx.rows("select id from endpoint_users")))[0][0]
     assert isinstance(ann, int)
     some = await machines(areas)
@@ -207,7 +207,7 @@ async def test_an_instance_with_much(areas: Areas) -> None:
 async def test_an_id_that_does_not_exist(areas: Areas) -> None:
     """All ids are looked at before the first slice: nothing is changed."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
-    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"x"))
+    ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [group, group + 99])

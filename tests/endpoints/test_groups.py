@@ -4,11 +4,10 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.groups.service import Groups
-from sallyport.endpoints.instances.model import NewInstance
-from sallyport.endpoints.membership import MAX_PAIRS
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS, Action
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.passwords.model import PolicyFields
 from sallyport.store.search import Stretch

@@ -3,10 +3,9 @@
 import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.instances.model import Instance, InstanceQuery, NewInstance
-from sallyport.endpoints.membership import MAX_PAIRS
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.instances.instance import Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS, Action
 from tests.areas import Areas
 from tests.endpoints import trail
 

@@ -5,8 +5,8 @@ import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
-from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MAX_DROPPED, EndpointUsers, Missing
+from sallyport.endpoints.user import User
 from sallyport.store.model import Store, T, Work
 from sallyport.store.vault import Vault
 from tests.areas import Areas

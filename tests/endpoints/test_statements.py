@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pytest
 
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.instances.model import NewInstance
-from sallyport.endpoints.users.model import Removal, Said
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import Removal, UserChange
 from tests.areas import Areas
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ async def statements(areas: Areas, work: Callable[[], Awaitable[T]]) -> int:
 
 async def people(areas: Areas, count: int, group_ids: list[int], machines: list[int]) -> list[int]:
     """Add users who are in groups and on machines."""
-    begin = await areas.accounts.add(areas.domain, Said("begin"))
-    ids = [await areas.accounts.add(areas.domain, Said(f"user{begin}-{number}")) for number in range(count)]
+    begin = await areas.accounts.add(areas.domain, UserChange("begin"))
+    ids = [await areas.accounts.add(areas.domain, UserChange(f"user{begin}-{number}")) for number in range(count)]
     await areas.accounts.remove(areas.domain, [Removal(begin, "", 0)])
     for group_id in group_ids:
         await areas.groups.assign_users(areas.domain, group_id, ids, Action.ADD)

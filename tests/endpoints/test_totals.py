@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from sallyport.base.errors import Conflict, Invalid
 from sallyport.base.secret import Secret
 from sallyport.endpoints import membership
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo as groups
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances import repo as instances
-from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Link
+from sallyport.endpoints.instances.instance import InstanceQuery, NewInstance
+from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action, Link
 from sallyport.endpoints.users import repo as users
-from sallyport.endpoints.users.model import Said, UserQuery
+from sallyport.endpoints.users.account import UserChange, UserQuery
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrate import migrate
@@ -65,15 +64,16 @@ def step(tx: Tx, what: str, one: int, other: int) -> None:
     machine = instances.get(tx, DOMAIN, pick(tx, membership.INSTANCES, one))
     group = groups.get(tx, DOMAIN, pick(tx, membership.GROUPS, one))
     if what == "user":
-        users.add(tx, VAULT, DOMAIN, Said(NAMES[one], TYPES[other]), 1)
+        users.add(tx, VAULT, DOMAIN, UserChange(NAMES[one], TYPES[other]), 1)
     elif what == "instance":
         instances.add(tx, DOMAIN, NewInstance(NAMES[one], public_ip=f"192.0.2.{other}"), 1)
     elif what == "group":
         groups.add(tx, DOMAIN, NewGroup(NAMES[one]), 1)
     elif what == "rename" and user:
-        users.update(tx, VAULT, user, Said(NAMES[other]), 2)
+        users.check_free(tx, user, UserChange(NAMES[other]))
+        users.update(tx, VAULT, user, UserChange(NAMES[other]), 2)
     elif what == "type" and user:
-        users.update(tx, VAULT, user, Said(user_type=TYPES[other]), 2)
+        users.update(tx, VAULT, user, UserChange(user_type=TYPES[other]), 2)
     elif what == "no user" and user:
         users.delete(tx, DOMAIN, [user])
     elif what == "no instance" and machine:
@@ -126,6 +126,7 @@ def check(tx: Tx) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(steps=st.lists(STEP, max_size=25))
+@example(steps=[("user", 0, 0), ("user", 1, 0), ("rename", 0, 1)])
 @example(steps=[("user", 0, 0), ("user", 1, 0), ("instance", 0, 0), ("group", 0, 0), ("add 1", 0, 0), ("add 2", 0, 1)])
 def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
     """After each step; the indexes of the search are sound in the end."""
@@ -183,5 +184,5 @@ def test_a_page_with_too_many_instances() -> None:
         connection.executescript(SETUP + MANY)
         tx = SqliteTx(connection)
         with pytest.raises(Invalid, match="invalid pageSize"):
-            users.machines(tx, range(1, 1001))
-        assert {len(each) for each in users.machines(tx, range(1, 101)).values()} == {201}
+            users.instances(tx, range(1, 1001))
+        assert {len(each) for each in users.instances(tx, range(1, 101)).values()} == {201}

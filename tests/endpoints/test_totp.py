@@ -10,10 +10,10 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
-from sallyport.endpoints.model import Enrolment, User
 from sallyport.endpoints.service import EndpointUsers, Missing
 from sallyport.endpoints.totp import LIFE_S, MAX_WRONG_CODES, STEP_S, OneTimeSeeds, matching_step, otpauth
-from sallyport.endpoints.users.model import UserQuery
+from sallyport.endpoints.user import Enrolment, User
+from sallyport.endpoints.users.account import UserQuery
 from sallyport.store.vault import Vault
 from tests.areas import Areas
 
@@ -79,7 +79,7 @@ async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
     """Until then there is none; the code that confirmed it is spent; the login path knows at once."""
     user_id = await ann(areas)
     made, _ = await areas.seeds.enrol(areas.domain, user_id)
-    assert (made.person.id, made.person.name, made.left) == (user_id, "Ann", MAX_WRONG_CODES)
+    assert (made.user.id, made.user.name, made.tries_left) == (user_id, "Ann", MAX_WRONG_CODES)
     assert await areas.seeds.seed(areas.domain, "ann") is None
     assert not await has_totp(areas)
     assert (await areas.seeds.confirm(areas.domain, user_id, code(made.seed, areas))).right
@@ -126,11 +126,11 @@ async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
     for malformed in ("", "12345", "1234567", "12345x", "١٢٣٤٥٦", "-12345", "9" * 10_000):
         with pytest.raises(Invalid):
             await areas.seeds.confirm(areas.domain, "ann", malformed)
-    left = [(await areas.seeds.confirm(areas.domain, "ann", wrong(made.seed, areas))).left for _ in range(3)]
+    left = [(await areas.seeds.confirm(areas.domain, "ann", wrong(made.seed, areas))).tries_left for _ in range(3)]
     waiting = await areas.seeds.behind(link)
     assert waiting is not None
-    left += [waiting.left]
-    left += [(await areas.seeds.confirm_link(link, wrong(made.seed, areas))).left for _ in range(2)]
+    left += [waiting.tries_left]
+    left += [(await areas.seeds.confirm_link(link, wrong(made.seed, areas))).tries_left for _ in range(2)]
     assert left == [4, 3, 2, 2, 1, 0]
     with pytest.raises(NotFound):
         await areas.seeds.confirm(areas.domain, "ann", code(made.seed, areas))

@@ -6,14 +6,12 @@ import pyotp
 import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.instances.model import NewInstance
-from sallyport.endpoints.membership import MAX_PAIRS
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.endpoints.membership import MAX_PAIRS, Action
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.users.account import Removal, UserChange, UserQuery, WalletAssignment
 from sallyport.endpoints.users.importing import import_rows
-from sallyport.endpoints.users.model import Removal, Said, UserQuery
-from sallyport.endpoints.users.peers import WalletAssignment
 from sallyport.endpoints.users.service import Users, WalletChange
 from sallyport.passwords.model import AssignPolicy, PolicyFields
 from sallyport.store.model import Tx
@@ -46,7 +44,7 @@ async def strict_machine(areas: Areas, name: str = "strict") -> int:
 
 async def test_what_is_said_is_kept(areas: Areas) -> None:
     """With defaults for what is not; the secrets open for who may see them, and stars stand for them otherwise."""
-    said = Said("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
+    said = UserChange("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
     user = await areas.accounts.add(areas.domain, said)
     detail = await areas.accounts.detail(areas.domain, user, reveal=True)
     account = detail.account
@@ -55,7 +53,7 @@ async def test_what_is_said_is_kept(areas: Areas) -> None:
     assert (detail.password, detail.motp) == ("hello", SEED)
     hidden = await areas.accounts.detail(areas.domain, user, reveal=False)
     assert (hidden.password, hidden.motp) == ("********", "********")
-    bare = await areas.accounts.add(areas.domain, Said("bob"))
+    bare = await areas.accounts.add(areas.domain, UserChange("bob"))
     for reveal in (True, False):
         detail = await areas.accounts.detail(areas.domain, bare, reveal=reveal)
         assert (detail.password, detail.motp, detail.account.privileged_user) == ("", "", "false")
@@ -65,39 +63,39 @@ async def test_what_is_said_is_kept(areas: Areas) -> None:
 
 async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
     """A new password and a new name at once, for who is in memory too; what is not said stays."""
-    user = await areas.accounts.add(areas.domain, Said("ann", password=b"old", did="did:a:b"))
+    user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"old", did="did:a:b"))
     assert await passwords(areas, "ann") == (b"old",)
-    await areas.accounts.update(areas.domain, user, Said(password=b"new"))
+    await areas.accounts.update(areas.domain, user, UserChange(password=b"new"))
     assert await passwords(areas, "ann") == (b"new",)
-    await areas.accounts.update(areas.domain, user, Said(name="anna"))
+    await areas.accounts.update(areas.domain, user, UserChange(name="anna"))
     assert (await passwords(areas, "ann"), await passwords(areas, "anna")) == ((), (b"new",))
     assert await listed(areas, column="name", value="anna") == (["anna"], 1)
-    await areas.accounts.update(areas.domain, user, Said(did="", user_type=""))
+    await areas.accounts.update(areas.domain, user, UserChange(did="", user_type=""))
     account = (await areas.accounts.detail(areas.domain, user, reveal=True)).account
     assert (account.did, account.user_type) == ("", "Local")
-    await areas.accounts.add(areas.domain, Said("bob"))
+    await areas.accounts.add(areas.domain, UserChange("bob"))
     with pytest.raises(Conflict):
-        await areas.accounts.update(areas.domain, user, Said(name="BOB"))
+        await areas.accounts.update(areas.domain, user, UserChange(name="BOB"))
     with pytest.raises(NotFound):
-        await areas.accounts.update(await areas.domains.add(areas.tenant, "branch"), user, Said(did="did:a:c"))
+        await areas.accounts.update(await areas.domains.add(areas.tenant, "branch"), user, UserChange(did="did:a:c"))
 
 
 async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
     """Said again it is the same seed, whose codes count once; another one, or none, takes its place at once."""
-    user = await areas.accounts.add(areas.domain, Said("ann", motp=SEED))
+    user = await areas.accounts.add(areas.domain, UserChange("ann", motp=SEED))
     step = areas.clock() // 30_000_000
     assert await areas.seeds.seed(areas.domain, "ann") == SEED
     assert await areas.seeds.spend(areas.domain, "ann", step)
-    await areas.accounts.update(areas.domain, user, Said(motp=SEED))
+    await areas.accounts.update(areas.domain, user, UserChange(motp=SEED))
     await areas.seeds.seed(areas.domain, "ann")
     assert not await areas.seeds.spend(areas.domain, "ann", step)
     other = pyotp.random_base32()
     await areas.seeds.enrol(areas.domain, "ann")
-    await areas.accounts.update(areas.domain, user, Said(motp=other))
+    await areas.accounts.update(areas.domain, user, UserChange(motp=other))
     assert await areas.seeds.seed(areas.domain, "ann") == other
     with pytest.raises(NotFound):  # what waited would have taken the place of the new one
         await areas.seeds.confirm(areas.domain, "ann", "123456")
-    await areas.accounts.update(areas.domain, user, Said(motp=""))
+    await areas.accounts.update(areas.domain, user, UserChange(motp=""))
     assert await areas.seeds.seed(areas.domain, "ann") is None
 
 
@@ -105,19 +103,19 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
     """Of those that the user is assigned to, and of those of its groups; nothing is kept of what is refused."""
     machine = await strict_machine(areas)
     with pytest.raises(Invalid) as raised:
-        await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2"), [machine])
+        await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2"), [machine])
     assert [error.field for error in raised.value.fields] == ["minLen"]
     assert "hunter2" not in str(raised.value.fields)
     assert await listed(areas) == ([], 0)
-    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"a long password"), [machine])
-    bob = await areas.accounts.add(areas.domain, Said("bob", password=b"hunter2"))
+    ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"a long password"), [machine])
+    bob = await areas.accounts.add(areas.domain, UserChange("bob", password=b"hunter2"))
     group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
     await areas.groups.assign_users(areas.domain, group, [bob], Action.ADD)
     for user in (ann, bob):
         with pytest.raises(Invalid):
-            await areas.accounts.update(areas.domain, user, Said(password=b"hunter3", did="did:a:b"))
+            await areas.accounts.update(areas.domain, user, UserChange(password=b"hunter3", did="did:a:b"))
         assert (await areas.accounts.detail(areas.domain, user, reveal=True)).account.did == ""
-        await areas.accounts.update(areas.domain, user, Said(password=b"another long one"))
+        await areas.accounts.update(areas.domain, user, UserChange(password=b"another long one"))
     assert await passwords(areas, "bob") == (b"another long one",)
 
 
@@ -126,24 +124,24 @@ async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None
     policy = await areas.policies.add(areas.tenant, PolicyFields(policyName="long", minLen="12"))
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": policy})
-    ann = await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2"))
-    await areas.accounts.update(areas.domain, ann, Said(password=b"hunter3"))
+    ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2"))
+    await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter3"))
     await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
     with pytest.raises(Invalid, match="policy"):
-        await areas.accounts.update(areas.domain, ann, Said(password=b"hunter4"))
-    await areas.accounts.update(areas.domain, ann, Said(password=b"a long password"))
+        await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter4"))
+    await areas.accounts.update(areas.domain, ann, UserChange(password=b"a long password"))
     rows = [{"userName": name, "password": "hunter2", "groups": "g"} for name in ("ann", "new")]
     planned = await import_rows(areas.accounts, areas.domain, rows, apply=False)
     assert {each.outcome.value for each in planned} == {"refused"}
     await areas.policies.delete(areas.tenant, [policy])
-    await areas.accounts.update(areas.domain, ann, Said(password=b"hunter4"))
+    await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter4"))
 
 
 async def test_a_password_that_stays_is_not_judged_again(areas: Areas) -> None:
     """Who had it before the policy keeps it, also where it is sent again with something new."""
-    bob = await areas.accounts.add(areas.domain, Said("bob", password=b"hunter2"))
+    bob = await areas.accounts.add(areas.domain, UserChange("bob", password=b"hunter2"))
     await areas.instances.assign_users(areas.domain, [await strict_machine(areas)], [bob], Action.ADD)
-    await areas.accounts.update(areas.domain, bob, Said(password=b"hunter2", did="did:a:b"))
+    await areas.accounts.update(areas.domain, bob, UserChange(password=b"hunter2", did="did:a:b"))
     assert (await areas.accounts.detail(areas.domain, bob, reveal=True)).account.did == "did:a:b"
 
 
@@ -153,9 +151,9 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
         await areas.instances.add(areas.domain, NewInstance(n, host_name=h))
         for n, h in (("web", ""), ("mail", "mx1.example"))
     ]
-    ann = await areas.accounts.add(areas.domain, Said("Ann-Marie"), [web, mail])
-    bob = await areas.accounts.add(areas.domain, Said("bob", "Admin", "SSH"), [mail])
-    await areas.accounts.add(areas.domain, Said("carl"))
+    ann = await areas.accounts.add(areas.domain, UserChange("Ann-Marie"), [web, mail])
+    bob = await areas.accounts.add(areas.domain, UserChange("bob", "Admin", "SSH"), [mail])
+    await areas.accounts.add(areas.domain, UserChange("carl"))
     for column, value, names in (
         ("name", "n-M", ["Ann-Marie"]), ("id", str(bob), ["bob"]), ("user_type", "LOCAL user", ["Ann-Marie", "carl"]),
         ("user_type", "admin", ["bob"]), ("credential_type", "ssh", ["bob"]),
@@ -169,7 +167,7 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
     assert await listed(areas, instance_ids=[mail], column="name", value="bo") == (["bob"], 1)
     assert await listed(areas, instance_ids=[web, mail], limit=1) == (["Ann-Marie"], 2)
     rows, _ = await areas.accounts.page(UserQuery(areas.domain))
-    assert [[machine.host for machine in each.machines] for each in rows] == [
+    assert [[machine.host for machine in each.instances] for each in rows] == [
         ["web", "mx1.example"],
         ["mx1.example"],
         [],
@@ -185,9 +183,8 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
 async def test_removing_users(areas: Areas) -> None:
     """Off an instance where one is named, else wholly; by id, by name, or by both where they agree; all or none."""
     machine = await areas.instances.add(areas.domain, NewInstance("web"))
-    ids = [
-        await areas.accounts.add(areas.domain, Said(name, password=b"x"), [machine]) for name in ("ann", "bob", "carl")
-    ]
+    users = [UserChange(name, password=b"x") for name in ("ann", "bob", "carl")]
+    ids = [await areas.accounts.add(areas.domain, user, [machine]) for user in users]
     for wrong in (Removal(10**9, "", 0), Removal(ids[0], "bob", 0), Removal(0, "dora", 0), Removal(ids[1], "", 10**9)):
         with pytest.raises(NotFound):
             await areas.accounts.remove(areas.domain, [Removal(ids[0], "", 0), wrong])
@@ -236,7 +233,7 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
     wallets = Wallets()
     users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
-    ann = await accounts.add(areas.domain, Said("ann", password=b"x"))
+    ann = await accounts.add(areas.domain, UserChange("ann", password=b"x"))
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     machine = await areas.instances.add(areas.domain, NewInstance("web"))
     for wrong in (
@@ -246,14 +243,14 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
         with pytest.raises(NotFound):
             await accounts.update_wallet(areas.domain, wrong)
     before = (await accounts.page(UserQuery(areas.domain)))[0][0]
-    assert (before.account.user_type, before.groups, before.machines, before.credential) == ("Local", (), (), "")
+    assert (before.account.user_type, before.groups, before.instances, before.credential) == ("Local", (), (), "")
     assert (await users.load(areas.domain, "ann")).groups == frozenset()  # type: ignore[union-attr]
     for _ in range(2):
         wanted = change(areas, [ann], groups=[group], instances=[machine], credentials=[3])
         await accounts.update_wallet(areas.domain, wanted)
     after = (await accounts.page(UserQuery(areas.domain, column="credential", value="urn:uuid:3")))[0][0]
     assert (after.account.user_type, after.account.privileged_user) == ("Admin", "yes")
-    assert (after.groups, [each.id for each in after.machines], after.credential) == (["g"], [machine], "urn:uuid:3")
+    assert (after.groups, [each.id for each in after.instances], after.credential) == (["g"], [machine], "urn:uuid:3")
     assert (await users.load(areas.domain, "ann")).groups == {"g"}  # type: ignore[union-attr]
     await accounts.remove(areas.domain, [Removal(ann, "", 0)])
     assert wallets.held == {}
@@ -269,7 +266,7 @@ async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas)
 
 async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
     """A wallet user and a credential are NotFound; groups and instances need none."""
-    ann = await areas.accounts.add(areas.domain, Said("ann"))
+    ann = await areas.accounts.add(areas.domain, UserChange("ann"))
     for wrong in (change(areas, [ann], credentials=[1]), change(areas, [ann], wallets=[1])):
         with pytest.raises(NotFound):
             await areas.accounts.update_wallet(areas.domain, wrong)
@@ -279,9 +276,9 @@ async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
 
 async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
     """Adding, changing, reading and removing are all there; the secrets are stars."""
-    user = await areas.accounts.add(areas.domain, Said("ann", password=b"hunter2", motp=SEED))
+    user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2", motp=SEED))
     for _ in range(2):
-        await areas.accounts.update(areas.domain, user, Said(password=b"hunter3", did="did:a:b"))
+        await areas.accounts.update(areas.domain, user, UserChange(password=b"hunter3", did="did:a:b"))
     await areas.accounts.detail(areas.domain, user, reveal=True)
     await areas.seeds.enrol(areas.domain, "ann")
     await areas.seeds.remove(areas.domain, "ann")
@@ -299,7 +296,7 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
     """The same with and without doing it; instances and groups come beside those that there are."""
     web, mail = [await areas.instances.add(areas.domain, NewInstance(name)) for name in ("web", "mail")]
     await areas.groups.add(areas.domain, NewGroup("staff"))
-    old = await areas.accounts.add(areas.domain, Said("old", password=b"hello"), [web])
+    old = await areas.accounts.add(areas.domain, UserChange("old", password=b"hello"), [web])
     await areas.users.load(areas.domain, "old")
     rows = [
         {"userName": "OLD", "password": "hello", "instances": "mail, web", "groups": ["staff"]},
@@ -314,7 +311,7 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
     assert [each.outcome.value for each in again] == ["unchanged", "unchanged"]
     (first, second), total = await areas.accounts.page(UserQuery(areas.domain))
     assert total == 2
-    assert (first.account.id, [each.id for each in first.machines], first.groups) == (old, [web, mail], ["staff"])
+    assert (first.account.id, [each.id for each in first.instances], first.groups) == (old, [web, mail], ["staff"])
     assert second.account.ssh_key == f"{ED25519} a\n{ED25519} b"
     assert (await areas.users.load(areas.domain, "old")).groups == {"staff"}  # type: ignore[union-attr]
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sallyport.domains.domain import FirstFactor
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import UserChange
 from sallyport.mfa.model import Outcome
 from sallyport.policy.rules.model import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
@@ -65,7 +65,7 @@ async def leaves(areas: Areas) -> None:
 
 async def new_password(areas: Areas) -> None:
     """The password that was right is right no more."""
-    await areas.accounts.update(areas.domain, await ann(areas), Said(password=b"another"))
+    await areas.accounts.update(areas.domain, await ann(areas), UserChange(password=b"another"))
 
 
 async def is_deleted(areas: Areas) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from sallyport.base.errors import PacketError
 from sallyport.domains.domain import FirstFactor, Mode
-from sallyport.endpoints.bodies import Action as AssignmentAction
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.identity import default_domain, split_realm
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.rules.model import RuleFields

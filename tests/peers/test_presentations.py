@@ -7,7 +7,7 @@ import pytest
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, CredentialError
 from sallyport.did.presentations.asking import Wanted
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.instance import NewInstance
 from tests.areas import Areas, SetClock, areas
 from tests.did.holders import populated
 from tests.peers.npm_verifiers import ask, needs_npm

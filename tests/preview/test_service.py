@@ -6,8 +6,8 @@ import pytest
 
 from sallyport.domains.domain import Domain
 from sallyport.domains.impact import Effect
-from sallyport.endpoints.bodies import Action as AssignmentAction
-from sallyport.endpoints.groups.model import NewGroup
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.model import Reason
 from sallyport.login.second.forecast import Standing
 from sallyport.mfa.circuit import Guarded

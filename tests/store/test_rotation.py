@@ -10,8 +10,8 @@ import trio
 from sallyport import store as package
 from sallyport.base.errors import Conflict, SecretError, StoreError
 from sallyport.base.secret import Secret
-from sallyport.endpoints.instances.model import NewInstance
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Store, T, Tx, Work
 from sallyport.store.rotation import BATCH, PLACES, Rotation, Sealed
 from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
@@ -54,7 +54,7 @@ async def everything(areas: Areas) -> None:
 
     def add_users(tx: Tx) -> None:
         for number in range(BATCH + 3):
-            areas.users.add_in(tx, areas.domain, Said(f"user{number}", password=b"secret"))
+            areas.users.add_in(tx, areas.domain, UserChange(f"user{number}", password=b"secret"))
 
     await areas.store.write(add_users)
     enrolment = await areas.seeds.enrol(areas.domain, "user0")

@@ -1,26 +1,21 @@
-"""What the bodies of instances, groups and users share."""
+"""Fields and answers that instances, groups and users share."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
+from sallyport.base.wire import JSON
+from sallyport.endpoints.membership import Action
+from sallyport.store.search import Minimum
 from sallyport.web.scope import OfDomain, Text
 
 MAX_ENTRIES = 200
 """Users, groups or credentials that one request changes: logins wait for its transaction, up to 0.6 ms for each."""
 METHODS = {"ssh": "SSH", "did": "DID", "password": "Password"}
-"""How one may authenticate at an endpoint, by the name without case."""
+"""Authentication methods of an endpoint, by the name without case."""
 _FLAGS = {"true", "yes", "1", "false", "no", "0"}
-
-
-class Action(StrEnum):
-    """What is done with an assignment."""
-
-    ADD = "add"
-    REMOVE = "remove"
 
 
 def _action(value: object) -> object:
@@ -48,15 +43,25 @@ def _flag_text(value: object) -> object:
     return text
 
 
-AnyAction = Annotated[Action, BeforeValidator(_action)]
-Methods = Annotated[Text, BeforeValidator(_methods)]
-"""Methods of authentication, separated by commas, each once and as people write it; empty for none."""
+AnyAction = Annotated[
+    Action, BeforeValidator(_action), Field(description="add assigns, remove takes the assignment away.")
+]
+Methods = Annotated[
+    Text,
+    BeforeValidator(_methods),
+    Field(description="Authentication methods: SSH, DID and Password, separated by commas; empty: all."),
+]
+"""Authentication methods, separated by commas, each once and in the interface's spelling; empty for all."""
 FlagText = Annotated[Text, BeforeValidator(_flag_text)]
-"""A flag that the interface has as a string: kept as it was sent; empty for none."""
+"""A flag that the interface has as a string: stored as it was sent; empty for none."""
+Privileged = Annotated[
+    FlagText,
+    Field(description="true, yes or 1 gives root's rights on instances; false, no, 0 or empty gives none."),
+]
 
 
 class Assignment(OfDomain):
-    """A body that assigns, or takes an assignment away; `actions` is another spelling."""
+    """A body that adds or removes assignments; `actions` is another spelling."""
 
     action: AnyAction = Field(validation_alias=AliasChoices("action", "actions"))
 
@@ -64,12 +69,17 @@ class Assignment(OfDomain):
 class StatusAnswer(Model):
     """An answer of status and message."""
 
-    status: str = "Success"
-    message: str
+    status: str = Field(default="Success", description="Success; an error has Failure.")
+    message: str = Field(description="Result in words.")
 
 
 class CodeAnswer(Model):
     """An answer of code and message."""
 
-    code: int = 200
-    message: str
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    message: str = Field(description="Result in words.")
+
+
+def totals(total: int) -> dict[str, JSON]:
+    """Return the fields totalCount and totalIsMinimum of the answer of a search."""
+    return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}

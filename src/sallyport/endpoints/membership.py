@@ -1,17 +1,17 @@
-"""The SQL of who is assigned to what: users and groups to instances, users to groups.
+"""The SQL of assignments: users and groups to instances, users to groups.
 
-Each total is kept on the row that shows it, in the transaction of the assignment. Assigning again and taking away again
-change nothing.
+Each total is stored in the row that shows it, in the transaction of the assignment. A repeated assignment or removal
+changes nothing.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.model import NO_USER, Person
+from sallyport.endpoints.user import NO_USER, UserRef
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.turns import SLICE
@@ -19,15 +19,22 @@ from sallyport.store.turns import SLICE
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}
 ASSIGNED = "endpoint_users/assigned"
-"""The kept total of a domain's users that are assigned to any instance."""
+"""The stored total of a domain's users that are assigned to any instance."""
 MAX_PAIRS = 2_000
 """Assignments in one request: logins wait for its transaction, up to 50 µs for each."""
+
+
+class Action(StrEnum):
+    """A change of an assignment."""
+
+    ADD = "add"
+    REMOVE = "remove"
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A table of assignments. holder, held: its columns. holders, holds: the tables that these refer to. total: the
-    holders' column that counts what they hold."""
+    column of the holders that counts their assignments."""
 
     table: str
     holder: str
@@ -60,23 +67,23 @@ def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
 
 
 def must_exist(tx: Tx, table: str, domain_id: int, ids: Sequence[int]) -> None:
-    """NotFound: an id that the domain does not have."""
+    """Raise NotFound if the domain does not have one of the ids."""
     sql = f"select count(*) from {table} where domain_id = :d and id in {LISTED}"  # noqa: S608
     if tx.value(int, sql, ids=listed(ids), d=domain_id) != len(set(ids)):
         raise NotFound(NOT_FOUND[table])
 
 
-def people(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Person]:
-    """The users of a domain with these ids. NotFound: one of them is nobody."""
+def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
+    """Return the users of a domain with these ids. NotFound: the domain does not have one of them."""
     sql = f"select id, domain_id, name from endpoint_users where domain_id = :d and id in {LISTED}"  # noqa: S608
-    found = {person.id: person for person in tx.all(Person, sql, ids=listed(user_ids), d=domain_id)}
+    found = {user.id: user for user in tx.all(UserRef, sql, ids=listed(user_ids), d=domain_id)}
     if len(found) < len(set(user_ids)):
         raise NotFound(NO_USER)
     return [found[each] for each in dict.fromkeys(user_ids)]
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
-    """Assign, or take away, each with each; the assignments that changed. All of them must exist."""
+    """Assign each to each, or remove the assignments; return those that changed. All ids must exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -89,19 +96,19 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
 
 
 def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
-    """Return SLICE of what is assigned to one, by ids in order. after: the id before the first."""
+    """Return SLICE ids of those assigned to a holder, in order. after: the id before the first."""
     sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
     return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
-    """What one is assigned to, by ids in order."""
+    """Return the ids of the holders that one is assigned to, in order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
 
 
-def machines_of(tx: Tx, user_id: int) -> list[int]:
-    """The instances of a user: its own, and those of its groups."""
+def instances_of(tx: Tx, user_id: int) -> list[int]:
+    """Return the ids of a user's instances: its own, and those of its groups."""
     return tx.all(
         _id,
         "select instance_id as id from endpoint_instance_users where user_id = :user union "
@@ -113,35 +120,35 @@ def machines_of(tx: Tx, user_id: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Whose password policies a password has to meet: those of instances, and the policies of groups themselves."""
+    """The password policies that a password has to meet: those of instances, and those that groups name."""
 
     instance_ids: Sequence[int]
     policy_ids: Sequence[int] = ()
 
 
 def demands_on(tx: Tx, user_id: int) -> Demands:
-    """What is demanded of a user's password, by groups that are not active too: they may be tomorrow."""
-    return Demands(machines_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
+    """Return the demands on a user's password; also of inactive groups, which may be active tomorrow."""
+    return Demands(instances_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
 
 
 def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
-    """The password policies that the credential policies of these groups name."""
+    """Return the ids of the password policies that the credential policies of these groups name."""
     sql = "select policy_id as id from endpoint_credential_policies where group_id = :group and policy_id is not null"
     return [policy for each in group_ids for policy in tx.all(_id, sql, group=each)]
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Delete up to SLICE assignments to holders that are to be deleted; what they were."""
+    """Delete up to SLICE assignments to holders that are to be deleted; return the assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
 def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of what is to be deleted; how many."""
+    """Delete up to SLICE assignments of users or groups that are to be deleted; return how many."""
     return len(_slice(tx, link, link.held, held))
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of one to other holders than these; how many."""
+    """Delete up to SLICE assignments of one to other holders than these; return how many."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -154,7 +161,7 @@ def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "tru
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
-    """Add or delete assignments, and keep the totals of their holders and of assigned users; what they are."""
+    """Add or delete assignments, and update the totals of their holders and of assigned users; return them."""
     changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
     rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]
     by_change = dict[int, list[Value]]()
@@ -164,12 +171,12 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
         total = f"update {link.holders} set {link.total} = {link.total} + :change where id in {LISTED}"  # noqa: S608
         tx.execute(total, change=each, ids=listed(holders))
     if rows and link is USERS_OF_INSTANCE:
-        _mark(tx, [user for _, user in rows])
+        _mark_assigned(tx, [user for _, user in rows])
     return rows
 
 
-def _mark(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Keep whether users are assigned to any instance, and how many of the domain's are."""
+def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
+    """Store whether users are assigned to any instance, and how many of the domain's users are."""
     differing = "assigned <> exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608
     rows = tx.rows(f"{sql} returning domain_id, assigned", ids=listed(user_ids))

@@ -11,9 +11,8 @@ from html import escape
 from starlette.routing import BaseRoute
 
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.endpoints.model import Enrolment
-from sallyport.endpoints.qr import QrImages
-from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.totp import OneTimeSeeds, QrImages
+from sallyport.endpoints.user import Enrolment
 from sallyport.web.page import Page, link_route
 
 PATH = "/enrol/"
@@ -58,16 +57,16 @@ class _EnrolmentPage:
         if waiting is None:
             return _GONE
         image = await self._images.data_uri(waiting.otpauth)
-        form = _form(waiting, self._seeds.domain_name(waiting.person.domain_id), image, wrong)
+        form = _form(waiting, self._seeds.domain_name(waiting.user.domain_id), image, wrong)
         return Page("Set up one-time codes", form, 400 if wrong else 200)
 
 
 def _form(waiting: Enrolment, domain: str, image: str, wrong: str) -> str:
-    tries = f"{waiting.left} more {'try' if waiting.left == 1 else 'tries'}"
+    tries = f"{waiting.tries_left} more {'try' if waiting.tries_left == 1 else 'tries'}"
     told = f'<p class="wrong" role="alert">{escape(wrong)} You have {tries}.</p>' if wrong else ""
     seed = " ".join(re.findall(".{1,4}", waiting.seed))
     return (
-        f'<p class="name">For <strong>{escape(waiting.person.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
+        f'<p class="name">For <strong>{escape(waiting.user.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
         f"{told}<ol><li>Scan this with your authenticator app, "
         f'or <a href="{escape(waiting.otpauth)}">open it on this device</a>.'
         f'<img alt="QR code of the key below" src="{escape(image)}">'

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from sallyport.base.text import folded
-from sallyport.endpoints.groups.model import ttl_seconds
+from sallyport.endpoints.groups.group import ttl_seconds
 from sallyport.endpoints.membership import LISTED, listed
-from sallyport.endpoints.model import Person, User, UserKey, name_key
+from sallyport.endpoints.user import User, UserKey, UserRef, name_key
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
 
@@ -47,9 +47,9 @@ class Pending:
     expires_at: int
 
     @property
-    def person(self) -> Person:
+    def user(self) -> UserRef:
         """Whose it is."""
-        return Person(self.user_id, self.domain_id, self.name)
+        return UserRef(self.user_id, self.domain_id, self.name)
 
     def open(self, vault: Vault) -> str:
         """The seed, base32. SecretError."""
@@ -144,12 +144,12 @@ def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | Non
     return password, None if row.motp is None else SealedSeed(user_id, row.motp).open(vault)
 
 
-def locate(tx: Tx, domain_id: int, which: UserKey) -> Person | None:
+def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
     """A user of the domain, or None."""
     columns = "select id, domain_id, name from endpoint_users where domain_id = :d and "
     if isinstance(which, int):
-        return tx.one(Person, columns + "id = :id", d=domain_id, id=which)
-    return tx.one(Person, columns + "name_key = :key", d=domain_id, key=name_key(which))
+        return tx.one(UserRef, columns + "id = :id", d=domain_id, id=which)
+    return tx.one(UserRef, columns + "name_key = :key", d=domain_id, key=name_key(which))
 
 
 def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:

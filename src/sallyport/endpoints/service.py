@@ -1,24 +1,21 @@
-"""Endpoint users as a login sees them, in memory, and how they come and go."""
+"""Endpoint users as a login sees them, in memory, and how they are added and deleted."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import membership, repo
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE
-from sallyport.endpoints.model import USER_NAME, User, check_password, is_user_name, name_key
-from sallyport.endpoints.revocations import NoRevocations, Revocations
-from sallyport.endpoints.trail import note, note_all
+from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE, Action
+from sallyport.endpoints.user import USER_NAME, User, check_password, is_user_name, name_key
 from sallyport.endpoints.users import repo as accounts
-from sallyport.endpoints.users.model import Account, Said
-from sallyport.endpoints.users.values import LOCAL
+from sallyport.endpoints.users.account import LOCAL, Account, UserChange
 from sallyport.store import audit
 from sallyport.store.audit import changed as differing
+from sallyport.store.audit import record_all_in, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import Slice, in_slices
 from sallyport.store.vault import Vault
@@ -37,13 +34,34 @@ class Missing(Enum):
 MISSING: Final = Missing.MISSING
 
 
+class Revocations(Protocol):
+    """Ends the sessions of users after the transaction that takes their access away."""
+
+    def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
+        """Note that users of a domain lose their access. reason: for a person."""
+
+    def group_matters(self, domain_id: int, group: str) -> bool:
+        """Return whether a user who loses the group loses access."""
+
+
+class NoRevocations:
+    """Sessions last until they end by themselves."""
+
+    def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
+        """Do nothing."""
+
+    def group_matters(self, domain_id: int, group: str) -> bool:
+        """Return False."""
+        return False
+
+
 class EndpointUsers:
     """The users of all domains.
 
     changed: called with domain and name of each changed user; with None as name after many changes in the domain.
     max_cached: the users, and the names without a user, in memory; each tenant has a share.
-    deleted, vacated: slices by ids of users, which run before users are deleted, and before others can take their
-    names. revocations: told of each user without access from now on.
+    deleted: runs by ids of users, in slices, before users are deleted. renamed: the same, before other users can take
+    their names. revocations: gets each user who loses access.
     """
 
     def __init__(
@@ -55,18 +73,18 @@ class EndpointUsers:
         max_cached: int = MAX_CACHED,
         changed: Callable[[int, str | None], None] = lambda _domain_id, _name: None,
         deleted: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
-        vacated: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
+        renamed: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
         revocations: Revocations | None = None,
     ) -> None:
         self.revocations = revocations or NoRevocations()
         self._changed = changed
-        self.vacated = vacated
+        self.renamed = renamed
         self.slices: Sequence[Slice[Sequence[Account]]] = (
-            _by_ids(repo.clear_all),  # first: a user who has lost a group that blocks it does not log in
+            _by_ids(repo.clear_all),  # first: a user who has lost a group that blocks it cannot log in
             _by_ids(deleted),
             _by_ids(_take_from_instances),
             _by_ids(_take_from_groups),
-            _by_ids(vacated),
+            _by_ids(renamed),
         )
         self._store = store
         self._vault = vault
@@ -99,24 +117,24 @@ class EndpointUsers:
         return user
 
     async def add(self, domain_id: int, name: str, password: bytes) -> int:
-        """The new user's id; it can log in at once. Invalid, Conflict."""
+        """Add a user, who can log in at once; return its id. Invalid, Conflict."""
         _check(name, password)
         try:
-            return await self._store.write(lambda tx: self.add_in(tx, domain_id, Said(name, password=password)))
+            return await self._store.write(lambda tx: self.add_in(tx, domain_id, UserChange(name, password=password)))
         finally:
             self.drop(domain_id, name)
 
     def add_in(
-        self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = (), *, source: str = LOCAL
+        self, tx: Tx, domain_id: int, new: UserChange, instance_ids: Sequence[int] = (), *, source: str = LOCAL
     ) -> int:
-        """`add` in a transaction, after which who added must `drop` the user; the instances exist. Conflict."""
+        """`add` in a transaction, after which the caller must `drop` the user; the instances exist. Conflict."""
         at = self._clock()
-        user_id = accounts.add(tx, self._vault, domain_id, said, at, source)
-        told = said.told()
+        user_id = accounts.add(tx, self._vault, domain_id, new, at, source)
+        fields = new.audited()
         if instance_ids:
             membership.change(tx, USERS_OF_INSTANCE, Action.ADD, instance_ids, [user_id])
-            told["instances"] = list(instance_ids)
-        note(tx, "user.add", domain_id, f"user {user_id} {said.name}", differing({}, told), at=at)
+            fields["instances"] = list(instance_ids)
+        record_in(tx, "user.add", domain_id, f"user {user_id} {new.name}", differing({}, fields), at=at)
         return user_id
 
     async def remove(self, domain_id: int, name: str) -> None:
@@ -134,7 +152,7 @@ class EndpointUsers:
             self.drop(domain_id, name)
 
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """`remove` a user in a transaction, who was only discovered, and has few dependents therefore."""
+        """`remove` in a transaction a user who was only discovered, and therefore has few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass
@@ -145,10 +163,10 @@ class EndpointUsers:
         them."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
-        note_all(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
+        record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
-        """Open a password in a store that is to take the place of this one. SecretError."""
+        """Open a password in a store that is to replace this one. SecretError."""
         repo.check_key(tx, self._vault)
 
     def forget(self) -> None:

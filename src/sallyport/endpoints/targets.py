@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.endpoints.agents import ways
-from sallyport.endpoints.groups.model import allows, grants, ttl_seconds
-from sallyport.endpoints.model import Person, name_key
+from sallyport.endpoints.groups.group import allows, is_active, ttl_seconds
+from sallyport.endpoints.user import UserRef, name_key
 from sallyport.store.model import Tx
 
 MOST_MEMBERS = 500
@@ -24,7 +24,7 @@ _GROUP = (
 @dataclass(frozen=True, slots=True)
 class AccessTarget:
     """An instance or a group. methods: how one authenticates there, as stored, empty for any. is_active: whether it
-    grants anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
+    is_active anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
 
     id: int
     domain_id: int
@@ -73,10 +73,10 @@ class AccessTargets:
                     return found
         return None
 
-    def members(self, tx: Tx, group_id: int) -> list[Person]:
+    def members(self, tx: Tx, group_id: int) -> list[UserRef]:
         """The users of a group by id in order, one more than MOST_MEMBERS at most."""
         return tx.all(
-            Person,
+            UserRef,
             "select u.id, u.domain_id, u.name from endpoint_group_users m join endpoint_users u on u.id = m.user_id "
             "where m.group_id = :group order by u.id limit :most",
             group=group_id,
@@ -91,6 +91,6 @@ def _target(*, id: int, domain_id: int, name: str, methods: str, is_group: int, 
         name,
         methods,
         is_group=bool(is_group),
-        is_active=grants(status),
+        is_active=is_active(status),
         session_s=ttl_seconds(ttl),
     )

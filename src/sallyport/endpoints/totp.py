@@ -5,6 +5,7 @@ There are two ways to that code: whoever enrolled the user gives it, or the user
 enrolment opens. Both end together: with a right code, with five wrong ones, after an hour, or with the next enrolment.
 """
 
+import io
 import re
 import secrets
 from base64 import b32encode
@@ -13,6 +14,7 @@ from hmac import compare_digest
 from typing import TypeVar
 from urllib.parse import quote
 
+import trio
 from pyotp import HOTP
 
 from sallyport.base.bounded import BoundedMap
@@ -20,12 +22,11 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.ids import token_hash
 from sallyport.endpoints import repo
-from sallyport.endpoints.model import NO_USER, Checked, Enrolment, Person, UserKey, name_key
 from sallyport.endpoints.repo import Pending, SealedSeed
 from sallyport.endpoints.service import MAX_CACHED, EndpointUsers
-from sallyport.endpoints.trail import note
+from sallyport.endpoints.user import NO_USER, CodeCheck, Enrolment, UserKey, UserRef, name_key
 from sallyport.store import audit
-from sallyport.store.audit import HIDDEN
+from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.vault import Vault
 
@@ -35,6 +36,8 @@ STEP_S = 30
 SEED_OCTETS = 20
 LINK_OCTETS = 32
 LIFE_S = 3600
+BORDER = 4
+"""Modules of quiet zone around a QR code (ISO/IEC 18004 section 9.1)."""
 MAX_WRONG_CODES = 5
 # In UTF-8. A QR code holds 2,300 octets; these stay far below that when they are quoted.
 LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
@@ -106,18 +109,18 @@ class OneTimeSeeds:
         at = self._clock()
         expires_at = at + LIFE_S * SECOND
 
-        def work(tx: Tx) -> Person:
-            person = _located(tx, domain_id, which)
+        def work(tx: Tx) -> UserRef:
+            user = _located(tx, domain_id, which)
             repo.begin_enrolment(
-                tx, self._vault, person.id, seed, link_hash=token_hash(link), at=at, expires_at=expires_at
+                tx, self._vault, user.id, seed, link_hash=token_hash(link), at=at, expires_at=expires_at
             )
-            _note(tx, "user.totp.enrol", person, at)
-            return person
+            _note(tx, "user.totp.enrol", user, at)
+            return user
 
-        person = await self._store.write(work)
-        return self._enrolment(person, seed, MAX_WRONG_CODES, expires_at), link
+        user = await self._store.write(work)
+        return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
-    async def confirm(self, domain_id: int, which: UserKey, code: str) -> Checked:
+    async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
         """Let the seed that waits count if the code is right. NotFound: no such user, or nothing waits. Invalid: not
         six digits, which is no try."""
 
@@ -128,14 +131,14 @@ class OneTimeSeeds:
 
     async def remove(self, domain_id: int, which: UserKey) -> bool:
         """Take the user's seed away, and one that waits; whether there was either. NotFound."""
-        at, touched = self._clock(), list[Person]()
+        at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
-            person = _located(tx, domain_id, which)
-            touched.append(person)
-            cleared = repo.clear_seed(tx, person.id, at)
+            user = _located(tx, domain_id, which)
+            touched.append(user)
+            cleared = repo.clear_seed(tx, user.id, at)
             if cleared:
-                _note(tx, "user.totp.remove", person, at)
+                _note(tx, "user.totp.remove", user, at)
             return cleared
 
         return await self._change(work, touched)
@@ -146,57 +149,83 @@ class OneTimeSeeds:
         found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
         if found is None:
             return None
-        left = MAX_WRONG_CODES - found.wrong_codes
-        return self._enrolment(found.person, found.open(self._vault), left, found.expires_at)
+        tries_left = MAX_WRONG_CODES - found.wrong_codes
+        return self._enrolment(found.user, found.open(self._vault), tries_left, found.expires_at)
 
-    async def confirm_link(self, link: str, code: str) -> Checked:
+    async def confirm_link(self, link: str, code: str) -> CodeCheck:
         """`confirm` for the user who has the link. NotFound, Invalid."""
         return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
 
-    async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> Checked:
+    async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> CodeCheck:
         """In one transaction, so that of two confirmations one finds nothing, and no try is lost."""
-        digits, at, touched = _digits(code), self._clock(), list[Person]()
+        digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
-        def work(tx: Tx) -> Checked:
+        def work(tx: Tx) -> CodeCheck:
             waiting = find(tx, at)
             if waiting is None:
                 raise NotFound(NOTHING_WAITS)
-            touched.append(waiting.person)
+            touched.append(waiting.user)
             return self._check(tx, waiting, digits, at)
 
         return await self._change(work, touched)
 
-    async def _change(self, work: Work[T], touched: Sequence[Person]) -> T:
+    async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
         """Write, and drop whom it touched from memory, however it ends: what the login path knows stays exact."""
         try:
             return await self._store.write(work)
         finally:
-            for person in touched:
-                self._users.drop(person.domain_id, person.name)
+            for user in touched:
+                self._users.drop(user.domain_id, user.name)
 
-    def _check(self, tx: Tx, waiting: Pending, digits: str, at: int) -> Checked:
+    def _check(self, tx: Tx, waiting: Pending, digits: str, at: int) -> CodeCheck:
         seed = waiting.open(self._vault)
         step = matching_step(seed, digits, at)
         if step is not None:
             repo.set_seed(tx, self._vault, waiting.user_id, seed, step, at)
             repo.end_enrolment(tx, waiting.user_id)
-            _note(tx, "user.totp.confirm", waiting.person, at)
-            return Checked(right=True)
-        left = MAX_WRONG_CODES - waiting.wrong_codes - 1
-        if left <= 0:
+            _note(tx, "user.totp.confirm", waiting.user, at)
+            return CodeCheck(right=True)
+        tries_left = MAX_WRONG_CODES - waiting.wrong_codes - 1
+        if tries_left <= 0:
             repo.end_enrolment(tx, waiting.user_id)
         else:
             repo.count_wrong_code(tx, waiting.user_id)
-        return Checked(right=False, left=left)
+        return CodeCheck(right=False, tries_left=tries_left)
 
-    def _enrolment(self, person: Person, seed: str, left: int, expires_at: int) -> Enrolment:
-        uri = otpauth(seed, issuer=self._domain_name(person.domain_id), account=person.name)
-        return Enrolment(person, seed, uri, left, expires_at)
+    def _enrolment(self, user: UserRef, seed: str, tries_left: int, expires_at: int) -> Enrolment:
+        uri = otpauth(seed, issuer=self._domain_name(user.domain_id), account=user.name)
+        return Enrolment(user, seed, uri, tries_left, expires_at)
 
     @property
     def domain_name(self) -> DomainName:
         """What a domain is called, as the page shows it."""
         return self._domain_name
+
+
+class QrImages:
+    """Draws one image at a time, in a worker thread: an image takes 10 to 60 ms, which no login waits for."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = trio.CapacityLimiter(1)
+
+    async def data_uri(self, text: str) -> str:
+        """Return an SVG image as a data URI, black on white."""
+        return await trio.to_thread.run_sync(_data_uri, text, limiter=self._one_at_a_time)
+
+
+def _data_uri(text: str) -> str:
+    import segno
+
+    return segno.make_qr(text, error="m").svg_data_uri(scale=4, border=BORDER, dark="#000", light="#fff")
+
+
+def qr_blocks(text: str) -> str:
+    """Return lines of half blocks for a dark terminal, on which the light modules are drawn; scanners read both."""
+    import segno
+
+    out = io.StringIO()
+    segno.make_qr(text, error="l").terminal(out, border=BORDER, compact=True)
+    return out.getvalue().rstrip("\n")
 
 
 def matching_step(seed: str, digits: str, at: int) -> int | None:
@@ -229,12 +258,12 @@ def _digits(code: str) -> str:
     return digits
 
 
-def _note(tx: Tx, action: str, person: Person, at: int) -> None:
-    note(tx, action, person.domain_id, f"user {person.id} {person.name}", {"motp": [HIDDEN, HIDDEN]}, at=at)
+def _note(tx: Tx, action: str, user: UserRef, at: int) -> None:
+    record_in(tx, action, user.domain_id, f"user {user.id} {user.name}", {"motp": [HIDDEN, HIDDEN]}, at=at)
 
 
-def _located(tx: Tx, domain_id: int, which: UserKey) -> Person:
-    person = repo.locate(tx, domain_id, which)
-    if person is None:
+def _located(tx: Tx, domain_id: int, which: UserKey) -> UserRef:
+    user = repo.locate(tx, domain_id, which)
+    if user is None:
         raise NotFound(NO_USER)
-    return person
+    return user

@@ -10,8 +10,7 @@ from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
 from sallyport.domains.domain import FirstFactor
 from sallyport.domains.service import Domains
-from sallyport.endpoints.revocations import Revocations
-from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.service import EndpointUsers, Revocations
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.login.first.model import Checker
 from sallyport.login.first.model import Host as FirstHost

@@ -5,8 +5,8 @@ from dataclasses import replace
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.domains.domain import Domain, DomainTable, FirstFactor
-from sallyport.endpoints.model import name_key
 from sallyport.endpoints.repo import active_groups
+from sallyport.endpoints.user import name_key
 from sallyport.inventory.clients.client import Client
 from sallyport.login.model import PASSED, Login, Reason
 from sallyport.policy.rules.match import Facts, kind_of

@@ -15,8 +15,8 @@ from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
 from sallyport.domains.domain import LOCAL, MONITOR, Domain, FirstFactor
 from sallyport.domains.service import Domains
-from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, EndpointUsers
+from sallyport.endpoints.user import User
 from sallyport.inventory.devices.sightings import Sightings, new_device
 from sallyport.login.decision import ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds

@@ -71,6 +71,19 @@ def record_all(
     count(tx, tenant_id, domain_id, len(entries))
 
 
+def record_in(
+    tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
+) -> None:
+    """`record` for a domain, whose tenant is looked up. NotFound."""
+    record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
+
+
+def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *, at: int) -> None:
+    """`record_in` for many things to which the same was done."""
+    entries = [(target, "{}") for target in targets]
+    record_all(tx, action, entries, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id)
+
+
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
     """Change the kept total of a tenant's entries about a domain, or about none."""
     tx.execute(

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias, get_origin
 
 import trio
 from pydantic import TypeAdapter
-from pydantic.json_schema import JsonSchemaMode
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import core_schema
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -80,6 +81,17 @@ class Description:
         return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode(), docs.page(made)
 
 
+class _Generator(GenerateJsonSchema):
+    """Describes a field that may be null by the description of its type: pydantic leaves it inside `anyOf`."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        made = super().nullable_schema(schema)
+        for part in made.get("anyOf", ()):
+            if "description" in part:
+                made["description"] = part.pop("description")
+        return made
+
+
 def document(operations: Sequence[Operation], version: str) -> Json:
     """Return the OpenAPI 3.1 document of the operations."""
     bodies = {operation.body for operation in operations}
@@ -87,7 +99,9 @@ def document(operations: Sequence[Operation], version: str) -> Json:
     types: list[tuple[type[object], JsonSchemaMode]] = [(kind, "validation") for kind in sorted(bodies, key=str)]
     types += [(kind, "serialization") for kind in sorted(answers, key=str)]
     found, definitions = TypeAdapter.json_schemas(
-        [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in types], ref_template=_REFERENCE
+        [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in types],
+        ref_template=_REFERENCE,
+        schema_generator=_Generator,
     )
     schemas = {key: schema for (key, _), schema in found.items()}
     paths: dict[str, dict[str, Json]] = {}

@@ -17,7 +17,7 @@ from sallyport.did.crypto.documents import ASSERTION, did_of
 from sallyport.did.crypto.encoding import read_object
 from sallyport.did.dids.model import Kind
 from sallyport.did.schemas.model import NewSchema
-from sallyport.endpoints.users.peers import WalletAssignment
+from sallyport.endpoints.users.account import WalletAssignment
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.did.crypto.signers import ISSUERS, signer

@@ -11,7 +11,7 @@ from sallyport.did.crypto import vc
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.model import Request
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.holders import Person, World
 
 

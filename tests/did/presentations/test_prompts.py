@@ -11,8 +11,7 @@ from sallyport.did.crypto import vc
 from sallyport.did.dids.model import Kind
 from sallyport.did.presentations import definition
 from sallyport.did.presentations.model import Request
-from sallyport.endpoints.users.model import Said
-from sallyport.endpoints.users.peers import WalletAssignment
+from sallyport.endpoints.users.account import UserChange, WalletAssignment
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
 
@@ -161,7 +160,7 @@ async def _user_with_did(world: World, name: str, did: str) -> None:
     """Add an endpoint user whose `did` is that DID."""
     areas = world.areas
     await areas.users.add(areas.domain, name, b"a password of a user")
-    await areas.accounts.update(areas.domain, name, Said(did=did))
+    await areas.accounts.update(areas.domain, name, UserChange(did=did))
 
 
 async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:

@@ -14,9 +14,9 @@ from sallyport.did.dids.model import Kind
 from sallyport.did.dids.service import Dids
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.model import State
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.endpoints.membership import Action
 from sallyport.store.model import Store
 from sallyport.store.turns import SLICE
 from tests.did.crypto.signers import did, signer

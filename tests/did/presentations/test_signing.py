@@ -7,7 +7,7 @@ from sallyport.did.dids.model import NewDid
 from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.signing import holders_signer
 from sallyport.did.wallets.key import new_wallet_key
-from sallyport.endpoints.instances.model import NewInstance
+from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
 

@@ -14,8 +14,8 @@ from sallyport.base.errors import StoreError
 from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.machines import Machine, Registered
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Tx
 from sallyport.tenancy.keys.model import NewKey
 from sallyport.web.scope import Caller
@@ -108,7 +108,7 @@ class Host:
 
 async def user(areas: Areas, name: str, **said: object) -> int:
     """A user of the domain."""
-    return await areas.accounts.add(areas.domain, Said(name, **said))  # type: ignore[arg-type]
+    return await areas.accounts.add(areas.domain, UserChange(name, **said))  # type: ignore[arg-type]
 
 
 class Failing:

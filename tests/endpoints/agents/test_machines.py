@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, Unauthenticated
-from sallyport.endpoints.instances.model import InstanceQuery, NewInstance
+from sallyport.endpoints.instances.instance import InstanceQuery, NewInstance
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas
 from tests.endpoints.agents.hosts import Host, enrolment, machine

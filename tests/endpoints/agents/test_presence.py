@@ -7,7 +7,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from sallyport.endpoints.agents.presence import HEARTBEAT_S, MISSES
-from sallyport.endpoints.instances.model import InstanceQuery
+from sallyport.endpoints.instances.instance import InstanceQuery
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host
 

@@ -9,8 +9,8 @@ from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.sha512crypt import matches
 from sallyport.endpoints.agents.rotation import KEPT_FORMER, MOST_ACCOUNTS, MOST_CANDIDATES, Rotations
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import UserChange
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Failing, Host, user
 
@@ -44,7 +44,7 @@ async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, c
     clock.pass_by(1)
     await rotated(host, "third", "rotation-3")
     assert await known(areas, host) == [("third", "current"), ("second", "former")]
-    await areas.accounts.update(areas.domain, 1, Said(password=b"by an admin"))
+    await areas.accounts.update(areas.domain, 1, UserChange(password=b"by an admin"))
     clock.pass_by(1)
     assert matches(b"by an admin", (await host.user("ann")).password_hash)
     assert (await known(areas, host))[0] == ("by an admin", "set")
@@ -216,7 +216,7 @@ async def test_the_next_of_that_name(areas: Areas, host: Host, way: str) -> None
     else:
         ann = await areas.users.load(areas.domain, "ann")
         assert ann is not None
-        await areas.accounts.update(areas.domain, ann.id, Said("alice"))
+        await areas.accounts.update(areas.domain, ann.id, UserChange("alice"))
         assert (await host.user("alice")).password_hash == NO_PASSWORD
     await user(areas, "ann")
     await host.assign("ann")

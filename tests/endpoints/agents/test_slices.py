@@ -17,8 +17,8 @@ from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.reports import MOST_PEOPLE, Reports
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.instances.model import INACTIVE, InstanceQuery, NewInstance
-from sallyport.endpoints.users.model import Said, UserQuery
+from sallyport.endpoints.instances.instance import INACTIVE, InstanceQuery, NewInstance
+from sallyport.endpoints.users.account import UserChange, UserQuery
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.turns import AT_ONCE
 from tests.areas import Areas, SetClock
@@ -229,7 +229,7 @@ async def test_the_state_of_a_machine_with_many_users(areas: Areas, host: Host) 
 
     def assign(tx: Tx) -> None:
         for number in range(count):
-            areas.users.add_in(tx, areas.domain, Said(f"u{number:04}"), [host.id])
+            areas.users.add_in(tx, areas.domain, UserChange(f"u{number:04}"), [host.id])
 
     await areas.store.write(assign)
     first = await states.current(host.id)

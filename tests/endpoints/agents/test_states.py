@@ -17,9 +17,9 @@ from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.groups.model import NewGroup
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.membership import Action
+from sallyport.endpoints.users.account import UserChange
 from sallyport.passwords.model import AssignPolicy, PolicyFields
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
@@ -134,7 +134,7 @@ async def crowd(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None
 
     def work(tx: Tx) -> None:
         for number in range(count):
-            areas.users.add_in(tx, areas.domain, Said(f"u{number:04}", ssh_key=ssh_key), [host.id])
+            areas.users.add_in(tx, areas.domain, UserChange(f"u{number:04}", ssh_key=ssh_key), [host.id])
 
     await areas.store.write(work)
 
@@ -197,7 +197,7 @@ async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, hos
     second = (await host.fetch()).version
     await host.assign("bob", Action.REMOVE)
     third = (await host.fetch()).version
-    await areas.accounts.update(areas.domain, 1, Said(password=b"hunter3"))
+    await areas.accounts.update(areas.domain, 1, UserChange(password=b"hunter3"))
     fourth = (await host.fetch()).version
     assert first < second < third < fourth
     assert matches(b"hunter3", (await host.user("ann")).password_hash)

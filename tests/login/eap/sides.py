@@ -1,6 +1,6 @@
 """What people log in with, and what they do meanwhile."""
 
-from sallyport.endpoints.users.model import Said
+from sallyport.endpoints.users.account import UserChange
 from sallyport.login.model import Reason
 from sallyport.radius.eap import packet as eap
 from tests.areas import Areas
@@ -42,4 +42,4 @@ async def new_password(areas: Areas) -> None:
     """ann has another one."""
     user = await areas.users.load(areas.domain, "ann")
     assert user is not None
-    await areas.accounts.update(areas.domain, user.id, Said(password=b"another"))
+    await areas.accounts.update(areas.domain, user.id, UserChange(password=b"another"))

@@ -17,7 +17,7 @@ from sallyport.base.model import Model
 from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
-from sallyport.endpoints.instances.model import AddressText
+from sallyport.endpoints.instances.bodies import AddressText
 from sallyport.web.scope import Id, ScopedIfGiven, Text, Whole
 
 MessageT = TypeVar("MessageT")

@@ -14,8 +14,8 @@ from sallyport.endpoints.agents.model import SettingsFields, SettingsShown
 from sallyport.endpoints.agents.operations import agent_entry, drift_entry, order_entry, status_of
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
 from sallyport.endpoints.agents.service import Agents
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.instances.model import INACTIVE
+from sallyport.endpoints.instances.instance import INACTIVE
+from sallyport.endpoints.membership import Action
 from sallyport.store.search import Stretch
 
 FindDomain = Callable[[str], int]

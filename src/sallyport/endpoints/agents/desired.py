@@ -13,7 +13,7 @@ from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import orders_repo, settings_repo, signers
 from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
-from sallyport.endpoints.groups.model import allows
+from sallyport.endpoints.groups.group import allows
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value

@@ -9,7 +9,7 @@ from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.agents.presence import ACTIVE
 from sallyport.endpoints.instances import repo as instances_repo
-from sallyport.endpoints.instances.model import Instance, NewInstance
+from sallyport.endpoints.instances.instance import Instance, NewInstance
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Store, Tx

@@ -8,7 +8,7 @@ from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.repo import Agent
 from sallyport.endpoints.agents.reports_repo import StoredDrift, StoredReport
 from sallyport.endpoints.agents.service import Agents, Situation
-from sallyport.endpoints.bodies import Action
+from sallyport.endpoints.membership import Action
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate

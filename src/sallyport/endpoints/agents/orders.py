@@ -20,7 +20,7 @@ from sallyport.endpoints.agents import orders_repo, repo
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.trail import note
+from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_turns
 from sallyport.web.peer import parked
@@ -79,7 +79,7 @@ class Orders:
         told: dict[str, JSON] = {"order": order_id, "kind": kind.value}
         if accounts:
             told["users"] = list[JSON](accounts)
-        note(tx, "agent.order", domain_id, f"instance {instance_id} {agent.name}", told, at=at)
+        record_in(tx, "agent.order", domain_id, f"instance {instance_id} {agent.name}", told, at=at)
         if kind is TriggerKind.ROTATE and not accounts:
             orders_repo.end(tx, instance_id, order_id, "nobody there has a password", at)
         return order_id

@@ -15,7 +15,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.periodic import every
 from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.instances.model import INACTIVE
+from sallyport.endpoints.instances.instance import INACTIVE
 from sallyport.metrics import AgentMetrics
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_turns

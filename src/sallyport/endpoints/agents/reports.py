@@ -19,9 +19,9 @@ from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.reports_repo import ACCOUNT, GROUP, Discovered, StoredDrift, StoredReport
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
-from sallyport.endpoints.users.model import DISCOVERED, Said
+from sallyport.endpoints.users.account import DISCOVERED, UserChange
+from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_turns
 
@@ -134,7 +134,7 @@ class Reports:
                 told: dict[str, JSON] = {
                     "drift": [f"{each.kind} {each.name} {each.detail}".strip() for each in added[:50]]
                 }
-                note(tx, "agent.drift", agent.domain_id, f"instance {agent.instance_id} {agent.name}", told, at=at)
+                record_in(tx, "agent.drift", agent.domain_id, f"instance {agent.instance_id} {agent.name}", told, at=at)
             return added
 
         def add(tx: Tx, entries: Iterator[Drift]) -> None:
@@ -187,7 +187,7 @@ class Reports:
         for user_id in sorted(each for each in user_ids if each is not None):
             account = accounts.get(tx, domain_id, user_id)
             if account is not None and account.source == DISCOVERED and not kept.is_discovered(tx, user_id):
-                if account.has_totp or accounts.machines(tx, [user_id]) or accounts.groups(tx, [user_id]):
+                if account.has_totp or accounts.instances(tx, [user_id]) or accounts.groups(tx, [user_id]):
                     continue  # an admin has enrolled or assigned him since
                 self._users.delete_found(tx, account)
                 names.append(account.name)
@@ -215,7 +215,7 @@ class Reports:
             return known.id, False
         if not is_persons(account.uid) or not account_name(account.name) or room <= 0:
             return None, False
-        return self._users.add_in(tx, agent.domain_id, Said(account.name), source=DISCOVERED), True
+        return self._users.add_in(tx, agent.domain_id, UserChange(account.name), source=DISCOVERED), True
 
     # --- for admins -------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Final
 from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.wire import JSON
 from sallyport.endpoints.membership import LISTED, listed
-from sallyport.endpoints.users.model import DISCOVERED
+from sallyport.endpoints.users.account import DISCOVERED
 from sallyport.store.model import Tx, Value
 from sallyport.store.turns import SLICE, delete_slice
 

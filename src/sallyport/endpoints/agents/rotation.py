@@ -27,9 +27,8 @@ from sallyport.endpoints.agents import orders_repo, repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity
 from sallyport.endpoints.agents.orders import Orders
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.trail import note
 from sallyport.endpoints.users import repo as accounts
-from sallyport.store.audit import HIDDEN
+from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
@@ -133,7 +132,7 @@ class Rotations:
         self._forget_former(tx, agent.instance_id, message.user)
         told: dict[str, JSON] = {"password": HIDDEN}
         target = f"account {message.user} on instance {agent.instance_id} {agent.name}"
-        note(tx, "agent.password.rotate", agent.domain_id, target, told, at=at)
+        record_in(tx, "agent.password.rotate", agent.domain_id, target, told, at=at)
 
     def _forget_former(self, tx: Tx, instance_id: int, account: str) -> None:
         for old in _of_account(tx, instance_id, account, "former")[:-KEPT_FORMER]:
@@ -157,7 +156,7 @@ class Rotations:
             agent = repo.found(tx, instance_id, domain_id)
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             target = f"account {user_name} on instance {instance_id} {agent.name}"
-            note(tx, "agent.password.read", domain_id, target, shown, at=self._clock())
+            record_in(tx, "agent.password.read", domain_id, target, shown, at=self._clock())
             found = self._known(tx, agent, account_name(user_name), user_name)
             return found if reveal else [Known(HIDDEN, each.state, each.at) for each in found]
 

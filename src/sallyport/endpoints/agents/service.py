@@ -21,8 +21,8 @@ from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note
 from sallyport.metrics import AgentMetrics
+from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.vault import Vault
@@ -88,7 +88,7 @@ class Agents:
         def work(tx: Tx) -> None:
             if not signers.rotate(tx, self._vault, domain_id):
                 raise Conflict("the domain has no key for states yet: no agent has registered")
-            note(tx, "agent.key.rotate", domain_id, "the key of the states", {}, at=self._clock())
+            record_in(tx, "agent.key.rotate", domain_id, "the key of the states", {}, at=self._clock())
 
         await self._store.write(work)
 

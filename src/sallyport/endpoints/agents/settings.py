@@ -10,15 +10,12 @@ from sallyport.endpoints.agents import repo, reports_repo, settings_repo
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.reports import is_persons
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.bodies import Action
-from sallyport.endpoints.membership import INSTANCES, USERS_OF_INSTANCE
-from sallyport.endpoints.model import NO_USER
+from sallyport.endpoints.membership import INSTANCES, USERS_OF_INSTANCE, Action
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note
+from sallyport.endpoints.user import NO_USER
 from sallyport.endpoints.users import repo as accounts
-from sallyport.endpoints.users.model import DISCOVERED
-from sallyport.endpoints.users.values import LOCAL
-from sallyport.store.audit import changed
+from sallyport.endpoints.users.account import DISCOVERED, LOCAL
+from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 
 
@@ -53,7 +50,7 @@ class AgentSettings:
             if changes:
                 settings_repo.say(tx, domain_id, instance_id, new)
                 target = f"instance {instance_id}" if instance_id else "all instances"
-                note(tx, "agent.settings", domain_id, target, changes, at=self._clock())
+                record_in(tx, "agent.settings", domain_id, target, changes, at=self._clock())
 
         await self._store.write(work)
         self._states.touch(instance_id)
@@ -72,7 +69,7 @@ class AgentSettings:
                 step(tx, agent, name)
             told: dict[str, JSON] = {"accounts": list[JSON](names)}
             target = f"instance {instance_id} {agent.name}"
-            note(tx, f"agent.takeover.{action}", domain_id, target, told, at=self._clock())
+            record_in(tx, f"agent.takeover.{action}", domain_id, target, told, at=self._clock())
 
         try:
             await self._store.write(work)

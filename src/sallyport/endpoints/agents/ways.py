@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND
-from sallyport.endpoints.groups.model import allows, ttl_seconds
+from sallyport.endpoints.groups.group import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]

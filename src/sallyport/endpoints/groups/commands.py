@@ -8,7 +8,8 @@ from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.bodies import AnyAction
-from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, Status
+from sallyport.endpoints.groups.bodies import Status
+from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup
 from sallyport.endpoints.groups.service import Groups
 from sallyport.store.search import Stretch
 from sallyport.web.scope import Name, Text

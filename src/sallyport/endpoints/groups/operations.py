@@ -1,7 +1,7 @@
 """The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
 
-from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer
-from sallyport.endpoints.groups.model import (
+from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer, totals
+from sallyport.endpoints.groups.bodies import (
     AddAuthFlow,
     AddGroup,
     AssignUsersToGroup,
@@ -11,19 +11,18 @@ from sallyport.endpoints.groups.model import (
     EditGroup,
     GroupAdded,
     GroupDetail,
-    GroupEntry,
     GroupList,
     ListGroups,
     Member,
-    NewGroup,
     OneGroup,
     SetCredentialPolicy,
     UpdateStatus,
 )
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.groups.service import Groups
-from sallyport.endpoints.instances.model import Instance
-from sallyport.store.search import Minimum, Stretch
-from sallyport.web.operation import Operations
+from sallyport.endpoints.instances.instance import Instance
+from sallyport.store.search import Stretch
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
@@ -37,23 +36,23 @@ def operations(service: Groups, gate: Gate) -> Operations:
 
 def _declare_groups(groups: Operations, service: Groups) -> None:
     @groups.post("/api/v1/instanceGroup/listEndpointGroup", roles=READERS)
-    async def list_groups(body: ListGroups, caller: Caller) -> GroupList:
-        """The groups of a domain, ordered by id."""
+    async def list_groups(body: ListGroups, caller: Caller) -> Plain[GroupList]:
+        """List the groups of a domain, ordered by id."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
-        entries = [GroupEntry(groupId=each.id, groupName=each.name, usersCount=each.users_count) for each in found]
-        return GroupList(totalCount=total, totalIsMinimum=isinstance(total, Minimum), groups=entries)
+        entries = [{"groupId": each.id, "groupName": each.name, "usersCount": each.users_count} for each in found]
+        return Plain({"groups": entries, **totals(total)})
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
-        """A new group, which is active, with the instances that it is assigned to."""
+        """Add a group, which is active, with the instances that it is assigned to."""
         new = NewGroup(body.groupName, body.ou, body.cn, body.dc)
         group_id = await service.add(body.domainId, new, body.instanceIds)
         return GroupAdded(instanceId=group_id, Message="group added")
 
     @groups.delete("/api/v1/instanceGroup/deleteEndpointGroup", roles=OPERATORS)
     async def delete_groups(body: DeleteGroups, caller: Caller) -> StatusAnswer:
-        """Remove one group or several, all or none, with their assignments."""
+        """Delete one group or several, all or none, with their assignments."""
         deleted = await service.delete(body.domainId, body.id)
         return StatusAnswer(message=f"{deleted} group(s) deleted")
 
@@ -61,9 +60,9 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         "/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup", roles=OPERATORS
     )
     async def edit_group(body: EditGroup, caller: Caller) -> StatusAnswer:
-        """Change a group. What is absent stays; `instanceIds` takes the place of those before."""
-        said = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
-        given = {field: value for field, value in said.items() if value is not None}
+        """Change a group. An absent field keeps its value; `instanceIds` replaces the group's instances."""
+        fields = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
+        given = {field: value for field, value in fields.items() if value is not None}
         await service.edit(body.domainId, body.groupId, given, body.instanceIds)
         return StatusAnswer(message="group updated")
 
@@ -79,7 +78,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 
     @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
     async def group_detail(body: OneGroup, caller: Caller) -> GroupDetail:
-        """A group's first instance, its state, and its instances."""
+        """Return a group's first instance, its state, and its instances."""
         group, instances = await service.detail(body.domainId, body.groupId)
         members = [_member(each) for each in instances]
         first = members[0].model_dump(exclude={"instanceId", "status"}) if members else {}
@@ -89,33 +88,33 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 def _declare_settings(groups: Operations, service: Groups) -> None:
     @groups.post("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", roles=OPERATORS)
     async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
-        """How the users of a group authenticate: SSH, DID and Password, separated by commas; empty clears it."""
+        """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas; empty: all."""
         await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")
 
     @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
     async def update_status(body: UpdateStatus, caller: Caller) -> StatusAnswer:
-        """Set a group's status. `Active` and `Enabled`, in any case, grant; any other grants nothing."""
+        """Set a group's status. `Active` and `Enabled`, in any case, grant; any other status grants nothing."""
         await service.edit(body.domainId, body.groupId, {"status": body.status})
         return StatusAnswer(message="group status updated")
 
     @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def set_policy(body: SetCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Set a group's credential policy. What is absent stays, what is empty is cleared."""
-        said: dict[str, str | int | None] = {
+        """Set a group's credential policy. An absent field keeps its value, an empty one is cleared."""
+        fields: dict[str, str | int | None] = {
             "ttl_user": body.ttlUser,
             "privileged_user": body.priviligedUser,
             "home_dir": body.homeDir,
         }
-        said = {field: value for field, value in said.items() if value is not None}
+        fields = {field: value for field, value in fields.items() if value is not None}
         if body.policyId is not None:
-            said["policy_id"] = int(body.policyId) if body.policyId else None
-        kept = await service.set_credential_policy(body.domainId, body.groupId, said)
+            fields["policy_id"] = int(body.policyId) if body.policyId else None
+        kept = await service.set_credential_policy(body.domainId, body.groupId, fields)
         return CodeAnswer(message=f"credential policy {kept} is set")
 
     @groups.delete("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Take a group's credential policy away: the one with that id, or whichever it is."""
+        """Delete a group's credential policy: the one with that id, or whichever it is."""
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
         return CodeAnswer(message="credential policy deleted")

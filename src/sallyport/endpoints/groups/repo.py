@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
+from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup, is_active
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
@@ -129,4 +129,4 @@ def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
 
 
 def _columns(new: NewGroup, at: int) -> dict[str, Value]:
-    return {**asdict(new), "key": fold(new.name), "active": int(grants(new.status)), "at": at}
+    return {**asdict(new), "key": fold(new.name), "active": int(is_active(new.status)), "at": at}

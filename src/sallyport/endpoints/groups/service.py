@@ -9,11 +9,10 @@ from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo
-from sallyport.endpoints.groups.model import CredentialPolicy, Group, NewGroup, grants
+from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup, is_active
 from sallyport.endpoints.instances import repo as instances_repo
-from sallyport.endpoints.instances.model import Instance
+from sallyport.endpoints.instances.instance import Instance
 from sallyport.endpoints.membership import (
     GROUPS,
     GROUPS_OF_INSTANCE,
@@ -21,30 +20,32 @@ from sallyport.endpoints.membership import (
     NOT_FOUND,
     USERS,
     USERS_OF_GROUP,
+    Action,
 )
-from sallyport.endpoints.model import Person
 from sallyport.endpoints.repo import locate
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note, note_all
+from sallyport.endpoints.user import UserRef
 from sallyport.store import audit
-from sallyport.store.audit import changed
+from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.turns import in_slices
 
 MAX_SHOWN = 1000
 """Instances in a group's detail."""
+_Members = tuple[Group, list[UserRef], list[int]]
+"""A group, and the users and instance ids to put into it or to take out."""
 
 
 class PolicyIds(Protocol):
-    """Knows the password policies."""
+    """Checks for password policies."""
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
-        """Whether a tenant has this policy."""
+        """Return whether a tenant has this policy."""
 
 
 class Groups:
-    """The groups of all domains. users: told of those whose groups change, so that their next login sees it."""
+    """The groups of all domains. users: drops from memory the users whose groups change, for their next login."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -53,11 +54,11 @@ class Groups:
         self._policies = policies
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-        """One page of a domain's groups and how many match."""
+        """Return one page of a domain's groups, and how many match."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
-        """A group and its first instances. NotFound."""
+        """Return a group and its first instances. NotFound."""
 
         def work(tx: Tx) -> tuple[Group, list[Instance]]:
             return _found(tx, domain_id, group_id), instances_repo.of_group(tx, group_id, MAX_SHOWN)
@@ -65,14 +66,14 @@ class Groups:
         return await self._store.read(work)
 
     async def named(self, domain_id: int, name: str) -> Group:
-        """A group by its name. NotFound."""
+        """Return a group by its name. NotFound."""
         group = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
         if group is None:
             raise NotFound(NOT_FOUND[GROUPS])
         return group
 
     async def credential_policies(self, group_ids: Sequence[int]) -> dict[int, CredentialPolicy]:
-        """The credential policies of groups, of those that have one."""
+        """Return the credential policies of the groups that have one."""
 
         def work(tx: Tx) -> dict[int, CredentialPolicy]:
             found = {each: repo.credential_policy(tx, each) for each in group_ids}
@@ -81,33 +82,33 @@ class Groups:
         return await self._store.read(work)
 
     async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
-        """The new group's id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many."""
+        """Add a group; return its id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many."""
         membership.check_size(instance_ids, [0])
 
         def work(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             group_id = repo.add(tx, domain_id, new, self._clock())
             membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
-            said = {**asdict(new), "instances": list(instance_ids)}
-            note(tx, "group.add", domain_id, f"group {group_id} {new.name}", changed({}, said), at=self._clock())
+            changes = changed({}, {**asdict(new), "instances": list(instance_ids)})
+            record_in(tx, "group.add", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
             return group_id
 
         return await self._store.write(work)
 
     async def edit(
-        self, domain_id: int, group_id: int, said: dict[str, str], instance_ids: Sequence[int] | None = None
+        self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group: what is not said stays. NotFound, Conflict: the name is taken. Invalid: too many.
+        """Change a group. NotFound, Conflict: the name is taken. Invalid: too many.
 
-        instance_ids: its instances from now on. A stop in the middle leaves the group as it is, with fewer instances,
-        and ends sessions of users who are about to lose it; see `in_slices`.
+        new_fields: the fields to change. instance_ids: its instances from now on. A stop in the middle leaves the group
+        as it is, with fewer instances, and ends sessions of users who are about to lose it; see `in_slices`.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
 
         def find(tx: Tx) -> Group:
             old = _found(tx, domain_id, group_id)
-            repo.check_free(tx, old, replace(old.fields, **said).name)
+            repo.check_free(tx, old, replace(old.fields, **new_fields).name)
             if instance_ids is not None:
                 membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
                 before.extend([] if before else membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id))
@@ -116,8 +117,8 @@ class Groups:
         def revoke(tx: Tx, old: Group) -> int:
             # Before the group changes: the second look of the revocations ends what begins meanwhile.
             nonlocal last
-            new = replace(old.fields, **said)
-            if fold(old.name) == fold(new.name) and grants(new.status):
+            new = replace(old.fields, **new_fields)
+            if fold(old.name) == fold(new.name) and is_active(new.status):
                 return 0
             losing = membership.held_by(tx, USERS_OF_GROUP, old.id, last) if self._matters(old) else []
             self._revoke(tx, old, losing)
@@ -131,9 +132,9 @@ class Groups:
 
         def end(tx: Tx, old: Group) -> None:
             nonlocal seen_by_logins
-            new = replace(old.fields, **said)
+            new = replace(old.fields, **new_fields)
             changes = changed(asdict(old.fields), asdict(new))
-            seen_by_logins = old.name != new.name or grants(old.status) != grants(new.status)
+            seen_by_logins = old.name != new.name or is_active(old.status) != is_active(new.status)
             if changes:
                 repo.update(tx, old, new, self._clock())
             if instance_ids is not None:
@@ -141,7 +142,7 @@ class Groups:
                 after = sorted(set(instance_ids))
                 changes |= {} if before == after else {"instances": [list[JSON](before), list[JSON](after)]}
             if changes:
-                note(tx, "group.update", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
+                record_in(tx, "group.update", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
 
         try:
             await in_slices(self._store, find, (revoke, take_off), end)
@@ -150,7 +151,7 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
-        """Remove groups; how many. NotFound: nothing is removed if one does not exist.
+        """Delete groups; return how many. NotFound: nothing is deleted if one does not exist.
 
         A stop in the middle leaves all groups, with fewer users and instances; see `in_slices`.
         """
@@ -167,7 +168,7 @@ class Groups:
         def end(tx: Tx, wanted: list[Group]) -> int:
             repo.delete(tx, domain_id, wanted)
             targets = [f"group {group.id} {group.name}" for group in wanted]
-            note_all(tx, "group.delete", domain_id, targets, at=self._clock())
+            record_all_in(tx, "group.delete", domain_id, targets, at=self._clock())
             return len(wanted)
 
         try:
@@ -187,8 +188,8 @@ class Groups:
         """Put users into a group, or take them out, all or none. NotFound, Invalid: too many."""
         membership.check_size([group_id], user_ids)
 
-        def find(tx: Tx) -> tuple[Group, list[Person], list[int]]:
-            return _found(tx, domain_id, group_id), membership.people(tx, domain_id, user_ids), []
+        def find(tx: Tx) -> _Members:
+            return _found(tx, domain_id, group_id), membership.users(tx, domain_id, user_ids), []
 
         await self._assign(domain_id, find, action)
 
@@ -197,37 +198,35 @@ class Groups:
     ) -> None:
         """Put users and instances into a group, or take them out, all by name, all or none. NotFound."""
 
-        def find(tx: Tx) -> tuple[Group, list[Person], list[int]]:
+        def find(tx: Tx) -> _Members:
             group = repo.named(tx, domain_id, name)
-            people = [locate(tx, domain_id, each) for each in users]
+            members = [locate(tx, domain_id, each) for each in users]
             machines = [instances_repo.named(tx, domain_id, each) for each in instances]
-            for table, found in ((GROUPS, [group]), (USERS, people), (INSTANCES, machines)):
+            for table, found in ((GROUPS, [group]), (USERS, members), (INSTANCES, machines)):
                 if None in found:
                     raise NotFound(NOT_FOUND[table])
-            assert group is not None  # noqa: S101  it was looked at
-            return group, [each for each in people if each], [each.id for each in machines if each]
+            assert group is not None  # noqa: S101  it is checked above
+            return group, [each for each in members if each], [each.id for each in machines if each]
 
         await self._assign(domain_id, find, action)
 
-    async def _assign(
-        self, domain_id: int, find: Callable[[Tx], tuple[Group, list[Person], list[int]]], action: Action
-    ) -> None:
+    async def _assign(self, domain_id: int, find: Callable[[Tx], _Members], action: Action) -> None:
         names: list[str] = []
 
         def work(tx: Tx) -> None:
-            group, people, instance_ids = find(tx)
-            names.extend(person.name for person in people)
-            user_ids = [person.id for person in people]
+            group, members, instance_ids = find(tx)
+            names.extend(user.name for user in members)
+            user_ids = [user.id for user in members]
             target = f"group {group.id} {group.name}"
             moved = membership.change(tx, USERS_OF_GROUP, action, [group.id], user_ids)
             if moved and action is Action.REMOVE:
                 self._revoke(tx, group, [user_id for _, user_id in moved])
             if moved:
-                told: dict[str, JSON] = {"users": list[JSON](user_ids)}
-                note(tx, f"group.users.{action}", domain_id, target, told, at=self._clock())
+                changes: dict[str, JSON] = {"users": list[JSON](user_ids)}
+                record_in(tx, f"group.users.{action}", domain_id, target, changes, at=self._clock())
             if membership.change(tx, GROUPS_OF_INSTANCE, action, instance_ids, [group.id]):
-                told = {"instances": list[JSON](instance_ids)}
-                note(tx, f"group.instances.{action}", domain_id, target, told, at=self._clock())
+                changes = {"instances": list[JSON](instance_ids)}
+                record_in(tx, f"group.instances.{action}", domain_id, target, changes, at=self._clock())
 
         try:
             await self._store.write(work)
@@ -237,28 +236,28 @@ class Groups:
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
         """Revoke the access of users who lose a group, if a group gives access."""
         if user_ids and self._matters(group):
-            names = [person.name for person in membership.people(tx, group.domain_id, user_ids)]
+            names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
 
     def _matters(self, group: Group) -> bool:
-        """Whether a group gives access."""
-        return grants(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
+        """Return whether a group gives access."""
+        return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
-    async def set_credential_policy(self, domain_id: int, group_id: int, said: dict[str, str | int | None]) -> int:
-        """Change a group's credential policy, or make it: what is not said stays; its id. NotFound: no such group, or
+    async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:
+        """Change fields of a group's credential policy, or add the policy; return its id. NotFound: no such group, or
         no such password policy."""
 
         def work(tx: Tx) -> int:
             group = _found(tx, domain_id, group_id)
             old = repo.credential_policy(tx, group_id) or CredentialPolicy()
-            new = replace(old, **said)  # type: ignore[arg-type]
+            new = replace(old, **fields)  # type: ignore[arg-type]
             tenant_id = audit.tenant_of(tx, domain_id)
             if new.policy_id is not None and not self._policies.exists(tx, tenant_id, new.policy_id):
                 raise NotFound("password policy not found")
             kept = repo.set_credential_policy(tx, group_id, new)
             changes = changed(asdict(old), asdict(replace(new, id=kept)))
             if changes:
-                note(tx, "group.policy.set", domain_id, f"group {group_id} {group.name}", changes, at=self._clock())
+                self._note_policy(tx, "set", group, changes)
             return kept
 
         try:
@@ -266,8 +265,12 @@ class Groups:
         finally:
             self._users.forget_domain(domain_id)  # how long their sessions may last
 
+    def _note_policy(self, tx: Tx, verb: str, group: Group, changes: dict[str, JSON]) -> None:
+        target = f"group {group.id} {group.name}"
+        record_in(tx, f"group.policy.{verb}", group.domain_id, target, changes, at=self._clock())
+
     async def delete_credential_policy(self, domain_id: int, group_id: int, policy_id: int | None) -> None:
-        """Take a group's credential policy away; None: whichever it is. NotFound: no such group, or another policy."""
+        """Delete a group's credential policy; None: whichever it is. NotFound: no such group, or another policy."""
 
         def work(tx: Tx) -> None:
             group = _found(tx, domain_id, group_id)
@@ -276,8 +279,7 @@ class Groups:
                 raise NotFound("credential policy not found")
             if old is not None:
                 repo.delete_credential_policy(tx, group_id)
-                changes = changed(asdict(old), {})
-                note(tx, "group.policy.delete", domain_id, f"group {group_id} {group.name}", changes, at=self._clock())
+                self._note_policy(tx, "delete", group, changed(asdict(old), {}))
 
         try:
             await self._store.write(work)

@@ -7,7 +7,7 @@ import click
 from sallyport.base.command import CommandLine, Form, pages
 from sallyport.base.wire import JSON
 from sallyport.endpoints import files
-from sallyport.endpoints.instances.model import FILE_COLUMNS
+from sallyport.endpoints.instances.bodies import FILE_COLUMNS
 
 COLUMNS = (
     "id",

@@ -9,7 +9,8 @@ from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.bodies import AnyAction
 from sallyport.endpoints.imports import ImportRows
-from sallyport.endpoints.instances.model import ImportedInstance, Instance, InstanceQuery
+from sallyport.endpoints.instances.bodies import ImportedInstance
+from sallyport.endpoints.instances.instance import Instance, InstanceQuery
 from sallyport.endpoints.instances.service import Instances
 from sallyport.web.scope import AddressOrText
 

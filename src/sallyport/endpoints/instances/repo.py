@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.endpoints.instances.model import INACTIVE, Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.instances.instance import INACTIVE, Instance, InstanceQuery, NewInstance
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, whole_page

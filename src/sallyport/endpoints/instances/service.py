@@ -8,10 +8,10 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.imports import Outcome, Planned, carry_out, parsed
 from sallyport.endpoints.instances import repo
-from sallyport.endpoints.instances.model import ImportedInstance, Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.instances.bodies import ImportedInstance
+from sallyport.endpoints.instances.instance import Instance, InstanceQuery, NewInstance
 from sallyport.endpoints.membership import (
     GROUPS,
     GROUPS_OF_INSTANCE,
@@ -19,12 +19,12 @@ from sallyport.endpoints.membership import (
     NOT_FOUND,
     USERS,
     USERS_OF_INSTANCE,
+    Action,
     Link,
 )
-from sallyport.endpoints.model import NO_USER
 from sallyport.endpoints.repo import locate
-from sallyport.endpoints.trail import note
-from sallyport.store.audit import changed
+from sallyport.endpoints.user import NO_USER
+from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import Slice, in_slices
 from sallyport.web.paging import SHORT
@@ -60,8 +60,8 @@ class Instances:
     def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
         """`add` in a transaction. Conflict."""
         instance_id = repo.add(tx, domain_id, new, self._clock())
-        said = {name: value for name, value in asdict(new).items() if value}
-        note(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changed({}, said), at=self._clock())
+        changes = changed({}, {name: value for name, value in asdict(new).items() if value})
+        record_in(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changes, at=self._clock())
         return instance_id
 
     def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
@@ -69,7 +69,7 @@ class Instances:
         changes = changed(asdict(old.fields), asdict(new))
         if changes:
             repo.update(tx, old, new, self._clock())
-            note(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
+            record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
 
     async def import_rows(self, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
         """Judge rows of a file, and with `apply` do what they say, all or none. Conflict: one is refused."""
@@ -140,7 +140,7 @@ class Instances:
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
             told: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
             target = f"instances {_few(instance_ids)}"
-            note(tx, f"instance.{kind}.{action}", domain_id, target, told, at=self._clock())
+            record_in(tx, f"instance.{kind}.{action}", domain_id, target, told, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
         """Delete an instance, by id or name, with its assignments. NotFound.
@@ -155,7 +155,7 @@ class Instances:
 
         def end(tx: Tx, old: Instance) -> None:
             repo.delete(tx, old)
-            note(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
+            record_in(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
 
         await in_slices(self._store, find, [_by_id(each) for each in self.slices], end)
 

@@ -10,7 +10,7 @@ import click
 from sallyport.base.command import CommandLine, Form, pages
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
-from sallyport.endpoints.users.model import EXPORTED, FILE_COLUMNS, in_a_cell
+from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 
 COLUMNS = ("id", "name", "type", "totp", "updated")
 
@@ -145,9 +145,9 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
     if as_json:
         line.print_json(made)
         return
-    from sallyport.endpoints import qr
+    from sallyport.endpoints.totp import qr_blocks
 
-    for text in (qr.blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
+    for text in (qr_blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
         line.print(text)
     line.note(f"the link is for the user, until {made['expires']}; the seed counts after its first right code")
     if sys.stdin.isatty():

@@ -9,11 +9,11 @@ from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, HexOctets, command
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.imports import ImportRows
-from sallyport.endpoints.model import check_password
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.totp import LinkTo, OneTimeSeeds
+from sallyport.endpoints.user import check_password
+from sallyport.endpoints.users.account import DIRECT, ListedUser, UserChange, UserQuery
 from sallyport.endpoints.users.importing import import_rows
-from sallyport.endpoints.users.model import DIRECT, Listed, Said, UserQuery
 from sallyport.endpoints.users.service import Users
 
 FindDomain = Callable[[str], int]
@@ -61,7 +61,7 @@ def commands(
     async def password(wanted: WithPassword) -> JSON:
         octets = bytes.fromhex(wanted.password)
         check_password(octets)
-        await service.update(find_domain(wanted.domain), wanted.name, Said(password=octets))
+        await service.update(find_domain(wanted.domain), wanted.name, UserChange(password=octets))
         return None
 
     async def listing(wanted: ListUsers) -> JSON:
@@ -92,8 +92,8 @@ def _totp_commands(seeds: OneTimeSeeds, find_domain: FindDomain, link_to: LinkTo
     async def enrol(wanted: OneUser) -> JSON:
         made, link = await seeds.enrol(find_domain(wanted.domain), wanted.name)
         return {
-            "id": made.person.id,
-            "name": made.person.name,
+            "id": made.user.id,
+            "name": made.user.name,
             "otpauth": made.otpauth,
             "seed": made.seed,
             "link": link_to(link),
@@ -102,7 +102,7 @@ def _totp_commands(seeds: OneTimeSeeds, find_domain: FindDomain, link_to: LinkTo
 
     async def confirm(wanted: FirstCode) -> JSON:
         checked = await seeds.confirm(find_domain(wanted.domain), wanted.name, wanted.code)
-        return {"right": checked.right, "left": checked.left}
+        return {"right": checked.right, "left": checked.tries_left}
 
     async def remove(wanted: OneUser) -> JSON:
         return await seeds.remove(find_domain(wanted.domain), wanted.name)
@@ -114,7 +114,7 @@ def _totp_commands(seeds: OneTimeSeeds, find_domain: FindDomain, link_to: LinkTo
     }
 
 
-def _row(listed: Listed) -> Row:
+def _row(listed: ListedUser) -> Row:
     account = listed.account
     return {
         "id": account.id,
@@ -129,6 +129,6 @@ def _row(listed: Listed) -> Row:
         "source": account.source,
         "did": account.did,
         "ssh_keys": list[JSON](account.ssh_key.splitlines()),
-        "instances": [machine.name for machine in listed.machines if machine.way == DIRECT],
+        "instances": [instance.name for instance in listed.instances if instance.source == DIRECT],
         "groups": list[JSON](listed.groups),
     }

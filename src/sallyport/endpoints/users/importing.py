@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.groups import repo as groups
 from sallyport.endpoints.imports import Outcome, Planned, parsed
 from sallyport.endpoints.instances import repo as instances
@@ -17,10 +16,12 @@ from sallyport.endpoints.membership import (
     NOT_FOUND,
     USERS_OF_GROUP,
     USERS_OF_INSTANCE,
+    Action,
     Demands,
 )
 from sallyport.endpoints.users import repo
-from sallyport.endpoints.users.model import DISCOVERED, Account, ImportedUser
+from sallyport.endpoints.users.account import DISCOVERED, Account
+from sallyport.endpoints.users.bodies import ImportedUser
 from sallyport.endpoints.users.service import Users, differences
 from sallyport.store.model import Tx
 
@@ -75,25 +76,25 @@ class _Importer:
         return self._new(tx, wanted, joins) if old is None else self._changed(tx, old, wanted, joins)
 
     def _new(self, tx: Tx, wanted: ImportedUser, joins: _Joins) -> Planned:
-        self._users.check_password(tx, joins.demands(tx), wanted.userName, wanted.said)
+        self._users.check_password(tx, joins.demands(tx), wanted.userName, wanted.change)
 
         def do(tx: Tx) -> None:
-            user_id = self._users.add_in(tx, self._domain_id, wanted.said)
+            user_id = self._users.add_in(tx, self._domain_id, wanted.change)
             self._join(tx, user_id, wanted.userName, joins)
 
         return Planned(Outcome.NEW, wanted.userName, do=do)
 
     def _changed(self, tx: Tx, old: Account, wanted: ImportedUser, joins: _Joins) -> Planned:
-        news = self._users.news(tx, old, wanted.said)
+        new = self._users.without_same_secrets(tx, old, wanted.change)
         present, more = membership.demands_on(tx, old.id), joins.demands(tx)
         demands = Demands([*present.instance_ids, *more.instance_ids], [*present.policy_ids, *more.policy_ids])
-        self._users.check_password(tx, demands, wanted.userName, news)
-        changes = [*differences(old, news), *joins.new_to(tx, old.id)]
+        self._users.check_password(tx, demands, wanted.userName, new)
+        changes = [*differences(old, new), *joins.new_to(tx, old.id)]
         if old.source == DISCOVERED:
             changes.append("source")
 
         def do(tx: Tx) -> None:
-            self._users.update_in(tx, old, wanted.said)
+            self._users.update_in(tx, old, wanted.change)
             self._join(tx, old.id, wanted.userName, joins)
 
         return Planned(Outcome.CHANGED, old.name, changes, do) if changes else Planned(Outcome.UNCHANGED, old.name)

@@ -1,58 +1,57 @@
-"""The HTTP operations of endpoint users: /api/v1/endpointUsers/*, but for their enrolment."""
+"""The HTTP operations of endpoint users and their one-time-password seeds: /api/v1/endpointUsers/*."""
 
+from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
-from sallyport.endpoints.bodies import StatusAnswer
-from sallyport.endpoints.users.model import (
-    COLUMNS,
+from sallyport.base.wire import JSON
+from sallyport.endpoints.bodies import StatusAnswer, totals
+from sallyport.endpoints.totp import LinkTo, OneTimeSeeds, QrImages
+from sallyport.endpoints.users.account import COLUMNS, ListedUser, Removal, UserQuery, WalletAssignment, WalletChange
+from sallyport.endpoints.users.bodies import (
     AddUser,
+    ConfirmTotp,
     DeleteUsers,
+    EnrolTotp,
     Filter,
-    Listed,
     ListUsers,
     OneUser,
-    Removal,
+    TotpEnrolled,
     UpdateUser,
     UpdateWallet,
     UserDetail,
-    UserEntry,
     UserList,
-    UserQuery,
     UserSaved,
 )
-from sallyport.endpoints.users.peers import WalletAssignment
-from sallyport.endpoints.users.service import Users, WalletChange
-from sallyport.store.search import Minimum
-from sallyport.web.operation import Operations
+from sallyport.endpoints.users.service import Users
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 DELETE = "delete"
 _FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
 
 
-def operations(service: Users, gate: Gate) -> Operations:
+def operations(service: Users, seeds: OneTimeSeeds, link_to: LinkTo, gate: Gate) -> Operations:
     """The operations of this slice."""
     users = Operations("Endpoint users", gate)
     _declare_reading(users, service)
     _declare_changing(users, service)
+    _declare_seeds(users, seeds, link_to)
     return users
 
 
 def _declare_reading(users: Operations, service: Users) -> None:
     @users.post("/api/v1/endpointUsers/listAllEpmUsers", roles=READERS)
-    async def list_users(body: ListUsers, caller: Caller) -> UserList:
-        """The endpoint users of a domain, ordered by id.
+    async def list_users(body: ListUsers, caller: Caller) -> Plain[UserList]:
+        """List the endpoint users of a domain, ordered by id.
 
         filterBy is one of userName (a part of it), userId, userType, credType, source, assign, instanceIds, hostNames
         and credentialId, in any case.
         """
         listed, total = await service.page(_query(body))
-        return UserList(
-            totalCount=total, totalIsMinimum=isinstance(total, Minimum), epmUsers=[_entry(each) for each in listed]
-        )
+        return Plain({**totals(total), "epmUsers": [_entry(each) for each in listed]})
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
-        """A user with password and one-time-password seed, which an auditor does not see. Each reading is kept in the
+        """Return a user with password and one-time-password seed, which an auditor cannot see. Each reading is in the
         audit trail."""
         detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
         account = detail.account
@@ -74,15 +73,15 @@ def _declare_reading(users: Operations, service: Users) -> None:
 def _declare_changing(users: Operations, service: Users) -> None:
     @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
     async def add_user(body: AddUser, caller: Caller) -> UserSaved:
-        """A new user, who can log in at once. Its password obeys the policies of the instances it is assigned to."""
-        user_id = await service.add(body.domainId, body.said, body.instanceIds)
+        """Add a user, who can log in at once. The password must meet the policies of the user's instances."""
+        user_id = await service.add(body.domainId, body.change, body.instanceIds)
         return UserSaved(message="user added", userId=str(user_id))
 
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
         """Change a user; it holds for the next login. What is absent stays, what is empty is cleared; an empty password
         stays."""
-        await service.update(body.domainId, body.userId, body.said)
+        await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
     @users.put("/api/v1/endpointUsers/updateUserWallet", roles=OPERATORS)
@@ -103,6 +102,35 @@ def _declare_changing(users: Operations, service: Users) -> None:
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
         return StatusAnswer(message=f"{deleted} user(s) deleted" if deleted else "users removed from their instances")
+
+
+def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> None:
+    images = QrImages()
+
+    @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
+    async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
+        """Make a one-time-password seed for a user. It counts after its first right code; until then, the one before.
+
+        The link is in this answer only. It opens a page for the user, which takes the first code.
+        """
+        made, link = await seeds.enrol(body.domainId, body.user)
+        return TotpEnrolled(
+            message="the seed counts after its first right code",
+            userId=made.user.id,
+            otpauth=made.otpauth,
+            seed=made.seed,
+            qrCode=await images.data_uri(made.otpauth),
+            link=link_to(link),
+            expiresAt=iso(made.expires_at),
+        )
+
+    @users.post("/api/v1/endpointUsers/confirmTotp", roles=OPERATORS)
+    async def confirm_totp(body: ConfirmTotp, caller: Caller) -> Done:
+        """Confirm a user's new seed with its first code. The fifth wrong code ends the enrolment."""
+        checked = await seeds.confirm(body.domainId, body.user, body.code)
+        if not checked.right:
+            raise Invalid.about("wrong code" if checked.tries_left else "wrong code; the enrolment has ended", "code")
+        return Done(message="the seed counts from now on")
 
 
 def _query(body: ListUsers) -> UserQuery:
@@ -141,19 +169,19 @@ def _wrong_value(accepted: str) -> Invalid:
     return Invalid("invalid value", (FieldError("filter.value", accepted),))
 
 
-def _entry(listed: Listed) -> UserEntry:
+def _entry(listed: ListedUser) -> dict[str, JSON]:
     account = listed.account
-    return UserEntry(
-        credType=account.credential_type,
-        userId=account.id,
-        userName=account.name,
-        source=account.source,
-        userType=account.listed_type,
-        instanceIds=[machine.id for machine in listed.machines],
-        assign=listed.is_assigned,
-        credentialId=listed.credential,
-        hostNames=[machine.host for machine in listed.machines],
-    )
+    return {
+        "credType": account.credential_type,
+        "userId": account.id,
+        "userName": account.name,
+        "source": account.source,
+        "userType": account.listed_type,
+        "instanceIds": [instance.id for instance in listed.instances],
+        "assign": listed.is_assigned,
+        "credentialId": listed.credential,
+        "hostNames": [instance.host for instance in listed.instances],
+    }
 
 
 def _wallet(body: UpdateWallet) -> WalletChange:

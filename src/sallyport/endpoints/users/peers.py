@@ -1,9 +1,9 @@
-"""What users need of other areas: the policies of their passwords, and the credentials in their wallets."""
+"""What endpoint users need of other areas: password policies, and the credentials in wallets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from sallyport.endpoints.users.account import WalletAssignment
 from sallyport.store.model import Tx
 
 
@@ -12,11 +12,11 @@ class Failure(Protocol):
 
     @property
     def rule(self) -> str:
-        """Its name."""
+        """The name of the rule."""
 
     @property
     def message(self) -> str:
-        """What it demands, without the password."""
+        """The demand of the rule, without the password."""
 
 
 class PasswordPolicies(Protocol):
@@ -25,22 +25,7 @@ class PasswordPolicies(Protocol):
     def check(
         self, tx: Tx, instance_ids: Sequence[int], policy_ids: Sequence[int], user_name: str, password: str
     ) -> Sequence[Failure]:
-        """The rules of these instances' policies, and of these policies, that a password does not meet; none where
-        there is no policy."""
-
-
-@dataclass(frozen=True, slots=True)
-class WalletAssignment:
-    """What is assigned to endpoint users of a domain. several: beside what they have, not in its place; issuer_id 0:
-    any issuer."""
-
-    domain_id: int
-    user_ids: Sequence[int]
-    wallet_user_ids: Sequence[int]
-    credential_ids: Sequence[int]
-    credential_type: str
-    issuer_id: int
-    several: bool
+        """Return the rules of these instances' policies, and of these policies, that a password does not meet."""
 
 
 class Credentials(Protocol):
@@ -50,13 +35,13 @@ class Credentials(Protocol):
         """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's."""
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """The credential that a user has, of those that have one."""
+        """Return the id of the credential of each user who has one."""
 
     def type_of(self, tx: Tx, user_id: int) -> str:
         """Return the credentialType of the user's newest credential; empty without one."""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """The endpoint user who has this credential."""
+        """Return the id of the endpoint user who has this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Take wallets and credentials from endpoint users that are to be deleted, some at a time; how many."""
+        """Take wallets and credentials from endpoint users that are to be deleted, some at a time; return how many."""

@@ -6,20 +6,21 @@ from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.membership import LISTED, listed
-from sallyport.endpoints.model import name_key
-from sallyport.endpoints.users.model import (
+from sallyport.endpoints.user import name_key
+from sallyport.endpoints.users.account import (
     DIRECT,
     DISCOVERED,
     FOUND,
+    LISTED_LOCAL,
+    LOCAL,
     NOT_PRIVILEGED,
     PASSWORD,
     THROUGH_GROUP,
     Account,
-    Machine,
-    Said,
+    UserChange,
+    UserInstance,
     UserQuery,
 )
-from sallyport.endpoints.users.values import LISTED_LOCAL, LOCAL
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.search import SearchIndex, Stretch, whole_page
@@ -27,7 +28,7 @@ from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
 COUNTER = "endpoint_users"
-# What most users have is counted as they come and go; what few have is counted when it is asked for.
+# Totals of the usual values are stored; users with other values are few, and are counted on request.
 _USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
 TAKEN = "the domain has a user of that name"
 NO_STEP = -1
@@ -43,8 +44,8 @@ _GRANTING = (
 )
 """SQL of the groups of a domain that give their users an instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
-_WAYS = f"""
-select user_id, instance_id, {DIRECT} as way from endpoint_instance_users where user_id in ({{ids}})
+_SOURCES = f"""
+select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
 union all
 select u.user_id, i.instance_id, {THROUGH_GROUP} from endpoint_group_users u join endpoint_groups g on g.id = u.group_id
 join endpoint_instance_groups i on i.group_id = g.id where g.active = 1 and u.user_id in ({{ids}})
@@ -52,7 +53,7 @@ union all
 select d.user_id, d.instance_id, {FOUND} from agent_discovered d join endpoint_users u on u.id = d.user_id
 where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
 """
-"""SQL of the instances of users, each as often as there are ways to it."""
+"""SQL of the instances of users, one row for each source."""
 MAX_LISTED = 200_000
 """Instances of all users of one page."""
 
@@ -134,24 +135,24 @@ def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
     return tx.value(int, f"{_GRANTING} limit 1", d=domain_id) is not None
 
 
-def machines(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[Machine]]:
+def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
     """Return the instances of users, by id in order: assigned directly or through groups that grant, or with their
     discovered accounts. Invalid: too many for one page."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
     sql = (
-        "select w.user_id, i.id, i.name, i.host_name, min(w.way) as way "
-        f"from ({_WAYS.format(ids=marks)}) as w join endpoint_instances i on i.id = w.instance_id "
+        "select w.user_id, i.id, i.name, i.host_name, min(w.source) as source "
+        f"from ({_SOURCES.format(ids=marks)}) as w join endpoint_instances i on i.id = w.instance_id "
         "group by w.user_id, i.id, i.name, i.host_name order by w.user_id, i.id limit :most"
     )
-    found = tx.all(Machine, sql, most=MAX_LISTED + 1, **parameters)
+    found = tx.all(UserInstance, sql, most=MAX_LISTED + 1, **parameters)
     if len(found) > MAX_LISTED:
-        told = f"smaller: the users of this page have more than {MAX_LISTED} instances"
-        raise Invalid("invalid pageSize", (FieldError("pageSize", told),))
-    by_user = dict[int, list[Machine]]()
-    for machine in found:
-        by_user.setdefault(machine.user_id, []).append(machine)
+        reason = f"smaller: the users of this page have more than {MAX_LISTED} instances"
+        raise Invalid("invalid pageSize", (FieldError("pageSize", reason),))
+    by_user = dict[int, list[UserInstance]]()
+    for instance in found:
+        by_user.setdefault(instance.user_id, []).append(instance)
     return by_user
 
 
@@ -192,10 +193,10 @@ def named(tx: Tx, domain_id: int, name: str) -> Account | None:
     return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
 
 
-def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int, source: str = LOCAL) -> int:
-    """The new user's id; it needs a name. One that was only discovered is added by that. Conflict: the name is
-    taken."""
-    name = said.name or ""
+def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: str = LOCAL) -> int:
+    """Add a user, which needs a name; return its id. A discovered user of that name becomes this user. Conflict: the
+    name is taken."""
+    name = new.name or ""
     user_id = tx.value(
         int,
         "insert into endpoint_users (domain_id, name, name_key, user_type, credential_type, privileged_user, source, "
@@ -211,26 +212,26 @@ def add(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int, source: str =
         at=at,
     )
     if user_id is None:
-        return _adopt(tx, vault, domain_id, said, at)
+        return _adopt(tx, vault, domain_id, new, at)
     _SEARCH.add(tx, domain_id, user_id, (fold(name),))
     counters.add_row(tx, domain_id, COUNTER, user_id, 1)
-    _say(tx, vault, user_id, said, at)
+    _store(tx, vault, user_id, new, at)
     _count(tx, domain_id, several(tx, domain_id, [user_id]), 1)
     return user_id
 
 
-def _adopt(tx: Tx, vault: Vault, domain_id: int, said: Said, at: int) -> int:
-    """What was only discovered on machines is a user from now on. Conflict: the name is a user's."""
-    old = named(tx, domain_id, said.name or "")
+def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> int:
+    """Let a discovered user be one that an admin has added. Conflict: the name is another user's."""
+    old = named(tx, domain_id, new.name or "")
     if old is None or old.source != DISCOVERED:
         raise Conflict(TAKEN)
-    update(tx, vault, old, said, at)
+    update(tx, vault, old, new, at)
     set_source(tx, old, LOCAL)
     return old.id
 
 
 def set_source(tx: Tx, old: Account, source: str) -> None:
-    """Where a user comes from."""
+    """Change the source of a user."""
     _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), -1)
     tx.execute("update endpoint_users set source = :source where id = :id", source=source, id=old.id)
     _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), 1)
@@ -244,39 +245,39 @@ def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> 
             counters.add(tx, domain_id, f"{COUNTER}/{column}", change * own)
 
 
-def check_free(tx: Tx, old: Account, said: Said) -> None:
-    """Raise Conflict if another user of the domain has the name that is said of this one."""
-    other = None if said.name in {None, old.name} else named(tx, old.domain_id, said.name or "")
+def check_free(tx: Tx, old: Account, new: UserChange) -> None:
+    """Raise Conflict if another user of the domain has the new name."""
+    other = None if new.name in {None, old.name} else named(tx, old.domain_id, new.name or "")
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
 
 
-def update(tx: Tx, vault: Vault, old: Account, said: Said, at: int) -> None:
-    """Keep what is said of a user, whose name is free; the rest stays."""
-    if said.name is not None and said.name != old.name:
-        tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(said.name), id=old.id)
+def update(tx: Tx, vault: Vault, old: Account, new: UserChange, at: int) -> None:
+    """Store the changes of a user, whose new name is free."""
+    if new.name is not None and new.name != old.name:
+        tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(new.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, [old.id])
-        _SEARCH.add(tx, old.domain_id, old.id, (fold(said.name),))
+        _SEARCH.add(tx, old.domain_id, old.id, (fold(new.name),))
     _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), -1)
-    _say(tx, vault, old.id, said, at)
+    _store(tx, vault, old.id, new, at)
     _count(tx, old.domain_id, several(tx, old.domain_id, [old.id]), 1)
 
 
-def _say(tx: Tx, vault: Vault, user_id: int, said: Said, at: int) -> None:
-    columns = said.columns()
+def _store(tx: Tx, vault: Vault, user_id: int, new: UserChange, at: int) -> None:
+    columns = new.columns()
     marks = "".join(f"{column} = :{column}, " for column in columns)
     tx.execute(f"update endpoint_users set {marks}updated_at = :at where id = :id", id=user_id, at=at, **columns)
-    if said.password is not None:
-        secrets.set_password(tx, vault, user_id, said.password, at)
-    if said.motp:
-        secrets.set_seed(tx, vault, user_id, said.motp, NO_STEP, at)
+    if new.password is not None:
+        secrets.set_password(tx, vault, user_id, new.password, at)
+    if new.motp:
+        secrets.set_seed(tx, vault, user_id, new.motp, NO_STEP, at)
         secrets.end_enrolment(tx, user_id)
-    elif said.motp is not None:
+    elif new.motp is not None:
         secrets.clear_seed(tx, user_id, at)
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
-    """Remove users of a domain, who are assigned to nothing any more, with their enrolments that wait."""
+    """Delete users of a domain that have no assignments any more, with their pending enrolments."""
     ids = [account.id for account in old]
     _count(tx, domain_id, old, -1)
     _SEARCH.remove(tx, domain_id, ids)

@@ -1,5 +1,5 @@
-"""The rules of endpoint users as admins manage them. Who logs in is told at once: `EndpointUsers` forgets whoever
-changes."""
+"""The rules of endpoint users as admins manage them. `EndpointUsers` drops each changed user from memory, so that the
+next login sees the change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,17 +12,23 @@ from sallyport.base.errors import FieldError, Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.bodies import Action
 from sallyport.endpoints.imports import Plan, Planned, carry_out
-from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE, Demands
-from sallyport.endpoints.model import NO_USER, UserKey, name_key
+from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE, Action, Demands
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.trail import note
+from sallyport.endpoints.user import NO_USER, UserKey, name_key
 from sallyport.endpoints.users import repo
-from sallyport.endpoints.users.model import DISCOVERED, Account, Listed, Removal, Said, UserQuery
-from sallyport.endpoints.users.peers import Credentials, PasswordPolicies, WalletAssignment
-from sallyport.endpoints.users.values import LOCAL
-from sallyport.store.audit import HIDDEN, changed
+from sallyport.endpoints.users.account import (
+    DISCOVERED,
+    LOCAL,
+    Account,
+    ListedUser,
+    Removal,
+    UserChange,
+    UserQuery,
+    WalletChange,
+)
+from sallyport.endpoints.users.peers import Credentials, PasswordPolicies
+from sallyport.store.audit import HIDDEN, changed, record_in
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.turns import Slice, in_slices
 from sallyport.store.vault import Vault
@@ -39,17 +45,6 @@ class Detail:
     password: str
     motp: str
     credential_kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class WalletChange:
-    """What updateUserWallet does to each of its users. user_type, privileged_user: None stays."""
-
-    wallet: WalletAssignment
-    group_ids: Sequence[int]
-    instance_ids: Sequence[int]
-    user_type: str | None
-    privileged_user: str | None
 
 
 class Users:
@@ -71,50 +66,50 @@ class Users:
         self._credentials = credentials
         self._clock = clock
 
-    async def page(self, query: UserQuery) -> tuple[list[Listed], int]:
+    async def page(self, query: UserQuery) -> tuple[list[ListedUser], int]:
         """Return one page of a domain's users and how many match.
 
         NotFound: no such instance. Invalid: the users of the page have too many instances for one answer.
         """
 
-        def work(tx: Tx) -> tuple[list[Listed], int]:
+        def work(tx: Tx) -> tuple[list[ListedUser], int]:
             membership.must_exist(tx, INSTANCES, query.domain_id, query.instance_ids or ())
             accounts, total = repo.page(tx, self._by_holder(tx, query))
             ids = [account.id for account in accounts]
-            machines, groups = repo.machines(tx, ids), repo.groups(tx, ids)
+            instances, groups = repo.instances(tx, ids), repo.groups(tx, ids)
             held = self._credentials.of_users(tx, ids)
             return [
-                Listed(each, machines.get(each.id, ()), groups.get(each.id, ()), held.get(each.id, ""))
+                ListedUser(each, instances.get(each.id, ()), groups.get(each.id, ()), held.get(each.id, ""))
                 for each in accounts
             ], total
 
         return await self._store.search(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
-        """Credentials are known elsewhere: who has one is asked for by id."""
+        """Return the query with the filter for a credential as one for its holder's id."""
         if query.column != "credential":
             return query
         holder = self._credentials.holder(tx, query.domain_id, query.value)
         return replace(query, column="id", value=str(holder or 0))
 
-    async def add(self, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
-        """The new user's id; with a password it can log in at once. Conflict: the name is taken. NotFound: no such
-        instance. Invalid: a policy's rules that the password does not meet."""
+    async def add(self, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
+        """Add a user, who can log in at once with a password; return its id. Conflict: the name is taken. NotFound: no
+        such instance. Invalid: the rules that the password does not meet."""
 
         def work(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
-            return self.add_in(tx, domain_id, said, instance_ids)
+            return self.add_in(tx, domain_id, change, instance_ids)
 
-        return await self._change(domain_id, work, [said.name or ""])
+        return await self._change(domain_id, work, [change.name or ""])
 
-    def add_in(self, tx: Tx, domain_id: int, said: Said, instance_ids: Sequence[int] = ()) -> int:
+    def add_in(self, tx: Tx, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
         """`add` in a transaction; the instances exist. Conflict, Invalid."""
-        self.check_password(tx, Demands(instance_ids), said.name or "", said)
-        return self._users.add_in(tx, domain_id, said, instance_ids)
+        self.check_password(tx, Demands(instance_ids), change.name or "", change)
+        return self._users.add_in(tx, domain_id, change, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
-        """A user. reveal: with its secrets, else HIDDEN stands for each that there is. The reading is in the audit
-        trail when this returns. NotFound, SecretError."""
+        """Return a user, and record the reading in the audit trail. reveal: with its secrets, else with HIDDEN in their
+        place. NotFound, SecretError."""
 
         def work(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
@@ -128,9 +123,8 @@ class Users:
 
         return await self._store.write(work)
 
-    async def update(self, domain_id: int, which: UserKey, said: Said) -> None:
-        """Change a user: what is not said stays. NotFound, Conflict: the name is taken. Invalid: a policy's rules that
-        the password does not meet.
+    async def update(self, domain_id: int, which: UserKey, change: UserChange) -> None:
+        """Change a user. NotFound, Conflict: the name is taken. Invalid: the rules that the password does not meet.
 
         A stop in the middle of a rename leaves the user with fewer accounts taken over on machines; see `in_slices`.
         """
@@ -138,71 +132,72 @@ class Users:
 
         def find(tx: Tx) -> Account:
             old = _found(repo.get(tx, domain_id, which) if isinstance(which, int) else repo.named(tx, domain_id, which))
-            names.update({old.name: None, said.name or old.name: None})
-            self._checked(tx, old, said)
+            names.update({old.name: None, change.name or old.name: None})
+            self._checked(tx, old, change)
             return old
 
-        def vacate(tx: Tx, old: Account) -> int:
-            return self._users.vacated(tx, [old.id]) if _renames(said, old) else 0
+        def release(tx: Tx, old: Account) -> int:
+            return self._users.renamed(tx, [old.id]) if _renames(change, old) else 0
 
         try:
-            await in_slices(self._store, find, [vacate], lambda tx, old: self.update_in(tx, old, said))
+            await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
         finally:
             self._users.drop(domain_id, *names)
 
-    def _checked(self, tx: Tx, old: Account, said: Said) -> Said:
-        """Return what is said that is new. Conflict, Invalid."""
-        news = self.news(tx, old, said)
-        if news.password is not None:
-            self.check_password(tx, membership.demands_on(tx, old.id), news.name or old.name, news)
-        repo.check_free(tx, old, news)
-        return news
+    def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
+        """Return the change without what is as it was. Conflict, Invalid."""
+        new = self.without_same_secrets(tx, old, change)
+        if new.password is not None:
+            self.check_password(tx, membership.demands_on(tx, old.id), new.name or old.name, new)
+        repo.check_free(tx, old, new)
+        return new
 
-    def update_in(self, tx: Tx, old: Account, said: Said) -> None:
-        """`update` in a transaction; nothing is noted where nothing is said that differs. Conflict, Invalid."""
-        said = self._checked(tx, old, said)
-        changes = differences(old, said)
-        if old.source == DISCOVERED:  # somebody knows of the user now: it does not go with the accounts that were found
+    def update_in(self, tx: Tx, old: Account, change: UserChange) -> None:
+        """`update` in a transaction; a change without a difference leaves no entry in the audit trail. Conflict,
+        Invalid."""
+        change = self._checked(tx, old, change)
+        changes = differences(old, change)
+        if old.source == DISCOVERED:  # an admin manages the user now: it stays when the discovered accounts are gone
             repo.set_source(tx, old, LOCAL)
             changes["source"] = [DISCOVERED, LOCAL]
         if changes:
-            renamed = _renames(said, old)
+            renamed = _renames(change, old)
             if renamed:
-                while self._users.vacated(tx, [old.id]):
+                while self._users.renamed(tx, [old.id]):
                     pass
-            repo.update(tx, self._vault, old, said, self._clock())
+            repo.update(tx, self._vault, old, change, self._clock())
             if renamed:
                 self._users.revocations.revoke(tx, old.domain_id, [old.name], "the user was renamed")
-            self.note(tx, "user.update", old.domain_id, f"user {old.id} {said.name or old.name}", changes)
+            self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
-    def news(self, tx: Tx, old: Account, said: Said) -> Said:
-        """What is said, but for secrets that are those that there are: a password that was good enough stays so, and
-        the spent codes of a seed stay spent. SecretError."""
-        if said.password is None and said.motp is None:
-            return said
+    def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
+        """Return the change without secrets that stay the same: their password is not checked again, and the spent
+        codes of a seed stay spent. SecretError."""
+        if change.password is None and change.motp is None:
+            return change
         password, motp = secrets.secrets(tx, self._vault, old.id)
         return replace(
-            said,
-            password=None if said.password == password else said.password,
-            motp=None if said.motp == (motp or "") else said.motp,
+            change,
+            password=None if change.password == password else change.password,
+            motp=None if change.motp == (motp or "") else change.motp,
         )
 
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
-        """Assign users to groups, instances, wallet users and credentials, and say what they are; all or none.
+        """Assign users to groups, instances, wallet users and credentials, and change their type; all or none.
         NotFound, Invalid: too many."""
         wallet, names = wanted.wallet, list[str]()
         held = [*wanted.group_ids, *wanted.instance_ids, *wallet.wallet_user_ids, *wallet.credential_ids]
         membership.check_size(held, wallet.user_ids)
-        said = Said(user_type=wanted.user_type, privileged_user=wanted.privileged_user)
+        change = UserChange(user_type=wanted.user_type, privileged_user=wanted.privileged_user)
 
         def work(tx: Tx) -> None:
-            people = membership.people(tx, domain_id, wallet.user_ids)
-            names.extend(person.name for person in people)
+            users = membership.users(tx, domain_id, wallet.user_ids)
+            names.extend(user.name for user in users)
             membership.must_exist(tx, GROUPS, domain_id, wanted.group_ids)
             membership.must_exist(tx, INSTANCES, domain_id, wanted.instance_ids)
-            for person in people:
-                self.update_in(tx, _found(repo.get(tx, domain_id, person.id)), said)
-            ids = [person.id for person in people]
+            for user in users:
+                self.update_in(tx, _found(repo.get(tx, domain_id, user.id)), change)
+            ids = [user.id for user in users]
             added = membership.change(tx, USERS_OF_GROUP, Action.ADD, wanted.group_ids, ids)
             added += membership.change(tx, USERS_OF_INSTANCE, Action.ADD, wanted.instance_ids, ids)
             self._credentials.assign(tx, wallet)
@@ -254,8 +249,8 @@ class Users:
     async def carry_out(
         self, domain_id: int, plan: Plan, names: Sequence[str], rows: Sequence[Mapping[str, object]], *, apply: bool
     ) -> list[Planned]:
-        """Judge rows of a file, and with `apply` do what they say, all or none. names: grows with the users that are
-        judged. Conflict: one is refused."""
+        """Plan the import of rows, and with `apply` carry it out, all or none. names: the users of the rows, filled by
+        `plan`. Conflict: a row is refused."""
         try:
             return await carry_out(self._store, plan, rows, apply=apply)
         finally:
@@ -264,35 +259,35 @@ class Users:
 
     def note(self, tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None) -> None:
         """Note a change in the audit trail, in its own transaction."""
-        note(tx, action, domain_id, target, changes, at=self._clock())
+        record_in(tx, action, domain_id, target, changes, at=self._clock())
 
     async def _change(self, domain_id: int, work: Work[T], names: Sequence[str]) -> T:
-        """Write, and forget those users, however it ends: what the login path knows stays exact."""
+        """Write, and drop those users from memory, also after an error."""
         try:
             return await self._store.write(work)
         finally:
             self._users.drop(domain_id, *names)
 
-    def check_password(self, tx: Tx, demands: Demands, name: str, said: Said) -> None:
-        """Whether a password that is said meets what is demanded of it. Invalid, with the rules."""
-        if said.password is None:
+    def check_password(self, tx: Tx, demands: Demands, name: str, change: UserChange) -> None:
+        """Raise Invalid, with the rules, if a new password does not meet the demands."""
+        if change.password is None:
             return
-        password = said.password.decode(errors="surrogateescape")
+        password = change.password.decode(errors="surrogateescape")
         failures = self._policies.check(tx, demands.instance_ids, demands.policy_ids, name, password)
         if failures:
             fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
             raise Invalid("the password does not meet the policy", fields)
 
 
-def differences(old: Account, news: Said) -> dict[str, JSON]:
-    """What is said of a user and differs, as the audit trail keeps it. news: as `Users.news` gives it."""
-    said = news.columns()
-    before = {column: value for column, value in asdict(old).items() if column in said}
-    return changed({**before, **news.secrets()}, news.told())
+def differences(old: Account, new: UserChange) -> dict[str, JSON]:
+    """Return the fields that change, as the audit trail keeps them. new: of `Users.without_same_secrets`."""
+    change = new.columns()
+    before = {column: value for column, value in asdict(old).items() if column in change}
+    return changed({**before, **new.secrets()}, new.audited())
 
 
-def _renames(said: Said, old: Account) -> bool:
-    return said.name is not None and name_key(said.name) != name_key(old.name)
+def _renames(change: UserChange, old: Account) -> bool:
+    return change.name is not None and name_key(change.name) != name_key(old.name)
 
 
 def _of_gone(delete: Slice[Sequence[Account]]) -> Slice[tuple[list[Account], dict[int, list[int]]]]:
@@ -329,7 +324,7 @@ def _assigned(wanted: WalletChange) -> dict[str, JSON]:
 
 
 def _as_text(password: bytes) -> str:
-    """A password that was not given as UTF-8 is shown as Latin-1, which has a character for each octet."""
+    """Return a password as text; one that is not UTF-8 is decoded as Latin-1, which has a character for each octet."""
     try:
         return password.decode()
     except UnicodeDecodeError:

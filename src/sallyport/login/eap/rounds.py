@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sallyport.domains.domain import LOCAL, Domain
-from sallyport.endpoints.model import User
 from sallyport.endpoints.service import MISSING, Missing
+from sallyport.endpoints.user import User
 from sallyport.login.decision import ROUND, decide
 from sallyport.login.eap.model import EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.login.eap.service import Eap
@@ -23,7 +23,6 @@ from sallyport.radius.attributes import STATE
 from sallyport.radius.method import Method
 
 if TYPE_CHECKING:
-    from sallyport.endpoints.model import User
     from sallyport.login.pipeline import Pipeline
 
 

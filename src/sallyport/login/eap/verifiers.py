@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from sallyport.base.text import fold
-from sallyport.endpoints.model import User
 from sallyport.endpoints.service import Missing
+from sallyport.endpoints.user import User
 from sallyport.login.first.model import CODE_LENGTHS, Tell, silent
 from sallyport.login.first.mschap import made_with
 from sallyport.login.first.password import is_password, known, split_digits

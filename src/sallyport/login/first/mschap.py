@@ -1,6 +1,6 @@
 """MS-CHAP and MS-CHAPv2 as a first factor: against an endpoint user's password, or a hash that somebody else gives."""
 
-from sallyport.endpoints.model import User
+from sallyport.endpoints.user import User
 from sallyport.login.model import PASSED, Found, Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import (

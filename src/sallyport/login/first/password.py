@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import Final
 
-from sallyport.endpoints.model import User
+from sallyport.endpoints.user import User
 from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
 from sallyport.login.model import NOTHING, PASSED, Found, Login, Reason

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.wire import JSON
-from sallyport.endpoints.revocations import NoRevocations, Revocations
+from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.match import asking, asking_by_eap

@@ -1,4 +1,4 @@
-"""What the fields of endpoint users, groups and instances take, and in which form it is kept."""
+"""The accepted values of the fields of endpoint users and groups, and the form in which they are stored."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from sallyport.endpoints.groups.model import grants, ttl_seconds
-from sallyport.endpoints.users import values
+from sallyport.endpoints.groups.group import is_active, ttl_seconds
+from sallyport.endpoints.users import fields
 from tests.endpoints.keys import ECDSA, ED25519, RSA, SHORT_RSA, line
 from tests.outgoing.costly_keys import LONG_EXPONENT_RSA, LONG_RSA
 
 
-def kept(check: Callable[[object], str], value: object) -> str | None:
-    """What is kept of a value; None where it is refused."""
+def stored(check: Callable[[object], str], value: object) -> str | None:
+    """Return a value as it is stored; None if it is refused."""
     try:
         return check(value)
     except PydanticCustomError:
@@ -25,8 +25,8 @@ def kept(check: Callable[[object], str], value: object) -> str | None:
 def test_ssh_keys_of_every_kind(key: str) -> None:
     """With a comment or without; several stand in lines of their own, and empty lines are dropped."""
     for text in (key, f"{key} ann@laptop", f"{key} a comment, of words"):
-        assert kept(values.ssh_keys, f"  {text} \r\n\n{ED25519}\n") == f"{text}\n{ED25519}"
-    assert kept(values.ssh_keys, " \n ") == ""
+        assert stored(fields.ssh_keys, f"  {text} \r\n\n{ED25519}\n") == f"{text}\n{ED25519}"
+    assert stored(fields.ssh_keys, " \n ") == ""
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_ssh_keys_of_every_kind(key: str) -> None:
         "ssh-dss AAAAB3NzaC1kc3MAAACBAP", f"{ED25519}x" * 2000,
     ],
 )  # fmt: skip
-def test_what_is_no_ssh_key(text: str) -> None:
+def test_refused_ssh_keys(text: str) -> None:
     """Half a key, another kind's, options before it, a private key; none is repeated in the refusal."""
     with pytest.raises(PydanticCustomError) as raised:
-        values.ssh_keys(text)
+        fields.ssh_keys(text)
     assert "hunter2" not in raised.value.message()
 
 
@@ -56,7 +56,7 @@ def test_what_is_no_ssh_key(text: str) -> None:
 def test_costly_ssh_keys(text: str) -> None:
     """RSA keys of more than 4096 bits or with a long exponent are refused, and more than 256 keys of a user."""
     with pytest.raises(PydanticCustomError, match=r"RSA of 1024 to 4096 bits|at most 256 keys"):
-        values.ssh_keys(text)
+        fields.ssh_keys(text)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_costly_ssh_keys(text: str) -> None:
 )  # fmt: skip
 def test_seeds_are_base32(text: object, seed: str | None) -> None:
     """As apps show them, in groups and in any case; too short, too long, or no base32 is refused."""
-    assert kept(values.seed, text) == seed
+    assert stored(fields.seed, text) == seed
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_seeds_are_base32(text: object, seed: str | None) -> None:
 )  # fmt: skip
 def test_dids(text: str, good: bool) -> None:
     """The syntax of DID Core, section 3.1."""
-    assert kept(values.did, text) == (text if good else None)
+    assert stored(fields.did, text) == (text if good else None)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,17 @@ def test_times_to_live(text: str, seconds: int | None) -> None:
     assert ttl_seconds(text) == seconds
 
 
-def test_which_statuses_grant() -> None:
-    """Active and Enabled, in any case; everything else grants nothing."""
-    assert [each for each in ("Active", "ENABLED", " active ", "Disabled", "actives", "", "on") if grants(each)] == [
+def test_active_statuses() -> None:
+    """Active and Enabled, in any case; every other status grants nothing."""
+    assert [each for each in ("Active", "ENABLED", " active ", "Disabled", "actives", "", "on") if is_active(each)] == [
         "Active", "ENABLED",
     ]  # fmt: skip
 
 
 @settings(deadline=None)
 @given(text=st.text(max_size=300))
-def test_any_text_is_kept_or_refused(text: str) -> None:
-    """Nothing but the refusal is raised, and what is kept is kept again."""
-    for check in (values.user_name, values.password, values.user_type, values.ssh_keys, values.seed, values.did):
-        once = kept(check, text)
-        assert once is None or kept(check, once) == once
+def test_any_text_is_stored_or_refused(text: str) -> None:
+    """Only the refusal is raised, and a stored value is accepted unchanged."""
+    for check in (fields.user_name, fields.password, fields.user_type, fields.ssh_keys, fields.seed, fields.did):
+        once = stored(check, text)
+        assert once is None or stored(check, once) == once

@@ -1,6 +1,6 @@
-"""What an endpoint user's fields take: names, passwords, SSH keys, one-time-password seeds, DIDs.
+"""The types of an endpoint user's fields: names, passwords, SSH keys, one-time-password seeds, DIDs.
 
-Each gives the value in the form in which it is kept, and raises pydantic's error, which never repeats the value.
+Each validator returns the value as it is stored, and raises pydantic's error, which never repeats the value.
 """
 
 import binascii
@@ -8,13 +8,13 @@ import re
 from base64 import b32decode
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from sallyport.base.validation import unfit
-from sallyport.endpoints.model import MAX_PASSWORD, USER_NAME, is_user_name
+from sallyport.endpoints.user import MAX_NAME, MAX_PASSWORD, USER_NAME, is_user_name
+from sallyport.endpoints.users.account import LISTED_LOCAL, LOCAL
 
-LOCAL, LISTED_LOCAL = "Local", "Local User"
-"""The type of a user that is kept here: in requests, and in lists."""
+MAX_TEXT = 255
 MAX_KEYS = 65_536
 MAX_KEY_COUNT = 256
 _KEY_TYPES = {
@@ -26,19 +26,19 @@ _KEY_TYPES = {
     "sk-ssh-ed25519@openssh.com",
     "sk-ecdsa-sha2-nistp256@openssh.com",
 }
-_SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: what OpenSSH refuses below
+_SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: OpenSSH refuses shorter keys
 _LONGEST_RSA = 4096
 _LARGEST_EXPONENT = 1 << 32
 _SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # 80 bits are what some apps make; RFC 4226 asks for 128
-_LONGEST_WRITTEN_SEED = 1024
-"""Characters of a seed with the spaces and hyphens of people: to take a million of them out takes 0.1 s."""
+MAX_SEED = 1024
+"""Characters of a seed with spaces and hyphens: removing a million of them takes 0.1 s."""
 # DID Core, section 3.1: the method's name, then its identifier, in parts that colons separate.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
 _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
 
 
 def user_name(value: object) -> str:
-    """See `is_user_name`."""
+    """Return a name that `is_user_name` accepts."""
     text = _text(value)
     if not is_user_name(text):
         raise unfit(USER_NAME)
@@ -46,7 +46,7 @@ def user_name(value: object) -> str:
 
 
 def password(value: object) -> str:
-    """At most 128 octets without NUL, as RADIUS carries it; empty for none."""
+    """Return at most 128 octets without NUL, as RADIUS carries a password; empty for none."""
     text = _text(value)
     if len(text.encode(errors="surrogatepass")) > MAX_PASSWORD or "\0" in text:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
@@ -58,7 +58,7 @@ def password(value: object) -> str:
 
 
 def user_type(value: object) -> str:
-    """A short text; what lists call `Local User` is `Local`."""
+    """Return a short text; `Local User`, as lists have it, is `Local`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 
@@ -94,9 +94,9 @@ def _is_key(line: str) -> bool:
 
 
 def seed(value: object) -> str:
-    """A TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, as people copy it; empty for none."""
+    """Return a TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, without separators; empty for none."""
     text, wanted = _text(value), "a seed in base32 of 16 to 128 characters"
-    if len(text) > _LONGEST_WRITTEN_SEED:
+    if len(text) > MAX_SEED:
         raise unfit(wanted)
     text = re.sub(r"[\s-]", "", text).rstrip("=").upper()
     if not text:
@@ -111,7 +111,7 @@ def seed(value: object) -> str:
 
 
 def did(value: object) -> str:
-    """A DID (DID Core section 3.1); empty for none."""
+    """Return a DID (DID Core section 3.1); empty for none."""
     text = _plain(value)
     if text and not _DID.fullmatch(text):
         raise unfit("a DID: did:method:identifier")
@@ -126,15 +126,39 @@ def _text(value: object) -> str:
 
 def _plain(value: object) -> str:
     text = _text(value).strip()
-    if len(text) > 255 or not text.isprintable():
-        raise unfit("at most 255 characters, all of them printable")
+    if len(text) > MAX_TEXT or not text.isprintable():
+        raise unfit(f"at most {MAX_TEXT} characters, all of them printable")
     return text
 
 
-UserName = Annotated[str, BeforeValidator(user_name)]
-Password = Annotated[str, BeforeValidator(password)]
-UserType = Annotated[str, BeforeValidator(user_type)]
-CredentialType = Annotated[str, BeforeValidator(_plain)]
-SshKeys = Annotated[str, BeforeValidator(ssh_keys)]
-Seed = Annotated[str, BeforeValidator(seed)]
-Did = Annotated[str, BeforeValidator(did)]
+UserName = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_NAME, description="Login name, printable, unique within the domain."),
+    BeforeValidator(user_name),
+]
+Password = Annotated[
+    str,
+    Field(max_length=MAX_PASSWORD, description="Password of at most 128 octets without NUL; empty: no change."),
+    BeforeValidator(password),
+]
+UserType = Annotated[
+    str, Field(max_length=MAX_TEXT, description="Type of the user, such as Local."), BeforeValidator(user_type)
+]
+CredentialType = Annotated[
+    str, Field(max_length=MAX_TEXT, description="Type of the credential, such as Password."), BeforeValidator(_plain)
+]
+SshKeys = Annotated[
+    str,
+    Field(description="OpenSSH public keys without options, one in each line; at most 256."),
+    BeforeValidator(ssh_keys),
+]
+Seed = Annotated[
+    str,
+    Field(max_length=MAX_SEED, description="One-time-password seed in base32, 80 to 640 bits; empty removes the seed."),
+    BeforeValidator(seed),
+]
+Did = Annotated[
+    str,
+    Field(max_length=MAX_TEXT, description="DID of the user, such as did:key:z6Mk...; empty: none."),
+    BeforeValidator(did),
+]

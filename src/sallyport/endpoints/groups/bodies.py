@@ -1,0 +1,211 @@
+"""The requests and answers of endpoint groups and their credential policies."""
+
+import re
+from pathlib import PureWindowsPath
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from sallyport.base.agentwire.fields import MAX_PATH, PATH
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
+from sallyport.endpoints.groups.group import ttl_seconds
+from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
+from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
+
+
+def _time_to_live(value: object) -> object:
+    text = str(value).strip()
+    if isinstance(value, bool) or (text and ttl_seconds(text) is None):
+        raise unfit("a whole number of seconds above 0, or a span such as 8h, 30m, 1d or PT8H")
+    return text
+
+
+def _directory(value: object) -> object:
+    text = str(value).strip()
+    if not text:
+        return ""
+    windows = PureWindowsPath(text)
+    if text.startswith("/"):
+        text = text.rstrip("/")
+        if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
+            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")  # what an agent takes
+    elif not windows.is_absolute() or ".." in windows.parts:
+        raise unfit("an absolute path")
+    return text
+
+
+def _policy(value: object) -> object:
+    text = str(value).strip()
+    if isinstance(value, bool) or (text and not re.fullmatch(r"\d{1,18}", text, re.ASCII)):
+        raise unfit("a policyId")
+    return text
+
+
+_GROUP_ID = "Id of the group, as listEndpointGroup gives it."
+_MESSAGE = "Result in words."
+GroupId = Annotated[Id, Field(description=_GROUP_ID)]
+GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
+Status = Annotated[
+    Name,
+    Field(max_length=64, description="Active or Enabled, in any case, grants what is assigned; any other text denies."),
+]
+OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
+CommonName = Annotated[Text, Field(description="Common name (CN) of the group in a directory.")]
+DomainComponent = Annotated[Text, Field(description="Domain component (DC) of the group in a directory.")]
+TimeToLive = Annotated[Text, BeforeValidator(_time_to_live)]
+Directory = Annotated[LongText, BeforeValidator(_directory)]
+PolicyId = Annotated[Text, BeforeValidator(_policy)]
+
+
+class ListGroups(OfDomain, Paged):
+    """Body of listEndpointGroup."""
+
+    filter: Search = Field(default="", description="Part of a group's name. Empty: all groups.")
+
+
+class GroupEntry(Model):
+    """A group in the list."""
+
+    groupId: int = Field(description="Id of the group.")
+    groupName: str = Field(description="Name of the group.")
+    usersCount: int = Field(description="Number of users in the group.")
+
+
+class GroupList(Model):
+    """Answer of listEndpointGroup."""
+
+    totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
+    groups: list[GroupEntry] = Field(description="Groups of the page, ordered by id.")
+
+
+class AddGroup(OfDomain):
+    """Body of addInstanceGroup."""
+
+    groupName: GroupName
+    instanceIds: Many[Id] = Field(default_factory=list, description="Ids of the instances that the group is for.")
+    ou: OrganizationalUnit = ""
+    cn: CommonName = ""
+    dc: DomainComponent = ""
+
+
+class GroupAdded(Model):
+    """Answer of addInstanceGroup."""
+
+    instanceId: int = Field(description="Id of the new group.")
+    Code: str = Field(default="200", description="HTTP status of the answer.")
+    Message: str = Field(description=_MESSAGE)
+
+
+class DeleteGroups(OfDomain):
+    """Body of deleteEndpointGroup."""
+
+    id: Many[Id] = Field(
+        min_length=1,
+        max_length=MAX_ENTRIES,
+        validation_alias=AliasChoices("id", "epmGroupId"),
+        description="Ids of the groups to delete.",
+    )
+
+
+class EditGroup(OfDomain):
+    """Body of editInstanceGroup. An absent field keeps its value."""
+
+    groupId: GroupId
+    groupName: GroupName | None = None
+    instanceIds: Many[Id] | None = Field(default=None, description="Ids of all instances of the group from now on.")
+    ou: OrganizationalUnit | None = None
+    cn: CommonName | None = None
+    dc: DomainComponent | None = None
+    status: Status | None = None
+
+
+class AssignUsersToGroup(Assignment):
+    """Body of assignUsersToEndpointGroup."""
+
+    groupId: GroupId
+    userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
+
+
+class AddAuthFlow(OfDomain):
+    """Body of addAuthFlowToInstanceGroup."""
+
+    groupId: GroupId
+    authFlow: Methods
+
+
+class AuthFlowAdded(Model):
+    """Answer of addAuthFlowToInstanceGroup."""
+
+    instanceId: int = Field(description="Id of the group.")
+    code: str = Field(default="200", description="HTTP status of the answer.")
+    message: str = Field(description=_MESSAGE)
+
+
+class UpdateStatus(OfDomain):
+    """Body of updateInstanceGroupStatus."""
+
+    groupId: GroupId
+    status: Status
+
+
+class OneGroup(OfDomain):
+    """Body of fetchInstanceGroupDetail."""
+
+    groupId: GroupId
+
+
+class FirstMember(Model):
+    """The first instance of a group; all fields are empty for a group without instances."""
+
+    instanceName: str = Field(default="", description="Name of the instance.")
+    os: str = Field(default="", description="Operating system, such as Linux.")
+    hostName: str = Field(default="", description="Host name that the machine reported.")
+    privateIp: str = Field(default="", description="Private IP address; empty if unknown.")
+    publicIp: str = Field(default="", description="Public IP address; empty if unknown.")
+
+
+class Member(FirstMember):
+    """An instance of a group."""
+
+    instanceId: int = Field(description="Id of the instance.")
+    status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
+
+
+class GroupDetail(FirstMember):
+    """Answer of fetchInstanceGroupDetail: the group's first instance, its state and its instances."""
+
+    state: str = Field(description="Status of the group, as it was set.")
+    instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")
+
+
+class SetCredentialPolicy(OfDomain):
+    """Body of updateCredentialPolicyToEndpointGroup. An absent field keeps its value, an empty one is cleared."""
+
+    groupId: GroupId
+    ttlUser: TimeToLive | None = Field(
+        default=None, description="Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H."
+    )
+    priviligedUser: FlagText | None = Field(
+        default=None, description="true, yes or 1 gives the group's users root's rights; false, no or 0 gives none."
+    )
+    policyId: PolicyId | None = Field(default=None, description="Id of the password policy of the group's users.")
+    homeDir: Directory | None = Field(
+        default=None, description="Absolute path of the home directory of users on the group's instances."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_field(self) -> "SetCredentialPolicy":
+        if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
+            fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
+            raise unfit(f"one of {', '.join(fields)} is needed", *fields)
+        return self
+
+
+class DeleteCredentialPolicy(OfDomain):
+    """Body of deleteCredentialPolicyToEndpointGroup."""
+
+    groupId: GroupId
+    credPolicyId: PolicyId = Field(default="", description="Id of the group's credential policy; empty: whichever.")

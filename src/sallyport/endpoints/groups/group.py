@@ -1,0 +1,82 @@
+"""An endpoint group: users together, and the credential policy of their sessions."""
+
+import re
+from dataclasses import dataclass
+
+ACTIVE = "Active"
+LONGEST_S = 2**31 - 1
+_ACTIVE_STATUSES = {"active", "enabled"}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"(?:(\d+)\s*([smhdw]))(?:\s*(\d+)\s*([smhdw]))*", re.ASCII)
+_PART = re.compile(r"(\d+)\s*([smhdw])", re.ASCII)
+_ISO_SPAN = re.compile(r"p(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class NewGroup:
+    """A group to add, or the new values of one."""
+
+    name: str
+    ou: str = ""
+    cn: str = ""
+    dc: str = ""
+    auth_flow: str = ""
+    status: str = ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as it is stored. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    name: str
+    ou: str
+    cn: str
+    dc: str
+    auth_flow: str
+    status: str
+    users_count: int
+    created_at: int
+    updated_at: int
+
+    @property
+    def fields(self) -> NewGroup:
+        """The values that an admin has given."""
+        return NewGroup(self.name, self.ou, self.cn, self.dc, self.auth_flow, self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialPolicy:
+    """The credential policy of a group. id: its credPolicyId; 0 before it is stored."""
+
+    id: int = 0
+    ttl_user: str = ""
+    privileged_user: str = ""
+    policy_id: int | None = None
+    home_dir: str = ""
+
+
+def is_active(status: str) -> bool:
+    """Return whether a group of that status gives its users anything."""
+    return status.lower() in _ACTIVE_STATUSES
+
+
+def allows(methods: str, method: str) -> bool:
+    """Return whether the methods of a group or an instance include one; without any, all are allowed."""
+    return not methods or method in methods.split(",")
+
+
+def ttl_seconds(text: str) -> int | None:
+    """Return the seconds of a time to live: `3600`, `8h`, `1h 30m`, `2d`, or ISO 8601 as in `PT8H`; None for any other
+    text."""
+    folded = text.strip().lower()
+    if re.fullmatch(r"\d{1,10}", folded, re.ASCII):
+        seconds = int(folded)
+    elif len(folded) <= 64 and _SPAN.fullmatch(folded):
+        seconds = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(folded))
+    elif len(folded) <= 64 and (found := _ISO_SPAN.fullmatch(folded)):
+        seconds = sum(int(number or 0) * _UNITS[unit] for number, unit in zip(found.groups(), "wdhms", strict=True))
+    else:
+        return None
+    return seconds if 0 < seconds <= LONGEST_S else None

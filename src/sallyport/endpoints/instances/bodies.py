@@ -1,0 +1,133 @@
+"""The requests and answers of instances."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from sallyport.base.addresses import parse_address
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.endpoints.bodies import Assignment, Methods
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
+from sallyport.web.scope import Body, DomainId, Id, Many, Name, OfDomain, Text
+
+_COLUMNS = {
+    "instanceName": "name",
+    "osId": "os_id",
+    "publicIp": "public_ip",
+    "privateIp": "private_ip",
+    "hostName": "host_name",
+    "authType": "auth_type",
+}
+FILE_COLUMNS = tuple(_COLUMNS)
+"""The columns of a file of instances."""
+
+
+def _address(value: object) -> object:
+    text = str(value).strip()
+    try:
+        return str(parse_address(text)) if text else ""
+    except ValueError:
+        raise unfit("an IP address") from None
+
+
+_NAME = "Name of the instance, unique within the domain."
+_SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device; 0 if unknown."
+_PUBLIC, _PRIVATE = "Public IP address; empty if unknown.", "Private IP address; empty if unknown."
+AddressText = Annotated[Text, BeforeValidator(_address)]
+"""An IP address as text; empty for none."""
+InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list gives it.")]
+
+
+class InstanceFields(Body):
+    """The values of an instance, from an operation or a file."""
+
+    instanceName: Name = Field(validation_alias=AliasChoices("instanceName", "instance_name"), description=_NAME)
+    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=_SYSTEM)
+    publicIp: AddressText = Field(
+        default="", validation_alias=AliasChoices("publicIp", "public_ip"), description=_PUBLIC
+    )
+    privateIp: AddressText = Field(
+        default="", validation_alias=AliasChoices("privateIp", "private_ip"), description=_PRIVATE
+    )
+
+
+class ImportedInstance(InstanceFields):
+    """A row of a file. An absent value keeps the old one."""
+
+    hostName: Text = Field(default="", description="Host name of the machine.")
+    authType: Methods = ""
+
+    def onto(self, old: NewInstance | None) -> NewInstance:
+        """Return the instance with these values."""
+        given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
+        columns = {_COLUMNS[field]: value for field, value in given.items()}
+        return NewInstance(**columns) if old is None else replace(old, **columns)
+
+
+class AddInstance(InstanceFields, OfDomain):
+    """Body of addInstance, in either spelling."""
+
+    domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "domain_id"))
+
+
+class InstanceAdded(Model):
+    """Answer of addInstance."""
+
+    instanceId: str = Field(description="Id of the new instance.")
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    message: str = Field(description="Result in words.")
+
+
+class ListInstances(OfDomain, Paged):
+    """Body of list."""
+
+    filter: Search = Field(default="", description="Part of a name, an address or a host name. Empty: all instances.")
+    groupId: Id = Field(default=0, description="Id of a group: only its instances; 0: all instances.")
+
+
+class InstanceEntry(Model):
+    """An instance in the list."""
+
+    totalUsers: int = Field(description="Number of users assigned to the instance.")
+    instanceName: str = Field(description=_NAME)
+    osName: str = Field(description="Operating system: Linux, Windows, macOS, Network device or Unknown.")
+    publicIp: str = Field(description=_PUBLIC)
+    privateIp: str = Field(description=_PRIVATE)
+    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
+    status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
+    instanceId: int = Field(description="Id of the instance.")
+    totalGroups: int = Field(description="Number of groups assigned to the instance.")
+
+
+class InstanceList(Model):
+    """Answer of list."""
+
+    domainId: DomainId
+    groupId: int = Field(description="Id of the group that was asked for, else 0.")
+    totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
+    instances: list[InstanceEntry] = Field(description="Instances of the page, ordered by id.")
+
+
+class UpdateAuthType(OfDomain):
+    """Body of updateAuthType."""
+
+    instanceId: InstanceId
+    authType: Methods
+
+
+class AssignUsers(Assignment):
+    """Body of assignUsersToMachines."""
+
+    instanceIds: Many[Id] = Field(min_length=1, description="Ids of instances.")
+    userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
+
+
+class AssignGroups(Assignment):
+    """Body of assignGroupToMachines."""
+
+    instanceId: Many[Id] = Field(min_length=1, description="Ids of instances.")
+    groupId: Many[Id] = Field(min_length=1, description="Ids of groups.")

@@ -1,0 +1,61 @@
+"""An instance: a machine of a domain."""
+
+from dataclasses import dataclass
+
+SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
+"""Operating systems by osId."""
+UNKNOWN_SYSTEM = "Unknown"
+ACTIVE, INACTIVE = "Active", "Inactive"
+"""The status of an instance: its agent sends messages; it has none, or the agent is silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewInstance:
+    """An instance to add, or the new values of one. Addresses as text; empty where there is none."""
+
+    name: str
+    os_id: int = 0
+    public_ip: str = ""
+    private_ip: str = ""
+    host_name: str = ""
+    auth_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance as it is stored. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    name: str
+    os_id: int
+    public_ip: str
+    private_ip: str
+    host_name: str
+    status: str
+    auth_type: str
+    total_users: int
+    total_groups: int
+    created_at: int
+    updated_at: int
+
+    @property
+    def os_name(self) -> str:
+        """The name of the operating system."""
+        return SYSTEMS.get(self.os_id, UNKNOWN_SYSTEM)
+
+    @property
+    def fields(self) -> NewInstance:
+        """The values that an admin or an agent has given."""
+        return NewInstance(self.name, self.os_id, self.public_ip, self.private_ip, self.host_name, self.auth_type)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceQuery:
+    """Which instances of a domain. search: a part of a name or address. group_id 0: of any group, or none."""
+
+    domain_id: int
+    search: str = ""
+    group_id: int = 0
+    offset: int = 0
+    limit: int = 10

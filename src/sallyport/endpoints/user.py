@@ -1,0 +1,112 @@
+"""An endpoint user as logins see it, and the enrolment of its one-time-password seed."""
+
+from dataclasses import dataclass
+
+from sallyport.base.errors import Invalid
+from sallyport.base.text import fold
+from sallyport.radius.mschap import NtKey, nt_hash
+
+MAX_NAME = 253
+MAX_PASSWORD = 128
+NO_USER = "user not found"
+USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
+"""What a user's name is."""
+
+UserKey = int | str
+"""A user of a domain by id, or by name."""
+
+
+class User:
+    """A user as the login path sees it.
+
+    passwords: the accepted octets: as given, and in Latin-1 for devices that send that; empty where the user has no
+    password. has_totp: the user has a confirmed one-time-password seed. groups: the names, without case, of the active
+    groups that the user is in. session_s: how long a session may last, where a group limits it. stamp: differs after
+    each change of the password.
+    """
+
+    __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
+
+    def __init__(
+        self,
+        user_id: int,
+        name: str,
+        password: bytes | None,
+        *,
+        has_totp: bool = False,
+        groups: frozenset[str] = frozenset(),
+        session_s: int | None = None,
+        stamp: str = "",
+    ) -> None:
+        self.id = user_id
+        self.name = name
+        self.passwords = () if password is None else _spellings(password)
+        self.has_totp = has_totp
+        self.groups = groups
+        self.session_s = session_s
+        self.stamp = stamp
+        self._nt_key: NtKey | None = None
+
+    @property
+    def nt_key(self) -> NtKey | None:
+        """The key that MS-CHAP checks the password by, made on first use; None for a user without a password."""
+        if self._nt_key is None and self.passwords:
+            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # in UTF-8: it hashes characters, not octets
+        return self._nt_key
+
+
+@dataclass(frozen=True, slots=True)
+class UserRef:
+    """The id, domain and name of a user."""
+
+    id: int
+    domain_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """A seed that waits for its first right code.
+
+    seed: base32. otpauth: the URI that an authenticator app takes. tries_left: wrong codes that end the enrolment.
+    expires_at: microseconds, UTC.
+    """
+
+    user: UserRef
+    seed: str
+    otpauth: str
+    tries_left: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCheck:
+    """The result of the check of a code. tries_left: wrong codes that end the enrolment; 0: it has ended."""
+
+    right: bool
+    tries_left: int = 0
+
+
+def is_user_name(name: str) -> bool:
+    """Return whether RADIUS can carry the name, and a person can tell it from others: see USER_NAME."""
+    return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
+
+
+def check_password(password: bytes) -> None:
+    """Raise Invalid, without the password, if RADIUS cannot carry it."""
+    if not 1 <= len(password) <= MAX_PASSWORD or b"\0" in password:
+        raise Invalid(f"a password has 1 to {MAX_PASSWORD} octets without NUL, as RADIUS carries it")
+
+
+def name_key(name: str) -> str:
+    """Return a user's name in the form that is compared."""
+    return fold(name)
+
+
+def _spellings(password: bytes) -> tuple[bytes, ...]:
+    if password.isascii():
+        return (password,)
+    try:
+        return password, password.decode().encode("latin-1")
+    except UnicodeError:
+        return (password,)

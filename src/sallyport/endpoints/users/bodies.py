@@ -1,0 +1,282 @@
+"""The requests and answers of endpoint users and their one-time-password seeds."""
+
+import csv
+import re
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.endpoints.bodies import MAX_ENTRIES, Privileged, StatusAnswer
+from sallyport.endpoints.user import UserKey
+from sallyport.endpoints.users.account import COLUMNS, UserChange
+from sallyport.endpoints.users.fields import CredentialType, Did, Password, Seed, SshKeys, UserName, UserType
+from sallyport.web.operation import Done
+from sallyport.web.paging import IsMinimum, Paged, TotalCount
+from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
+
+EXPORTED = {
+    "userName": "name",
+    "userType": "type",
+    "credType": "credential",
+    "privilegedUser": "privileged",
+    "sshKey": "ssh_keys",
+    "did": "did",
+    "instances": "instances",
+    "groups": "groups",
+}
+"""The columns of an exported file, by the field of the command line's list; a file never has secrets."""
+FILE_COLUMNS = (*EXPORTED, "password", "motp")
+_NEXT_KEY = re.compile(r",\s*(?=(?:ssh|ecdsa|sk)-)")
+_HIDDEN = "******** for an auditor; empty if there is none."
+UserId = Annotated[Id, Field(description="Id of the endpoint user, as listAllEpmUsers gives it.")]
+
+
+class UserFields(Body):
+    """The values of a user, from an operation or a file."""
+
+    userName: UserName | None = None
+    userType: UserType | None = None
+    credType: CredentialType | None = None
+    password: Password | None = None
+    privilegedUser: Privileged | None = None
+    sshKey: SshKeys | None = None
+    motp: Seed | None = None
+    did: Did | None = None
+
+    @property
+    def change(self) -> UserChange:
+        """The values for the service; an empty password is no change."""
+        return UserChange(
+            name=self.userName,
+            user_type=self.userType,
+            credential_type=self.credType,
+            password=self.password.encode() if self.password else None,
+            privileged_user=self.privilegedUser,
+            ssh_key=self.sshKey,
+            motp=self.motp,
+            did=self.did,
+        )
+
+
+def in_a_cell(names: Iterable[str]) -> str:
+    """Return names as a cell of a file has them: separated by commas, and quoted if one has a comma itself."""
+    return ", ".join('"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name for name in names)
+
+
+def _names(value: object) -> object:
+    """Return a list, also of the text that `in_a_cell` writes."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return [name.strip() for row in csv.reader([value], skipinitialspace=True, strict=True) for name in row]
+    except csv.Error:
+        raise unfit("names with commas between them, and in quotation marks where one has a comma itself") from None
+
+
+def _keys(value: object) -> object:
+    """Return keys in lines, of a list or of a cell that has them one behind the other."""
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value
+
+
+class ImportedUser(UserFields):
+    """A row of a file. An absent value keeps the old one; instances and groups are added to those of the user."""
+
+    userName: UserName
+    sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None
+    instances: Annotated[list[Text], BeforeValidator(_names)] = Field(default_factory=list)
+    groups: Annotated[list[Text], BeforeValidator(_names)] = Field(default_factory=list)
+
+
+class AddUser(UserFields, OfDomain):
+    """Body of addEpmUserInfo."""
+
+    userName: UserName
+    instanceIds: Many[Id] = Field(
+        default_factory=list, max_length=1000, description="Ids of the instances that the user is assigned to."
+    )
+
+
+class UpdateUser(UserFields, OfDomain):
+    """Body of updateEpmUserInfo. An absent field keeps its value, an empty one clears it."""
+
+    userId: UserId
+
+
+class UserSaved(StatusAnswer):
+    """Answer of addEpmUserInfo and updateEpmUserInfo."""
+
+    userId: str = Field(description="Id of the user.")
+
+
+class OneUser(OfDomain):
+    """Body of getEpmUserDetail."""
+
+    userId: UserId
+
+
+class UserDetail(Model):
+    """Answer of getEpmUserDetail."""
+
+    domainId: DomainId
+    userId: int = Field(description="Id of the user.")
+    userType: str = Field(description="Type of the user, such as Local.")
+    credType: str = Field(description="Type of the credential, such as Password.")
+    password: str = Field(description=f"Password of the user; {_HIDDEN}")
+    privilegedUser: str = Field(description="Whether the user has root's rights on instances, as it was set.")
+    userName: str = Field(description="Login name of the user.")
+    sshKey: str = Field(description="OpenSSH public keys, one in each line.")
+    motp: str = Field(description=f"Confirmed one-time-password seed in base32; {_HIDDEN}")
+    did: str = Field(description="DID of the user; empty if there is none.")
+    credentialType: str = Field(description="credentialType that updateUserWallet gave the user's newest credential.")
+
+
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, bool) else value
+
+
+class Filter(Body):
+    """filter of listAllEpmUsers; an empty filterBy or value is no filter."""
+
+    filterBy: Text = Field(default="", description=f"Column, in any case: {', '.join(COLUMNS)}. Empty: no filter.")
+    value: Annotated[Text, BeforeValidator(_as_text)] = Field(
+        default="", description="Value of the column; of userName a part. Empty: no filter."
+    )
+
+
+class ListUsers(OfDomain, Paged):
+    """Body of listAllEpmUsers."""
+
+    filter: Filter | None = Field(default=None, description="Column and value that users are selected by.")
+    instanceIds: Many[Id] | None = Field(default=None, description="Ids of instances: only users of one of them.")
+
+
+class UserEntry(Model):
+    """A user in the list."""
+
+    credType: str = Field(description="Type of the credential, such as Password.")
+    userId: int = Field(description="Id of the user.")
+    userName: str = Field(description="Login name of the user.")
+    source: str = Field(description="Source of the user: Local, or discovered by an agent on its machine.")
+    userType: str = Field(description="Type of the user, such as Local User.")
+    instanceIds: list[int] = Field(
+        description="Ids of the instances that the user is assigned to, directly or through an active group, and of "
+        "those where a user whose source is discovered was found."
+    )
+    assign: bool = Field(description="Whether the user is assigned to any instance.")
+    credentialId: str = Field(description="Id of the user's credential; empty if there is none.")
+    hostNames: list[str] = Field(description="Host names of the instances, in the order of instanceIds.")
+
+
+class UserList(Model):
+    """Answer of listAllEpmUsers."""
+
+    totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
+    epmUsers: list[UserEntry] = Field(description="Users of the page, ordered by id.")
+
+
+class UpdateWallet(OfDomain):
+    """Body of updateUserWallet."""
+
+    epmUserId: Many[Id] = Field(min_length=1, max_length=MAX_ENTRIES, description="Ids of endpoint users to change.")
+    platformUserNames: Many[Id] = Field(
+        default_factory=list,
+        max_length=MAX_ENTRIES,
+        validation_alias=AliasChoices("platformUserNames", "sallyportUserNames"),
+        description="Ids of wallet users to assign; several only with assignMultiple.",
+    )
+    groupId: Many[Id] = Field(default_factory=list, description="Ids of groups that the users join.")
+    instanceId: Many[Id] = Field(default_factory=list, description="Ids of instances that the users are assigned to.")
+    assignMultiple: Flag = Field(
+        default=False, description="true: wallet users and credentials are added; false: they replace the present one."
+    )
+    userType: UserType | None = None
+    privilegedUser: Privileged | None = None
+    credentialId: Many[Id] = Field(
+        default_factory=list,
+        max_length=MAX_ENTRIES,
+        description="Ids of credentials to assign; several only with assignMultiple.",
+    )
+    credentialType: Text = Field(default="", description="Type of the credentials; getEpmUserDetail shows it.")
+    issuerId: Id = Field(default=0, description="Id of the issuer that the credentials must have; 0: any issuer.")
+
+    @model_validator(mode="after")
+    def _one_unless_multiple(self) -> "UpdateWallet":
+        if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
+            raise unfit("several wallet users or credentials need assignMultiple", "assignMultiple")
+        return self
+
+
+def _none_is_zero(value: object) -> object:
+    return 0 if value is None or value == "" else value
+
+
+class Removed(Body):
+    """One of epmUsers in deleteEpmUser: by epmUserId, else by userName."""
+
+    epmUserId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
+        default=0, description="Id of the endpoint user; 0: userName selects the user."
+    )
+    userName: Text = Field(default="", description="Login name; with epmUserId, both must be the same user's.")
+    instanceId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
+        default=0, description="Id of the instance that the user is taken off; 0: the user is deleted."
+    )
+
+    @model_validator(mode="after")
+    def _selects_a_user(self) -> "Removed":
+        if not self.epmUserId and not self.userName:
+            raise unfit("epmUserId or userName is needed", "epmUserId", "userName")
+        return self
+
+
+class DeleteUsers(OfDomain):
+    """Body of deleteEpmUser."""
+
+    key: Text = Field(default="", description="delete: all users are deleted, whatever their instanceId.")
+    epmUsers: Many[Removed] = Field(
+        min_length=1, max_length=MAX_ENTRIES, description="Users to delete, or to take off instances."
+    )
+
+
+class OfUser(OfDomain):
+    """A body that selects one user of a domain: by userId, else by userName."""
+
+    userId: Id | None = Field(default=None, description="Id of the endpoint user; absent: userName selects the user.")
+    userName: Text = Field(default="", description="Login name of the user; unused if there is a userId.")
+
+    @model_validator(mode="after")
+    def _selects_a_user(self) -> "OfUser":
+        if self.userId is None and not self.userName:
+            raise unfit("userId or userName is needed", "userId", "userName")
+        return self
+
+    @property
+    def user(self) -> UserKey:
+        """The user."""
+        return self.userName if self.userId is None else self.userId
+
+
+class EnrolTotp(OfUser):
+    """Body of enrolTotp."""
+
+
+class TotpEnrolled(Done):
+    """Answer of enrolTotp."""
+
+    userId: int = Field(description="Id of the user.")
+    otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
+    seed: str = Field(description="One-time-password seed in base32.")
+    qrCode: str = Field(description="QR code of the URI: an SVG image as a data URI.")
+    link: str = Field(description="Address of a page for the user, which shows the QR code and takes the first code.")
+    expiresAt: str = Field(description="End of the enrolment, ISO 8601 UTC; for link and seed alike.")
+
+
+class ConfirmTotp(OfUser):
+    """Body of confirmTotp."""
+
+    code: Text = Field(description="First code of the new seed: six digits.")
