@@ -91,10 +91,9 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
-from sallyport.tenancy.authentication import Authentication
+from sallyport.tenancy.authentication import Authentication, Guesses
 from sallyport.tenancy.keys import repo as keys_repo
-from sallyport.tenancy.keys.guesses import Guesses
-from sallyport.tenancy.keys.model import Agent, KeyRecord
+from sallyport.tenancy.keys.key import Agent, KeyRecord
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls

@@ -15,7 +15,7 @@ from sallyport.endpoints.users.account import Removal, UserChange
 from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import SLICE
-from sallyport.tenancy.keys.model import NewKey
+from sallyport.tenancy.keys.key import NewKey
 from tests.areas import Areas
 from tests.endpoints import trail
 from tests.slices import OneSlice, Stopped, interrupted

@@ -1,7 +1,117 @@
-"""Whom a token speaks for, whichever of the two sorts it is."""
+"""Look-ups of access tokens and API keys by their hash, with a bounded cache in front that is exact.
 
+Only hashes that are not in the cache reach the store, one look-up at a time and each source in turn. A flood of wrong
+keys takes one of the store's readers at most, and leaves the others to logins.
+"""
+
+import ipaddress
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar
+
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.fair_places import FairPlaces
 from sallyport.base.ids import KEY_PREFIX
+from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Authenticator, Caller
+
+CACHED = 4096
+LONGEST = 128
+"""Characters of a token; a longer one is refused."""
+BURST: Final = 30
+"""Wrong keys that a source may send at once."""
+REFILL_US: Final = 10_000_000
+"""And one more each so many microseconds."""
+MAX_SOURCES: Final = 4096
+
+
+class Owned(Protocol):
+    """A record of a tenant."""
+
+    @property
+    def tenant_id(self) -> int:
+        """The tenant's internal id."""
+
+
+RecordT = TypeVar("RecordT", bound=Owned)
+
+
+class RecordCache(Generic[RecordT]):
+    """The records of the store by hash. find: reads a record. size: the records in memory; each tenant has a share.
+
+    Unknown hashes are not cached: guesses would fill the cache.
+    """
+
+    def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
+        self._store = store
+        self._find = find
+        self._records = BoundedMap[str, RecordT](size)
+        self._turns = FairPlaces[str](1)
+        self._generation = 0
+
+    async def find(self, hashed: str, source: str) -> RecordT | None:
+        """Return the record with this hash in any state; None if there is none. source: the sender's address.
+        StoreError."""
+        record = self._records.get(hashed)
+        if record is None:
+            async with self._turns.place(source):
+                record = self._records.get(hashed) or await self._look_up(hashed)
+        return record
+
+    def update(self, hashed: str, old: RecordT, new: RecordT) -> None:
+        """Remember a newer record in place of one that is still remembered."""
+        if self._records.get(hashed) is old:
+            self._records.put(hashed, new, new.tenant_id)
+
+    def forget(self) -> None:
+        """Drop all that is remembered: after a revocation, a restore, or another process's change."""
+        self._generation += 1
+        self._records.clear()
+
+    async def _look_up(self, hashed: str) -> RecordT | None:
+        before = self._generation
+        record = await self._store.read(lambda tx: self._find(tx, hashed))
+        # A revocation that was committed during the read must not be overtaken by what the read saw.
+        if record is not None and before == self._generation:
+            self._records.put(hashed, record, record.tenant_id)
+        return record
+
+
+class Guesses:
+    """A bucket for each source of late; the one that failed longest ago makes room.
+
+    A source is an IPv4 address, or the /64 of an IPv6 address, which is one subscriber's.
+    """
+
+    def __init__(self, *, burst: int = BURST, refill_us: int = REFILL_US, max_sources: int = MAX_SOURCES) -> None:
+        self._burst = burst
+        self._refill_us = refill_us
+        self._spent = BoundedMap[str, tuple[float, int]](max_sources)
+
+    def too_many(self, source: str, now: int) -> bool:
+        """Whether this source has to wait."""
+        return self._counted(_network(source), now) > self._burst - 1
+
+    def fail(self, source: str, now: int) -> None:
+        """Count a key that is none."""
+        network = _network(source)
+        spent = self._counted(network, now) + 1
+        self._spent.put(network, (spent, now))
+
+    def _counted(self, network: str, now: int) -> float:
+        """What is still counted against a source."""
+        spent, at = self._spent.get(network) or (0.0, now)
+        return max(0.0, spent - max(0, now - at) / self._refill_us)
+
+
+def _network(source: str) -> str:
+    try:
+        address = ipaddress.ip_address(source.partition("%")[0])
+    except ValueError:
+        return source
+    if isinstance(address, ipaddress.IPv6Address):
+        mapped = address.ipv4_mapped
+        return str(mapped or ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
+    return str(address)
 
 
 class Authentication:

@@ -14,7 +14,7 @@ from sallyport.base.command import Command, command
 from sallyport.base.errors import invalid_field
 from sallyport.base.model import Model
 from sallyport.base.wire import JSON
-from sallyport.tenancy.model import TokenRecord
+from sallyport.tenancy.repo import TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role
 
@@ -94,7 +94,7 @@ def _row(record: TokenRecord, now: int) -> dict[str, JSON]:
         "id": record.id,
         "org": record.organization,
         "tenant": record.tenant_number,
-        "role": record.role.value,
+        "role": record.role,
         "name": record.name,
         "status": record.status(now),
         "created": iso(record.created_at),

@@ -1,9 +1,41 @@
 """The SQL of tenants and tokens: functions of a transaction, so that a service can put several into one."""
 
+from dataclasses import dataclass
+
 from sallyport.store import audit
 from sallyport.store.model import Tx
-from sallyport.tenancy.model import Tenant, TokenRecord
 from sallyport.web.scope import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant: `id` is internal; organization and number are what bodies call orgId and tenantId."""
+
+    id: int
+    organization: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """What is known of a token; the token itself is not. Times are UTC microseconds."""
+
+    id: int
+    organization: int
+    tenant_number: int
+    tenant_id: int
+    name: str
+    role: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+    def status(self, now: int) -> str:
+        """`active`, `expired` or `revoked` at a time."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
 
 _RECORD = """
 select access_tokens.id, organization_id as organization, number as tenant_number, tenant_id, access_tokens.name, role,
@@ -81,19 +113,19 @@ def any_token(tx: Tx) -> bool:
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
     """The token that has this hash, whatever its state."""
-    return tx.one(_record, f"{_RECORD} where hash = :hash", hash=hashed)
+    return tx.one(TokenRecord, f"{_RECORD} where hash = :hash", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
     """A token of the installation, or of one organization or tenant where they are given."""
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
-    return tx.one(_record, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
+    return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
     """Tokens ordered by id: of the installation, an organization or a tenant, or those of a name among them."""
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
-    return tx.all(_record, f"{_RECORD} {where}", organization=organization, number=number, name=name)
+    return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
@@ -108,28 +140,3 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 def revoke_all(tx: Tx, *, at: int) -> int:
     """Revoke every token that is not revoked yet; how many."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)
-
-
-def _record(
-    *,
-    id: int,
-    organization: int,
-    tenant_number: int,
-    tenant_id: int,
-    name: str,
-    role: str,
-    created_at: int,
-    expires_at: int | None,
-    revoked_at: int | None,
-) -> TokenRecord:
-    return TokenRecord(
-        id=id,
-        organization=organization,
-        tenant_number=tenant_number,
-        tenant_id=tenant_id,
-        name=name,
-        role=Role(role),
-        created_at=created_at,
-        expires_at=expires_at,
-        revoked_at=revoked_at,
-    )

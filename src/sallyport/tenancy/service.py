@@ -8,8 +8,8 @@ from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.tenancy import repo
-from sallyport.tenancy.known import CACHED, LONGEST, Known
-from sallyport.tenancy.model import Tenant, TokenRecord
+from sallyport.tenancy.authentication import CACHED, LONGEST, RecordCache
+from sallyport.tenancy.repo import Tenant, TokenRecord
 from sallyport.web.scope import Caller, Role
 
 LONGEST_NAME = 64
@@ -23,7 +23,7 @@ class Tenancy:
     def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED) -> None:
         self._store = store
         self._clock = clock
-        self._known = Known(store, repo.token_by_hash, size=cached)
+        self._known = RecordCache(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
         """The internal id of a tenant, which is made if it is new. Invalid; StoreError."""
@@ -103,7 +103,7 @@ class Tenancy:
             organization=record.organization,
             tenant_number=record.tenant_number,
             tenant_id=record.tenant_id,
-            role=record.role,
+            role=Role(record.role),
             name=record.name,
         )
 

@@ -17,7 +17,7 @@ from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Tx
-from sallyport.tenancy.keys.model import NewKey
+from sallyport.tenancy.keys.key import NewKey
 from sallyport.web.scope import Caller
 from tests.areas import Areas
 

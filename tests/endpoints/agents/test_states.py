@@ -23,7 +23,7 @@ from sallyport.endpoints.users.account import UserChange
 from sallyport.passwords.model import AssignPolicy, PolicyFields
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
-from sallyport.tenancy.keys.model import NewKey
+from sallyport.tenancy.keys.key import NewKey
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Failing, Host, machine, user
 from tests.endpoints.keys import ED25519

@@ -12,9 +12,9 @@ from sallyport.base.ids import new_key, token_hash
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.store.search import Stretch
 from sallyport.store.turns import SLICE
+from sallyport.tenancy.authentication import BURST
 from sallyport.tenancy.keys import repo
-from sallyport.tenancy.keys.guesses import BURST
-from sallyport.tenancy.keys.model import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
+from sallyport.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.tenancy.keys.service import Keys, renew_at
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, SetClock

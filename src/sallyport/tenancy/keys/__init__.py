@@ -13,15 +13,16 @@ crashes in between, one of the two that the agent has is good.
 An instance that has an agent's key is not given to another one by a key of the whole domain: whoever sets such a
 machine up anew takes an enrolment key of that instance.
 
-For slices whose operations agents call:
+For areas whose operations agents call:
 
     roles=AGENTS            (an endpoint agent: caller.domain_id, caller.instance_id), DIRECTORY_AGENTS, ENROLMENTS
     Keys.spend(tx, caller, agent, machine)        one use of an enrolment key, in the caller's own transaction
     Keys.exchange_in(tx, caller, hash, instance)  an agent's own key for its hash; spends by itself
     Body.claimed_key()                            for a body that carries the key, as add-machine does
 
-model     what a key is, and the bodies of its operations
-repo      the SQL
-guesses   who tries out keys
-service   Keys: made, exchanged, renewed, revoked; who a key speaks for
+key         the values
+bodies      requests and answers
+operations  the declarations
+repo        the SQL
+service     Keys: made, exchanged, renewed, revoked; the caller of a key
 """

@@ -9,7 +9,8 @@ from sallyport.base.command import Arguments, Command, OfTenant, Tenants, comman
 from sallyport.base.wire import JSON
 from sallyport.store.search import Stretch
 from sallyport.tenancy.commands import expiry
-from sallyport.tenancy.keys.model import Agent, Configure, KeyName, NewKey, Uses
+from sallyport.tenancy.keys.bodies import KeyName, Uses
+from sallyport.tenancy.keys.key import Agent, Configure, NewKey
 from sallyport.tenancy.keys.operations import entry
 from sallyport.tenancy.keys.service import Keys
 from sallyport.web.scope import Id

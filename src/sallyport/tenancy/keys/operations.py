@@ -2,23 +2,21 @@
 for agents."""
 
 from sallyport.base.clock import Clock, iso, now_us
+from sallyport.base.wire import Row
 from sallyport.store.search import Stretch
-from sallyport.tenancy.keys.model import (
-    Configure,
+from sallyport.tenancy.keys.bodies import (
     CreateKey,
     ExchangeKey,
-    KeyEntry,
     KeyKept,
     KeyList,
     KeyMade,
-    KeyRecord,
     ListKeys,
-    NewKey,
     RenewKey,
     RevokeKey,
 )
+from sallyport.tenancy.keys.key import Configure, KeyRecord, NewKey
 from sallyport.tenancy.keys.service import Keys, renew_at
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate
 
 
@@ -50,12 +48,13 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
         )
 
     @keys.post("/api/v1/agent/listKeys", roles=READERS)
-    async def list_keys(body: ListKeys, caller: Caller) -> KeyList:
+    async def list_keys(body: ListKeys, caller: Caller) -> Plain[KeyList]:
         """The keys of a domain, enrolment keys and those that agents have, ordered by id; never a key itself."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size))
         now = clock()
-        return KeyList(totalCount=total, keys=[entry(each, now) for each in found])
+        entries = [entry(each, now) for each in found]
+        return Plain({"code": 200, "status": "Success", "message": "Success", "totalCount": total, "keys": entries})
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
     async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
@@ -76,22 +75,22 @@ def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
         return _kept(await service.renew(caller, body.keyHash), clock())
 
 
-def entry(key: KeyRecord, now: int) -> KeyEntry:
-    """A key as lists show it."""
-    return KeyEntry(
-        keyId=key.id,
-        name=key.name,
-        kind=key.kind,
-        agent=key.agent,
-        domainId=key.domain_id,
-        instanceId=key.instance_id,
-        status=key.status(now),
-        uses=key.uses,
-        used=key.used,
-        createdAt=iso(key.created_at),
-        expiresAt=iso(key.expires_at),
-        lastSeen=None if key.seen_at is None else iso(key.seen_at),
-    )
+def entry(key: KeyRecord, now: int) -> Row:
+    """Return a key as `KeyEntry` describes it."""
+    return {
+        "keyId": key.id,
+        "name": key.name,
+        "kind": key.kind,
+        "agent": key.agent,
+        "domainId": key.domain_id,
+        "instanceId": key.instance_id,
+        "status": key.status(now),
+        "uses": key.uses,
+        "used": key.used,
+        "createdAt": iso(key.created_at),
+        "expiresAt": iso(key.expires_at),
+        "lastSeen": None if key.seen_at is None else iso(key.seen_at),
+    }
 
 
 def _kept(key: KeyRecord, now: int) -> KeyKept:

@@ -20,10 +20,9 @@ from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
+from sallyport.tenancy.authentication import LONGEST, Guesses, RecordCache
 from sallyport.tenancy.keys import repo
-from sallyport.tenancy.keys.guesses import Guesses
-from sallyport.tenancy.keys.model import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyRecord, Kind, NewKey
-from sallyport.tenancy.known import LONGEST, Known
+from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyRecord, Kind, NewKey
 from sallyport.web.scope import Caller, Role
 
 MAX_KEYS = 50_000
@@ -45,7 +44,7 @@ class Keys:
         self._store = store
         self._clock = clock
         self._has_instance = has_instance
-        self._known = Known(store, repo.by_hash)
+        self._known = RecordCache(store, repo.by_hash)
         self._guesses = Guesses()
 
     # --- whom a key speaks for --------------------------------------------------------------------------------

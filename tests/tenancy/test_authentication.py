@@ -1,7 +1,7 @@
-"""Who tries out keys."""
+"""Limits for sources that send wrong keys."""
 
 from sallyport.base.clock import SECOND
-from sallyport.tenancy.keys.guesses import Guesses
+from sallyport.tenancy.authentication import Guesses
 
 
 def test_a_source_has_a_burst_and_then_one_at_a_time() -> None:

@@ -1,0 +1,117 @@
+"""Requests and answers of the operations of API keys."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, Moment
+from sallyport.tenancy.keys.key import MAX_USES, Agent, Kind
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text
+
+KeyName = Annotated[PlainText, Field(max_length=64)]
+Uses = Annotated[Id, Between(1, MAX_USES)]
+KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""SHA-256 of a key, in hex."""
+KeyId = Annotated[int, Field(description="Id of the key.")]
+KeyDomain = Annotated[int, Field(description="Id of the key's domain.")]
+KeyInstance = Annotated[int | None, Field(description="Id of the key's instance; null for the whole domain.")]
+ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 8601 UTC.")]
+
+
+class CreateKey(OfDomain):
+    """An enrolment key of a domain, or of an instance in it. The fields from directoryName on go into the configuration
+    file of a directory agent."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"domainId": 1, "name": "web servers", "uses": 20, "agent": "endpoint"}]}
+    )
+
+    instanceId: Id | None = Field(
+        default=None, description="Id of the only instance that may enrol with the key; absent: any of the domain."
+    )
+    name: KeyName | None = Field(default=None, description="Name of the key, for people.")
+    expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
+    uses: Uses | None = Field(default=None, description="Number of machines that may enrol with it; absent: any.")
+    agent: Agent = Field(default=Agent.ENDPOINT, description="Agent that the key is for.")
+    directoryName: Text | None = Field(default=None, description="Name of the directory; absent: the domain's.")
+    servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
+        default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
+    )
+    baseDN: LongText | None = Field(default=None, description="Base DN of users; absent: that of the first factor.")
+    bindDN: LongText | None = Field(default=None, description="DN of the agent's account; absent: as above.")
+    startTls: Flag | None = Field(default=None, description="Use StartTLS; absent: as the first factor does.")
+
+
+class KeyMade(Done):
+    """The key, in this answer only, and the file that its agent starts with."""
+
+    keyId: KeyId
+    apiKey: str = Field(description="The enrolment key; it is not shown again.")
+    expiresAt: ExpiresAt
+    configuration: str = Field(description="Text of the agent's configuration file, with the key.")
+
+
+class ListKeys(OfDomain, Paged):
+    """A page of a domain's keys."""
+
+
+class KeyEntry(Model):
+    """A key in a list."""
+
+    keyId: KeyId
+    name: str = Field(description="Name of the key.")
+    kind: Kind = Field(description="enrolment: gives an agent its own key; own: authenticates an agent.")
+    agent: Agent = Field(description="Agent that the key is for.")
+    domainId: KeyDomain
+    instanceId: KeyInstance
+    status: str = Field(description="active, expired, revoked or used up.")
+    uses: int | None = Field(description="Number of machines that may enrol with it; null: any.")
+    used: int = Field(description="Number of machines that have enrolled with it.")
+    createdAt: str = Field(description="Time of creation, ISO 8601 UTC.")
+    expiresAt: ExpiresAt
+    lastSeen: str | None = Field(description="Last use, to the hour, ISO 8601 UTC; null if never used.")
+
+
+class KeyList(Done):
+    """A page of keys."""
+
+    message: str = Field(default="Success", description="Result in words.")
+    totalCount: TotalCount
+    keys: list[KeyEntry] = Field(description="Keys of the page, ordered by keyId.")
+
+
+class RevokeKey(OfDomain):
+    """A key of a domain."""
+
+    keyId: Id = Field(description="Id of the key, as listKeys gives it.")
+
+
+class ExchangeKey(ScopedIfGiven):
+    """The agent's own key by its hash."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
+
+    keyHash: KeyHash = Field(description="SHA-256 of the key that the agent has made for itself, in hex.")
+    instanceId: Id | None = Field(
+        default=None, description="Id of the endpoint agent's machine, if the enrolment key is of the whole domain."
+    )
+
+
+class RenewKey(ScopedIfGiven):
+    """The agent's next key by its hash."""
+
+    keyHash: KeyHash = Field(description="SHA-256 of the agent's next key, in hex.")
+
+
+class KeyKept(Done):
+    """The agent's own key, which is stored."""
+
+    keyId: KeyId
+    domainId: KeyDomain
+    instanceId: KeyInstance
+    expiresAt: ExpiresAt
+    renewAt: str = Field(description="Time when the agent makes its next key, ISO 8601 UTC.")
+    now: str = Field(description="Clock of the service, ISO 8601 UTC.")
