@@ -14,7 +14,7 @@ from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.repo import told
 from sallyport.inventory.clients.service import NewClient
 from sallyport.inventory.devices.sightings import write_first_sighting
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, INSTALLATION, changed
 from sallyport.store.copies import SqliteCopies

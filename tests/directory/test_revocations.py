@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.domains.domain import Mode
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
 

@@ -13,8 +13,8 @@ from sallyport.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import Removal
-from sallyport.policy.rules.model import Action as Verdict
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.policy.rules.rule import Action as Verdict
 from tests.areas import Areas
 from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.dynamic.world import Device, device, session, trail

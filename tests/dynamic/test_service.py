@@ -11,7 +11,7 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.sender import Outcome, Sender
 from sallyport.dynamic.service import MOST, Asked, DynamicAuthorization
 from sallyport.metrics import DynamicMetrics
-from sallyport.policy.rules.model import ReplyAttribute
+from sallyport.policy.rules.rule import Reply
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.retransmission import Timers
@@ -219,8 +219,8 @@ async def test_so_many_in_one_call(areas: Areas) -> None:
 async def test_a_change(areas: Areas) -> None:
     """Its attributes stand behind those that name the session, by their dictionary names; they are told."""
     changes = [
-        ReplyAttribute(name="Filter-Id", value="guests"),
-        ReplyAttribute(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
+        Reply(name="Filter-Id", value="guests"),
+        Reply(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
     ]
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -242,13 +242,13 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
     """What is no attribute of a change, or has no room, is not sent."""
     for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
         with pytest.raises(Invalid):
-            await areas.dynamic.change(found, [ReplyAttribute(name=name, value=value)])
+            await areas.dynamic.change(found, [Reply(name=name, value=value)])
     for name, value in (("User-Name", "bob"), ("Framed-IP-Address", "10.0.0.9"), ("Chargeable-User-Identity", "0x01")):
-        both = [ReplyAttribute(name="Filter-Id", value="guests"), ReplyAttribute(name=name, value=value)]
+        both = [Reply(name="Filter-Id", value="guests"), Reply(name=name, value=value)]
         with pytest.raises(Invalid, match="entry 2: an attribute that does not identify the session"):
             await areas.dynamic.change(found, both)
     with pytest.raises(Invalid):
-        await areas.dynamic.change(found, [ReplyAttribute(name="Filter-Id", value="x" * 250)] * 17)
+        await areas.dynamic.change(found, [Reply(name="Filter-Id", value="x" * 250)] * 17)
     assert len(nas.requests) == 1
 
 

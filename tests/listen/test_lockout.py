@@ -9,7 +9,7 @@ import trio
 
 from sallyport.base.errors import StoreError
 from sallyport.mfa.model import Outcome
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from sallyport.store.model import Done, Work

@@ -11,7 +11,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.domains.domain import Fallback, FirstFactor, Mode
 from sallyport.mfa.model import Enrolment, Outcome, ProviderError
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire

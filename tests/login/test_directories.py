@@ -4,7 +4,8 @@ import pytest
 
 from sallyport.domains.domain import Domain, Mode
 from sallyport.login.model import Reason, Verdict
-from sallyport.policy.rules.model import Action, RuleFields
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.policy.rules.rule import Action
 from tests.directory.world import group, imported, person
 from tests.login.conftest import Desk
 from tests.login.first.conftest import book, listed

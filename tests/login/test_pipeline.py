@@ -8,7 +8,7 @@ from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.identity import default_domain, split_realm
 from sallyport.login.model import Reason, Verdict
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
 from tests.login.conftest import Desk
 from tests.packets import access_request, attributes, chap, mschap2, pap

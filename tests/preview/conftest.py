@@ -13,7 +13,7 @@ from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.posture import Posture
 from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from tests.areas import Areas, areas, clock

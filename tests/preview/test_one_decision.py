@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Fallback, Mode
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas, SetClock, running_store
 from tests.login.conftest import Answers, Desk
 from tests.packets import attributes, pap

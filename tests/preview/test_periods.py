@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
 from sallyport.policy.rules.match import DomainRules, Facts
-from sallyport.policy.rules.model import DAYS, Action, Definition, Kind, Rule, Window
+from sallyport.policy.rules.rule import DAYS, Action, Definition, Kind, Rule, Window
 from sallyport.preview.periods import MOST_COMPARED, Span, spans_of
 from sallyport.preview.service import DAY, parts_of
 

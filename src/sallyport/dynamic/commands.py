@@ -10,7 +10,7 @@ from sallyport.base.validation import unfit
 from sallyport.base.wire import JSON
 from sallyport.dynamic.operations import entry
 from sallyport.dynamic.service import Asked, DynamicAuthorization
-from sallyport.policy.rules.model import Replies
+from sallyport.policy.rules.bodies import Replies, replies
 from sallyport.web.scope import Id, Name
 
 
@@ -44,7 +44,7 @@ def commands(service: DynamicAuthorization, find_domain: Callable[[str], int]) -
         return _told(await service.disconnect(wanted.session or 0))
 
     async def change(wanted: ChangeSession) -> JSON:
-        return _told(await service.change(wanted.session, wanted.replyAttributes))
+        return _told(await service.change(wanted.session, replies(wanted.replyAttributes)))
 
     return {
         "session.change": command(ChangeSession, change),

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.policy.rules.model import Replies
+from sallyport.policy.rules.bodies import Replies
 from sallyport.web.scope import Id, InDomain, Text
 
 

@@ -3,6 +3,7 @@
 from sallyport.dynamic.model import ChangeSession, DisconnectSession, SessionResult, SessionResults
 from sallyport.dynamic.sender import Outcome
 from sallyport.dynamic.service import Asked, DynamicAuthorization, Result
+from sallyport.policy.rules.bodies import replies
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, Caller, Gate
 
@@ -28,7 +29,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
     @sessions.post("/network_device/ChangeSession", roles=OPERATORS)
     async def change_session(body: ChangeSession, caller: Caller) -> SessionResults:
         """Ask a session's network device to give it other attributes while it lasts (Change of Authorization)."""
-        return _told(await service.change(body.sessionId, body.replyAttributes, body.domainId))
+        return _told(await service.change(body.sessionId, replies(body.replyAttributes), body.domainId))
 
     return sessions
 

@@ -21,7 +21,7 @@ from sallyport.inventory.clients.client import Client
 from sallyport.inventory.sessions.session import State
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.match import station_key
-from sallyport.policy.rules.model import ReplyAttribute
+from sallyport.policy.rules.rule import Reply
 from sallyport.policy.rules.translation import Translation
 from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.dynamic import ROOM, Kind
@@ -108,9 +108,7 @@ class DynamicAuthorization:
         """End sessions for a reason that the audit trail keeps."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
-    async def change(
-        self, session_id: int, attributes: Sequence[ReplyAttribute], domain_id: int | None = None
-    ) -> Asked:
+    async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Asked:
         """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
         names the entry."""
         octets = self._translation.replies("", attributes)

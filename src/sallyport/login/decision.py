@@ -14,7 +14,7 @@ from typing import Final
 
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.model import Decision, Login, Reason, Verdict
-from sallyport.policy.rules.model import UNMATCHED, Action
+from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.method import Method
 from sallyport.radius.mschap import Unusable, recognise

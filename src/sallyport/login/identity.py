@@ -10,7 +10,7 @@ from sallyport.endpoints.user import name_key
 from sallyport.inventory.clients.client import Client
 from sallyport.login.model import PASSED, Login, Reason
 from sallyport.policy.rules.match import Facts, kind_of
-from sallyport.policy.rules.model import Kind
+from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import (
     USER_NAME,
 )

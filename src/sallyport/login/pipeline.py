@@ -29,7 +29,7 @@ from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked
 from sallyport.policy.bypass.service import Bypass
 from sallyport.policy.lockouts.service import Lockouts
-from sallyport.policy.rules.model import MFA_REQUIRED, UNMATCHED, Action
+from sallyport.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.policy.rules.service import LoginRules
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,

@@ -15,7 +15,7 @@ from typing import Final
 
 from sallyport.base.clock import SECOND
 from sallyport.policy.rules.match import DomainRules, Facts
-from sallyport.policy.rules.model import Action, Definition, Kind, Rule, Window, minutes
+from sallyport.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
 """Above so many different times of day each piece is a period of its own: to compare them would cost more."""

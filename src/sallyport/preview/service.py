@@ -18,7 +18,7 @@ from sallyport.login.identity import kept
 from sallyport.login.model import NAMELESS, Decision, Reason, Verdict
 from sallyport.login.second.forecast import Standing
 from sallyport.policy.rules.match import Facts, kind_of
-from sallyport.policy.rules.model import UNMATCHED, Action, Kind
+from sallyport.policy.rules.rule import UNMATCHED, Action, Kind
 from sallyport.policy.rules.service import LoginRules
 from sallyport.preview import repo
 from sallyport.preview.enrolled import SecondFactors
@@ -126,7 +126,7 @@ class Preview:
         is_local = domain.first_factor is FirstFactor.LOCAL  # whose users have one name
         looked = Looked(
             stations=any(rule.definition.stations for rule in enabled),
-            service_types=any(rule.definition.serviceTypes for rule in enabled),
+            service_types=any(rule.definition.service_types for rule in enabled),
             directory=any(
                 rule.definition.groups or rule.definition.ous or (rule.definition.users and not is_local)
                 for rule in enabled

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.domains.domain import FirstFactor, Mode
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, push_attribute
 from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT

@@ -11,7 +11,7 @@ from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Mode
 from sallyport.inventory.clients.issued import IssuedCertificates
 from sallyport.login.model import Reason
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, push_attribute
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode

@@ -6,7 +6,7 @@ import trio
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.model import Reason
 from sallyport.mfa.model import Outcome, ProviderError
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

@@ -7,7 +7,7 @@ import pytest
 from sallyport.domains.domain import Mode
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.model import Enrolment, Outcome, ProviderError
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
 from tests.login.second.scripted import Script, attached, provider, until

@@ -9,7 +9,7 @@ from sallyport.domains.domain import Mode
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.model import mac_key
-from sallyport.policy.rules.model import RuleFields
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import pull_attributes
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Tx, Value

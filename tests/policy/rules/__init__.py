@@ -1,10 +1,11 @@
 """Tests of sallyport.policy.rules: `rule` and `facts` make what they need from what a test cares about."""
 
+import json
 from collections.abc import Mapping
 
 from sallyport.base.clock import from_iso
 from sallyport.policy.rules.match import DomainRules, Facts
-from sallyport.policy.rules.model import Action, Definition, Rule
+from sallyport.policy.rules.rule import Action, Definition, Rule, Window
 
 NOON = from_iso("2026-01-07T12:00:00Z")  # a Wednesday
 KNOWN: Mapping[str, object] = {
@@ -31,7 +32,9 @@ def facts(**other: object) -> Facts:
 
 def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **kept: object) -> Rule:
     """A rule with what the test says."""
-    definition = Definition.model_validate({"name": f"rule {id}", "action": action, **kept})
+    if isinstance(time := kept.get("time"), dict):
+        kept["time"] = {**Window().as_json(), **time}
+    definition = Definition.parse(json.dumps({**Definition(f"rule {id}", Action(action)).as_json(), **kept}))
     return Rule(id, 1, definition.name, Action(action), attributes, definition)
 
 

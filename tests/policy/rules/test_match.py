@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.base.clock import from_iso
 from sallyport.policy.rules.match import DomainRules, kind_of, station_key
-from sallyport.policy.rules.model import Action
+from sallyport.policy.rules.rule import Action
 from tests.policy.rules import facts, matched, rule
 
 ACTIONS = pytest.mark.parametrize("action", list(Action))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sallyport.policy.rules.match import DomainRules, Facts
-from sallyport.policy.rules.model import DAYS, Action, Rule, minutes
+from sallyport.policy.rules.rule import DAYS, Action, Rule, minutes
 from tests.policy.rules import NOON, rule
 
 HARDNESS = ["allow", "mfa_required", "block"]
@@ -61,8 +61,8 @@ def about_device(rule: Rule, facts: Facts) -> list[bool | None]:
     if kept.stations:
         bare = [each.translate(str.maketrans("", "", "-:.")).upper() for each in (facts.station, *kept.stations)]
         said.append(bare[0] in bare[1:] if facts.station else None)
-    if kept.serviceTypes:
-        said.append(None if facts.service_type is None else facts.service_type in kept.serviceTypes)
+    if kept.service_types:
+        said.append(None if facts.service_type is None else facts.service_type in kept.service_types)
     return said
 
 

@@ -1,9 +1,13 @@
 """The rules about login rules."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.policy.rules.model import MAX_RULES, UNMATCHED, Action, RuleFields
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.policy.rules.rule import MAX_RULES, UNMATCHED, Action, Definition
 from sallyport.policy.rules.service import LoginRules
 from tests.areas import Areas, dictionary
 from tests.policy.rules import facts
@@ -68,35 +72,38 @@ async def test_an_update_keeps_what_it_does_not_give(areas: Areas) -> None:
     )
     (before,) = areas.rules.all_of(areas.domain)
     assert before.definition.users == ("ann",)
-    assert (before.definition.serviceTypes, before.definition.media) == ((1,), ("Wireless",))
+    assert (before.definition.service_types, before.definition.media) == ((1,), ("Wireless",))
     kept = before.definition.time
     assert kept is not None and (kept.days, kept.start, kept.timezone) == (("mon", "tue"), "08:00", "Europe/Berlin")
     await areas.rules.update(areas.domain, rule, change(priority="7"))
     (after,) = areas.rules.all_of(areas.domain)
-    assert after.definition == before.definition.model_copy(update={"priority": 7})
+    assert after.definition == replace(before.definition, priority=7)
     assert after.attributes == before.attributes
     await areas.rules.update(
         areas.domain, rule, change(users=[], groups="", serviceTypes=[], media=[], time="", vlan="")
     )
     (cleared,) = areas.rules.all_of(areas.domain)
-    assert cleared.definition.model_dump(exclude_defaults=True) == {"name": "r", "action": "block", "priority": 7}
+    assert cleared.definition == Definition("r", Action.BLOCK, 7)
     assert cleared.attributes == b""
 
 
-async def test_a_refused_change_changes_nothing(areas: Areas) -> None:
-    """What was kept before still decides."""
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"replyAttributes": [{"name": "Tunnel-Type", "value": "VLAN"}]}, id="attribute of the VLAN"),
+        pytest.param({"replyAttributes": [{"name": "State", "value": "x"}], "vlan": ""}, id="refused attribute"),
+        pytest.param({"vlan": "4095"}, id="VLAN"),
+        pytest.param({"clients": ["10.0.0.0/33"]}, id="network"),
+        pytest.param({"serviceTypes": ["none"]}, id="Service-Type"),
+        pytest.param({"media": ["none"]}, id="medium"),
+    ],
+)
+async def test_a_refused_change_changes_nothing(areas: Areas, given: dict[str, object]) -> None:
+    """The rule as it was still decides."""
     rule = await areas.rules.add(areas.domain, fields(vlan="20"))
     before = list(areas.rules.all_of(areas.domain))
-    for given in (
-        {"replyAttributes": [{"name": "Tunnel-Type", "value": "VLAN"}]},
-        {"replyAttributes": [{"name": "State", "value": "x"}], "vlan": ""},
-        {"vlan": "4095"},
-        {"clients": ["10.0.0.0/33"]},
-        {"serviceTypes": ["none"]},
-        {"media": ["none"]},
-    ):
-        with pytest.raises(Invalid):
-            await areas.rules.update(areas.domain, rule, change(**given))
+    with pytest.raises(Invalid):
+        await areas.rules.update(areas.domain, rule, change(**given))
     assert list(areas.rules.all_of(areas.domain)) == before
 
 
@@ -116,6 +123,7 @@ async def test_another_domains_rule_does_not_exist(areas: Areas) -> None:
 
 async def test_a_domain_has_a_thousand_rules(areas: Areas) -> None:
     """One more is a Conflict; another domain still takes one."""
+    definition = json.dumps(Definition("r", Action.ALLOW).as_json())
     await areas.store.write(
         lambda tx: tx.insert(
             "login_rules",
@@ -130,10 +138,7 @@ async def test_a_domain_has_a_thousand_rules(areas: Areas) -> None:
                 "created_at",
                 "updated_at",
             ),
-            [
-                (areas.domain, "r", 1, 1, "allow", '{"name": "r", "action": "allow"}', b"", 0, 0)
-                for _ in range(MAX_RULES)
-            ],
+            [(areas.domain, "r", 1, 1, "allow", definition, b"", 0, 0) for _ in range(MAX_RULES)],
         )
     )
     await areas.configuration.reload()

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.errors import Invalid
-from sallyport.policy.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
+from sallyport.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
 from tests.areas import dictionary
@@ -13,7 +13,7 @@ WORDS = Translation(dictionary())
 
 def replies(*pairs: tuple[str, str], vlan: str = "") -> bytes:
     """Reply attributes in octets."""
-    return WORDS.replies(vlan, [ReplyAttribute(name=name, value=value) for name, value in pairs])
+    return WORDS.replies(vlan, [Reply(name=name, value=value) for name, value in pairs])
 
 
 def refusal(*pairs: tuple[str, str], vlan: str = "") -> str:

@@ -18,7 +18,7 @@ from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import Asked, Session
 from sallyport.mfa.model import Code
 from sallyport.policy.bypass.model import spellings
-from sallyport.policy.rules.model import Action
+from sallyport.policy.rules.rule import Action
 from sallyport.radius.attributes import STATE
 from sallyport.radius.method import Method
 

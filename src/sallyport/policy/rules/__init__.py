@@ -1,6 +1,7 @@
 """Login rules of a domain: who is let in, who is asked for a second factor, who is not let in (/ad/...LoginRule(s)).
 
-    model        what a rule is, in the service, in the store and in the interface
+    rule         a rule as the service and the store keep it
+    bodies       a rule as the interface spells it
     match        the rules of a domain against the facts of a login: no I/O, some microseconds
     translation  what bodies name as numbers and octets: Service-Type, medium, clients, reply attributes
     service      all rules in memory, replaced as a whole after each change, so that it holds for the very next request

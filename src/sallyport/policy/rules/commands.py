@@ -6,7 +6,8 @@ from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON, Row
-from sallyport.policy.rules.model import AnyAction, Rule, RuleFields
+from sallyport.policy.rules.bodies import AnyAction, RuleFields
+from sallyport.policy.rules.rule import Rule
 from sallyport.policy.rules.service import LoginRules
 from sallyport.web.scope import Name
 
@@ -69,23 +70,5 @@ def commands(service: LoginRules, find_domain: FindDomain) -> dict[str, Command]
 
 def _row(service: LoginRules, rule: Rule) -> Row:
     kept = rule.definition
-    window = kept.time
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "action": rule.action.value,
-        "priority": kept.priority,
-        "enabled": kept.enabled,
-        "users": list[JSON](kept.users),
-        "groups": list[JSON](kept.groups),
-        "ous": list[JSON](kept.ous),
-        "kinds": list[JSON](kept.kinds),
-        "clients": list[JSON](kept.clients),
-        "products": list[JSON](kept.products),
-        "media": list[JSON](kept.media),
-        "stations": list[JSON](kept.stations),
-        "serviceTypes": [service.translation.service_type_name(number) for number in kept.serviceTypes],
-        "time": None if window is None else window.model_dump(mode="json", by_alias=True),
-        "vlan": kept.vlan,
-        "replyAttributes": [{"name": each.name, "value": each.value} for each in kept.replyAttributes],
-    }
+    names: list[JSON] = [service.translation.service_type_name(number) for number in kept.service_types]
+    return {"id": rule.id, **kept.as_json(), "serviceTypes": names}

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from sallyport.base.addresses import Network, parse_address, parse_network
 from sallyport.base.clock import SECOND
 from sallyport.base.text import fold, fold_name, folded
-from sallyport.policy.rules.model import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
+from sallyport.policy.rules.rule import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
 __all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of", "station_key"]
@@ -254,8 +254,8 @@ def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iter
     if kept.kinds:
         kinds = frozenset(kept.kinds)
         yield lambda seen: seen.facts.kind in kinds
-    if kept.serviceTypes:
-        yield _service_type(frozenset(kept.serviceTypes))
+    if kept.service_types:
+        yield _service_type(frozenset(kept.service_types))
     if kept.media:
         yield _medium(folded(kept.media))
     if kept.products:

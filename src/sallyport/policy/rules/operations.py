@@ -1,19 +1,17 @@
 """The HTTP operations of login rules: /ad/...LoginRule(s)."""
 
-from sallyport.policy.rules.model import (
+from sallyport.base.wire import JSON
+from sallyport.policy.rules.bodies import (
     AddLoginRule,
     DeleteLoginRule,
     ListLoginRules,
-    Rule,
     RuleAdded,
-    RuleEntry,
     RuleList,
-    TimeEntry,
     UpdateLoginRule,
-    Window,
 )
+from sallyport.policy.rules.rule import Rule
 from sallyport.policy.rules.service import LoginRules
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
@@ -22,16 +20,14 @@ def operations(service: LoginRules, gate: Gate) -> Operations:
     rules = Operations("Login rules", gate)
 
     @rules.post("/ad/ListLoginRules", roles=READERS)
-    async def list_login_rules(body: ListLoginRules, caller: Caller) -> RuleList:
+    async def list_login_rules(body: ListLoginRules, caller: Caller) -> Plain[RuleList]:
         """The login rules of a domain, ordered by id; `position` is the order in which they are read."""
         own, page = service.all_of(body.domainId), body.page()
         positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
         needle = body.search.casefold()
         found = [rule for rule in own if needle in rule.name.casefold()]
-        return RuleList(
-            rules=[_entry(service, rule, positions[rule.id]) for rule in found[page.offset : page.offset + page.size]],
-            totalCount=len(found),
-        )
+        entries = [_entry(service, rule, positions[rule.id]) for rule in found[page.offset : page.offset + page.size]]
+        return Plain({"rules": entries, "totalCount": len(found)})
 
     @rules.post("/ad/AddLoginRule", roles=ADMINS)
     async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
@@ -56,31 +52,14 @@ def operations(service: LoginRules, gate: Gate) -> Operations:
     return rules
 
 
-def _entry(service: LoginRules, rule: Rule, position: int) -> RuleEntry:
+def _entry(service: LoginRules, rule: Rule, position: int) -> dict[str, JSON]:
+    """Return a `RuleEntry`."""
     kept = rule.definition
-    return RuleEntry(
-        ruleId=rule.id,
-        domainId=rule.domain_id,
-        position=position,
-        name=rule.name,
-        action=rule.action,
-        priority=kept.priority,
-        enabled=kept.enabled,
-        users=list(kept.users),
-        groups=list(kept.groups),
-        ous=list(kept.ous),
-        kinds=list(kept.kinds),
-        clients=list(kept.clients),
-        products=list(kept.products),
-        media=list(kept.media),
-        stations=list(kept.stations),
-        serviceTypes=[service.translation.service_type_name(number) for number in kept.serviceTypes],
-        time=None if kept.time is None else _time(kept.time),
-        vlan=kept.vlan,
-        replyAttributes=list(kept.replyAttributes),
-        encoded=rule.attributes.hex(),
-    )
-
-
-def _time(window: Window) -> TimeEntry:
-    return TimeEntry(days=list(window.days), start=window.start, until=window.until, timezone=window.timezone)
+    return {
+        "ruleId": rule.id,
+        "domainId": rule.domain_id,
+        "position": position,
+        **kept.as_json(),
+        "serviceTypes": [service.translation.service_type_name(number) for number in kept.service_types],
+        "encoded": rule.attributes.hex(),
+    }

@@ -1,12 +1,13 @@
 """The SQL of login rules. A rule is kept as its definition in JSON, beside what lists and people look for, and with
 its reply attributes in octets, so that a changed dictionary does not change what a rule sends."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.policy.rules.match import DomainRules
-from sallyport.policy.rules.model import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
+from sallyport.policy.rules.rule import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
 from sallyport.store.model import Tx
 
 NOT_FOUND = "rule not found"
@@ -67,7 +68,7 @@ def _same(one: Rule, other: Rule) -> bool:
 
 
 def _rule(row: _Row) -> Rule:
-    definition = Definition.model_validate_json(row.definition)
+    definition = Definition.parse(row.definition)
     return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition)
 
 
@@ -78,7 +79,7 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
     )
     if row is None:
         raise NotFound(NOT_FOUND)
-    return Definition.model_validate_json(row.definition)
+    return Definition.parse(row.definition)
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
@@ -96,7 +97,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         priority=definition.priority,
         enabled=int(definition.enabled),
         action=definition.action,
-        definition=definition.model_dump_json(by_alias=True),
+        definition=json.dumps(definition.as_json()),
         attributes=attributes,
         at=at,
     )
@@ -121,7 +122,7 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
         priority=definition.priority,
         enabled=int(definition.enabled),
         action=definition.action,
-        definition=definition.model_dump_json(by_alias=True),
+        definition=json.dumps(definition.as_json()),
         attributes=attributes,
         at=at,
         id=rule_id,

@@ -6,8 +6,8 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
-from sallyport.policy.rules.model import Definition, ReplyAttribute, Rule, RuleFields
 from sallyport.policy.rules.repo import OfDomain
+from sallyport.policy.rules.rule import UNMATCHED, Definition, Given, Rule
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
@@ -36,29 +36,32 @@ class LoginRules:
         own = self._table.value.get(domain_id)
         return () if own is None else own.rules
 
-    async def add(self, domain_id: int, fields: RuleFields) -> int:
+    async def add(self, domain_id: int, fields: Given) -> int:
         """The new rule's id; it needs a name and an action. Invalid names what cannot be kept; Conflict: too much."""
-        definition = Definition.model_validate(self._kept(fields))
-        attributes = self._replies(definition)
+        definition = Definition("", UNMATCHED).changed(self._kept(fields))
+        attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         at = self._clock()
 
         def work(tx: Tx) -> int:
             rule_id = repo.add(tx, domain_id, definition, attributes, at)
-            _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, _told(definition))
+            _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, definition.as_json())
             return rule_id
 
         return await self._configuration.change(work)
 
-    async def update(self, domain_id: int, rule_id: int, fields: RuleFields) -> None:
+    async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
         """Change what is given; the rest stays. NotFound: the domain has no such rule. Invalid, Conflict."""
         changes, at = self._kept(fields), self._clock()
 
         def work(tx: Tx) -> None:
             before = repo.get(tx, domain_id, rule_id)
-            definition = before.model_copy(update=changes)
-            repo.update(tx, domain_id, rule_id, definition, self._replies(definition), at)
+            definition = before.changed(changes)
+            attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+            repo.update(tx, domain_id, rule_id, definition, attributes, at)
             if definition != before:
-                _record(tx, "rule.update", domain_id, f"{rule_id} {before.name}", at, _told(before), _told(definition))
+                _record(
+                    tx, "rule.update", domain_id, f"{rule_id} {before.name}", at, before.as_json(), definition.as_json()
+                )
 
         await self._configuration.change(work)
 
@@ -70,30 +73,20 @@ class LoginRules:
             for rule_id in wanted:
                 rule = repo.get(tx, domain_id, rule_id)
                 repo.delete(tx, rule_id)
-                _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, _told(rule), {})
+                _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, rule.as_json(), {})
             return len(wanted)
 
         return await self._configuration.change(work)
 
-    def _kept(self, fields: RuleFields) -> dict[str, object]:
-        """The given fields as a definition has them. Invalid."""
-        kept: dict[str, object] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in fields.given().items()
-        }
-        if fields.time is not None:
-            kept["time"] = None if fields.time.always else fields.time.kept()
+    def _kept(self, fields: Given) -> dict[str, object]:
+        """Return the given fields as a definition has them. Invalid."""
+        kept = fields.given()
         if fields.serviceTypes is not None:
-            kept["serviceTypes"] = tuple(self.translation.service_types(fields.serviceTypes))
+            kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))
         if fields.media is not None:
             kept["media"] = tuple(self.translation.media(fields.media))
-        if fields.vlan is not None:
-            kept["vlan"] = fields.vlan.strip()
         check_clients(fields.clients or ())
         return kept
-
-    def _replies(self, definition: Definition) -> bytes:
-        replies: Sequence[ReplyAttribute] = definition.replyAttributes
-        return self.translation.replies(definition.vlan, replies)
 
 
 def _record(
@@ -108,7 +101,3 @@ def _record(
         target=f"rule {rule}",
         changes=audit.changed(before, after),
     )
-
-
-def _told(definition: Definition) -> dict[str, JSON]:
-    return definition.model_dump(mode="json", by_alias=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.policy.rules.match import network_of
-from sallyport.policy.rules.model import MAX_REPLY_OCTETS, ReplyAttribute
+from sallyport.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.values import Attribute
@@ -95,7 +95,7 @@ class Translation:
             media.append(medium)
         return list(dict.fromkeys(media))
 
-    def replies(self, vlan: str, entries: Sequence[ReplyAttribute]) -> bytes:
+    def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
         """The reply attributes of a rule in octets, those of its VLAN first (RFC 3580 section 3.31). Invalid."""
         octets = b"".join(self._vlan(vlan)) if vlan else b""
         for place, entry in enumerate(entries):
@@ -115,7 +115,7 @@ class Translation:
         except DictionaryError:  # a dictionary of an admin's own may have named it anew
             raise invalid_field("vlan", "the dictionary does not take it") from None
 
-    def _reply(self, place: int, entry: ReplyAttribute, *, with_vlan: bool) -> bytes:
+    def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
         attribute = self._attribute(place, entry)
         field = f"replyAttributes.{place}"
         if attribute.number in _REFUSED.get(attribute.vendor, ()):
@@ -132,7 +132,7 @@ class Translation:
             return push_vendor_attribute(attribute.vendor, attribute.number, value)
         return push_attribute(attribute.number, value)
 
-    def _attribute(self, place: int, entry: ReplyAttribute) -> Attribute:
+    def _attribute(self, place: int, entry: Reply) -> Attribute:
         """What the dictionary says of an entry's attribute, whether it is written by its name or as Attr-N."""
         try:
             found = self._dictionary.attribute(_TAG.sub("", entry.name))

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from sallyport.policy.rules.model import MAX_ENTRIES, Action, RuleFields
+from sallyport.policy.rules.bodies import MAX_ENTRIES, RuleFields
+from sallyport.policy.rules.rule import Action, Window
 
 
 def test_what_is_not_given_is_not_there() -> None:
@@ -43,11 +44,9 @@ def test_what_is_no_rule(field: str, value: object) -> None:
 @pytest.mark.parametrize("value", ["", {}, [], {"days": []}, {"from": "00:00", "until": "24:00"}])
 def test_a_time_that_excludes_nothing(value: object) -> None:
     """Is no condition."""
-    time = RuleFields.model_validate({"time": value}).time
-    assert time is not None and time.always
+    assert RuleFields.model_validate({"time": value}).given() == {"time": None}
 
 
 def test_days_are_one_or_many() -> None:
     """By their short or long names."""
-    time = RuleFields.model_validate({"time": {"days": "Thursday"}}).time
-    assert time is not None and time.days == ("thu",) and not time.always
+    assert RuleFields.model_validate({"time": {"days": "Thursday"}}).given() == {"time": Window(("thu",))}

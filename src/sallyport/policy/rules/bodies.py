@@ -1,0 +1,268 @@
+"""The requests and answers of /ad/...LoginRule(s)."""
+
+import re
+import zoneinfo
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.policy.rules.rule import (
+    DAYS,
+    DEFAULT_PRIORITY,
+    END_OF_DAY,
+    MAX_REPLY_OCTETS,
+    MIDNIGHT,
+    Action,
+    Kind,
+    Reply,
+    Window,
+    minutes,
+)
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
+
+MAX_ENTRIES: Final = 1000
+MAX_DELETED: Final = 200
+"""Rules of one request: logins wait for its transaction, up to 0.1 ms for each."""
+_CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])")
+_FULL: Final[Mapping[str, str]] = dict(
+    zip(DAYS, ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), strict=True)
+)
+
+
+def _lower(value: object) -> object:
+    return value.strip().casefold().replace("-", "_") if isinstance(value, str) else value
+
+
+def _entries(value: object) -> object:
+    """An empty text stands for an empty list, any other single value for a list of one."""
+    if isinstance(value, str) and not value.strip():
+        return []
+    return value if isinstance(value, list) or value is None else [value]
+
+
+def _entry(value: str) -> str:
+    if not value.strip():
+        raise unfit("text that is not empty")
+    return value.strip()
+
+
+def _day(value: str) -> str:
+    day = value.strip().casefold()
+    found = [known for known in DAYS if day.startswith(known) and _FULL[known].startswith(day)]
+    if not found:
+        raise unfit("a day such as mon or monday")
+    return found[0]
+
+
+def _clock(value: str) -> str:
+    match = _CLOCK.fullmatch(value.strip())
+    if match is None or minutes(match[0]) > 1440:
+        raise unfit("a time of day such as 08:30, up to 24:00")
+    return f"{int(match[1]):02}:{match[2]}"
+
+
+def _zone(value: str) -> str:
+    try:
+        return zoneinfo.ZoneInfo(value).key
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise unfit("a time zone such as Europe/Berlin") from None
+
+
+def _cleared(value: object) -> object:
+    return {} if value in ("", []) else value
+
+
+Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
+Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
+Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], BeforeValidator(_entries)]
+AnyAction = Annotated[Action, BeforeValidator(_lower)]
+Priority = Annotated[Whole, Between(0, 1_000_000)]
+Clock = Annotated[str, AfterValidator(_clock)]
+
+RULE_ID: Final = "Id of the rule, as AddLoginRule gives it."
+NAME: Final = "Name of the rule."
+ACTION: Final = "Action for a login that matches and passed its first factor."
+PRIORITY: Final = "Order among rules of the same kind of identity (users, groups, OUs, none); the lowest decides first."
+ENABLED: Final = "Whether the rule applies."
+USERS: Final = "User names without a realm. Empty: any user."
+GROUPS: Final = "Names of groups that the user belongs to. Empty: any."
+OUS: Final = "Organizational units of the user. Empty: any."
+KINDS: Final = "Kinds of account: a person, a computer, or a station by its MAC address. Empty: any."
+CLIENTS: Final = "RADIUS clients by name, or senders and NAS by address or network (CIDR). Empty: any."
+PRODUCTS: Final = "Products of the sender or of the NAS, as ListDevices names them. Empty: any."
+MEDIA: Final = "Media of the NAS port, such as Ethernet, Wireless or Virtual. Empty: any."
+STATIONS: Final = "Calling-Station-Ids; a MAC address in any notation. Empty: any."
+SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). Empty: any."
+TIME: Final = "Time of day at which the rule applies."
+VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. Empty: none."
+REPLIES: Final = f"Attributes of the Access-Accept, at most {MAX_REPLY_OCTETS} octets with the VLAN's."
+WINDOW_DAYS: Final = "Days on which the time starts: mon to sun. Empty: every day."
+WINDOW_FROM: Final = "Start, HH:MM."
+WINDOW_UNTIL: Final = "End (exclusive), HH:MM up to 24:00; on the next day if it is before the start."
+WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berlin."
+
+
+class GivenWindow(Model):
+    """A time of day. One that excludes nothing is no condition."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
+
+    days: Annotated[list[Annotated[str, AfterValidator(_day)]], BeforeValidator(_entries)] = Field(
+        default=[], max_length=len(DAYS), description=WINDOW_DAYS
+    )
+    start: Clock = Field(default=MIDNIGHT, validation_alias=AliasChoices("from", "start"), description=WINDOW_FROM)
+    until: Clock = Field(default=END_OF_DAY, description=WINDOW_UNTIL)
+    timezone: Annotated[str, AfterValidator(_zone)] = Field(default="UTC", description=WINDOW_ZONE)
+
+    @model_validator(mode="after")
+    def _lasts(self) -> "GivenWindow":
+        if minutes(self.start) == minutes(self.until) or self.start == END_OF_DAY:
+            raise unfit("a time that ends at another minute than it begins", "from", "until")
+        return self
+
+    def window(self) -> Window | None:
+        """Return the value, or None if it excludes nothing."""
+        window = Window(tuple(self.days), self.start, self.until, self.timezone)
+        return None if window.always else window
+
+
+class ReplyAttribute(Model):
+    """An attribute of the reply."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    name: Name = Field(description="Name of the attribute in the RADIUS dictionary, with `:TAG` if it takes a tag.")
+    value: Annotated[PlainText, Field(max_length=1024)] = Field(
+        description="Value: text, a number, an address, a name that the dictionary defines, or octets as 0x..."
+    )
+
+
+Time = Annotated[GivenWindow, BeforeValidator(_cleared)]
+Replies = Annotated[list[ReplyAttribute], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
+
+
+def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
+    """Return the values of reply attributes."""
+    return tuple(Reply(each.name, each.value) for each in attributes)
+
+
+class RuleFields(Model):
+    """The fields of a rule. None is not given; an empty list or text clears."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    name: Name | None = Field(default=None, description=NAME)
+    action: AnyAction | None = Field(default=None, description=ACTION)
+    priority: Priority | None = Field(default=None, description=f"{PRIORITY} New rules: {DEFAULT_PRIORITY}.")
+    enabled: Flag | None = Field(default=None, description=f"{ENABLED} New rules: true.")
+    users: Entries | None = Field(default=None, description=USERS)
+    groups: Entries | None = Field(default=None, description=GROUPS)
+    ous: Entries | None = Field(default=None, description=OUS)
+    kinds: Kinds | None = Field(default=None, description=KINDS)
+    clients: Entries | None = Field(default=None, description=CLIENTS)
+    products: Entries | None = Field(default=None, description=PRODUCTS)
+    media: Entries | None = Field(default=None, description=MEDIA)
+    stations: Entries | None = Field(default=None, description=STATIONS)
+    serviceTypes: Entries | None = Field(default=None, description=SERVICE_TYPES)
+    time: Time | None = Field(default=None, description=f"{TIME} Empty: always.")
+    vlan: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=VLAN)
+    replyAttributes: Replies | None = Field(default=None, description=REPLIES)
+
+    def given(self) -> dict[str, object]:
+        """Return the given fields, see `rule.Given`."""
+        found = {name: getattr(self, name) for name in _AS_GIVEN}
+        values: dict[str, object] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in found.items()
+            if value is not None
+        }
+        if self.time is not None:
+            values["time"] = self.time.window()
+        if self.vlan is not None:
+            values["vlan"] = self.vlan.strip()
+        if self.replyAttributes is not None:
+            values["reply_attributes"] = replies(self.replyAttributes)
+        return values
+
+
+_AS_GIVEN: Final = RuleFields.model_fields.keys() - {"serviceTypes", "media", "time", "vlan", "replyAttributes"}
+
+
+class AddLoginRule(InDomain, RuleFields):
+    """Body of AddLoginRule."""
+
+    name: Name = Field(description=NAME)
+    action: AnyAction = Field(description=ACTION)
+
+
+class RuleAdded(Done):
+    """Answer of AddLoginRule."""
+
+    ruleId: int = Field(description="Id of the new rule.")
+
+
+class UpdateLoginRule(InDomain, RuleFields):
+    """Body of UpdateLoginRule: an absent field keeps its value, an empty list or text clears it; `time` and each list
+    are replaced as a whole."""
+
+    ruleId: Id = Field(description=RULE_ID)
+
+
+class DeleteLoginRule(InDomain):
+    """Body of DeleteLoginRule."""
+
+    ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)] = Field(
+        description="Id of a rule, or of several, which are deleted all or none."
+    )
+
+
+class ListLoginRules(InDomain, Paged):
+    """Body of ListLoginRules."""
+
+    search: Text = Field(default="", description="Text that the name contains, in upper or lower case. Empty: all.")
+
+
+class TimeEntry(Model):
+    """A rule's time of day."""
+
+    days: list[str] = Field(description=WINDOW_DAYS)
+    start: str = Field(serialization_alias="from", description=WINDOW_FROM)
+    until: str = Field(description=WINDOW_UNTIL)
+    timezone: str = Field(description=WINDOW_ZONE)
+
+
+class RuleEntry(Model):
+    """A login rule."""
+
+    ruleId: int = Field(description="Id of the rule.")
+    domainId: DomainId
+    position: int = Field(description="Position in the order in which the domain's rules are read, from 1.")
+    name: str = Field(description=NAME)
+    action: Action = Field(description=ACTION)
+    priority: int = Field(description=PRIORITY)
+    enabled: bool = Field(description=ENABLED)
+    users: list[str] = Field(description=USERS)
+    groups: list[str] = Field(description=GROUPS)
+    ous: list[str] = Field(description=OUS)
+    kinds: list[Kind] = Field(description=KINDS)
+    clients: list[str] = Field(description=CLIENTS)
+    products: list[str] = Field(description=PRODUCTS)
+    media: list[str] = Field(description=MEDIA)
+    stations: list[str] = Field(description=STATIONS)
+    serviceTypes: list[str] = Field(description=SERVICE_TYPES)
+    time: TimeEntry | None = Field(description=f"{TIME} null: always.")
+    vlan: str = Field(description=VLAN)
+    replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
+    encoded: str = Field(description="The reply attributes as octets in hexadecimal, the VLAN's first.")
+
+
+class RuleList(Model):
+    """Answer of ListLoginRules."""
+
+    rules: list[RuleEntry] = Field(description="Rules of the page, ordered by id.")
+    totalCount: TotalCount

@@ -1,0 +1,184 @@
+"""A login rule as the service keeps it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from sallyport.base.wire import JSON
+
+MAX_RULES: Final = 1000
+MAX_CHARACTERS: Final = 2 << 20
+"""Of all rules of a domain. They are prepared in a reader's thread: 2 MiB of accented letters take some seconds."""
+MAX_REPLY_OCTETS: Final = 2048
+DEFAULT_PRIORITY: Final = 100
+DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MIDNIGHT: Final = "00:00"
+END_OF_DAY: Final = "24:00"
+
+
+class Action(StrEnum):
+    """What a rule does with a login that passed its first factor."""
+
+    ALLOW = "allow"
+    BLOCK = "block"
+    MFA_REQUIRED = "mfa_required"
+
+
+class Kind(StrEnum):
+    """A person, a computer with an account or a certificate of its own, or a station with its MAC address."""
+
+    USER = "user"
+    MACHINE = "machine"
+    STATION = "station"
+
+
+MFA_REQUIRED: Final = Action.MFA_REQUIRED
+UNMATCHED: Final = MFA_REQUIRED
+"""The action for a login that no rule matches, in a domain with an MFA provider."""
+
+
+def minutes(clock: str) -> int:
+    """Return the minutes since midnight of `HH:MM`."""
+    hours, _, rest = clock.partition(":")
+    return int(hours) * 60 + int(rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A time of day. days: of DAYS; none means every day. start, until: `HH:MM`, until exclusive. Where until is not
+    after start, the window ends on the next day, and days are those on which it starts. timezone: an IANA name."""
+
+    days: tuple[str, ...] = ()
+    start: str = MIDNIGHT
+    until: str = END_OF_DAY
+    timezone: str = "UTC"
+
+    @property
+    def always(self) -> bool:
+        """Whether it excludes nothing."""
+        return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
+
+    def as_json(self) -> dict[str, JSON]:
+        """Return the fields as the interface spells them."""
+        return {"days": list(self.days), "from": self.start, "until": self.until, "timezone": self.timezone}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An attribute of the reply. name: of the RADIUS dictionary, with `:TAG` where the attribute takes a tag."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A rule as an admin wrote it. service_types: numbers; media: as the inventory names them; the other entries as
+    they were given."""
+
+    name: str
+    action: Action
+    priority: int = DEFAULT_PRIORITY
+    enabled: bool = True
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    ous: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    clients: tuple[str, ...] = ()
+    products: tuple[str, ...] = ()
+    media: tuple[str, ...] = ()
+    stations: tuple[str, ...] = ()
+    service_types: tuple[int, ...] = ()
+    time: Window | None = None
+    vlan: str = ""
+    reply_attributes: tuple[Reply, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "Definition":
+        """Return the definition of `as_json`'s text."""
+        kept = json.loads(text)
+        time = kept["time"]
+        return cls(
+            name=kept["name"],
+            action=Action(kept["action"]),
+            priority=kept["priority"],
+            enabled=kept["enabled"],
+            users=tuple(kept["users"]),
+            groups=tuple(kept["groups"]),
+            ous=tuple(kept["ous"]),
+            kinds=tuple(map(Kind, kept["kinds"])),
+            clients=tuple(kept["clients"]),
+            products=tuple(kept["products"]),
+            media=tuple(kept["media"]),
+            stations=tuple(kept["stations"]),
+            service_types=tuple(kept["serviceTypes"]),
+            time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
+            vlan=kept["vlan"],
+            reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
+        )
+
+    def as_json(self) -> dict[str, JSON]:
+        """Return the fields as the interface, the store and the audit trail spell them."""
+        return {
+            "name": self.name,
+            "action": self.action.value,
+            "priority": self.priority,
+            "enabled": self.enabled,
+            "users": list(self.users),
+            "groups": list(self.groups),
+            "ous": list(self.ous),
+            "kinds": list(self.kinds),
+            "clients": list(self.clients),
+            "products": list(self.products),
+            "media": list(self.media),
+            "stations": list(self.stations),
+            "serviceTypes": list(self.service_types),
+            "time": None if self.time is None else self.time.as_json(),
+            "vlan": self.vlan,
+            "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
+        }
+
+    def changed(self, changes: Mapping[str, object]) -> "Definition":
+        """Return the definition with other fields, given by name."""
+        return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
+
+
+class Given(Protocol):
+    """The fields that a request gives."""
+
+    @property
+    def serviceTypes(self) -> Sequence[str] | None:  # noqa: N802  the interface's spelling
+        """Names and numbers of Service-Types; None: not given."""
+
+    @property
+    def media(self) -> Sequence[str] | None:
+        """Names of media, and names and numbers of NAS-Port-Types; None: not given."""
+
+    @property
+    def clients(self) -> Sequence[str] | None:
+        """Names, addresses and networks; None: not given."""
+
+    def given(self) -> dict[str, object]:
+        """Return the given fields but serviceTypes and media, as `Definition` names and types them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as the login path sees it. attributes: for an Access-Accept, in octets."""
+
+    id: int
+    domain_id: int
+    name: str
+    action: Action
+    attributes: bytes
+    definition: Definition
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """The sort key among the domain's rules: the most specific identity first, then priority, then id."""
+        kept = self.definition
+        identities = (kept.users, kept.groups, kept.ous)
+        specific = next((rank for rank, entries in enumerate(identities) if entries), len(identities))
+        return specific, kept.priority, self.id
