@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -202,17 +203,40 @@ class RunningService:
         return done.stdout.removesuffix("\n")
 
     def call(self, command: str, **arguments: Any) -> Any:
-        """What the command line asks the running service, without a process for it; the result. It must succeed."""
+        """Run a command of the control socket, without a process for it; the result. It must succeed."""
+        return self._control({"command": command, "arguments": arguments})
+
+    def run(self, path: str, body: object = MappingProxyType({}), *, domain: str | None = None) -> Any:
+        """Run an operation over the control socket; its answer. domain: a name or an id. It must succeed."""
+        whole = dict(body) if isinstance(body, Mapping) else body
+        return self._control({"path": path, "body": whole, **({} if domain is None else {"domain": domain})})
+
+    def add_domain(self, name: str, org: int = 1, tenant: int = 1, **fields: object) -> int:
+        """Add a domain; its id. fields: of AddDomain."""
+        self.call("tenant.add", org=org, tenant=tenant)
+        body = {"orgId": org, "tenantId": tenant, "domainName": name, **fields}
+        return int(self.run("/ad/AddDomain", body)["domainId"])
+
+    def domains(self) -> dict[str, Any]:
+        """The domains of organization 1, tenant 1, as GetAllDomains lists them, by name."""
+        listed = self.run("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1, "pageSize": 100})["domains"]
+        return {each["domainName"]: each for each in listed}
+
+    def set_mode(self, domain: str, mode: str, **fields: object) -> None:
+        """Switch a domain. fields: of updateDomainEnforcement."""
+        self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)
+
+    def _control(self, asked: dict[str, object]) -> Any:
         directory = os.open(self.data_dir, os.O_PATH | os.O_DIRECTORY)
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
                 sock.settimeout(30)
                 sock.connect(f"/proc/self/fd/{directory}/control.sock")
-                sock.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                sock.sendall(json.dumps(asked).encode() + b"\n")
                 answer = json.loads(sock.makefile("rb").readline())
         finally:
             os.close(directory)
-        assert "error" not in answer, f"{command}: {answer['error']}"
+        assert "error" not in answer, f"{asked}: {answer['error']}"
         return answer["result"]
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:

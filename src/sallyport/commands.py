@@ -1,10 +1,26 @@
-"""What the command line may ask of the service: the commands of all areas, over the same services as the API's."""
+"""What the command line may ask for: every operation of the API, and the commands of what has no operation.
+
+    {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
+    {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}
+
+An operation runs as the installation, which acts as an admin in each tenant. The tenant is the one of the body's orgId
+and tenantId, or that of the domain; a domain is given by its name or id.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+
+import trio
+from pydantic import Field, ValidationError
 
 from sallyport.app import App
 from sallyport.audit import commands as audit_commands
 from sallyport.base import log_commands
+from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import now_us
-from sallyport.base.command import Commands
+from sallyport.base.command import Arguments, Commands
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.validation import refusal
 from sallyport.certs import commands as cert_commands
 from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.did import commands as did_commands
@@ -20,16 +36,93 @@ from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.sessions import commands as session_commands
 from sallyport.listen import commands as listen_commands
-from sallyport.login.first import commands as first_commands
 from sallyport.mfa import commands as provider_commands
 from sallyport.passwords import commands as policy_commands
 from sallyport.policy.bypass import commands as bypass_commands
-from sallyport.policy.lockouts import commands as lockout_commands
 from sallyport.policy.rules import commands as rule_commands
-from sallyport.preview import commands as preview_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy.keys import commands as key_commands
+from sallyport.web.operation import Operation, Operations
+from sallyport.web.scope import Caller, Role, Whole
+
+
+class AskedOperation(Arguments):
+    """An operation to run. body: without what the domain tells. domain, domains: names or ids, which become the body's
+    domainId and domainIds."""
+
+    path: str
+    body: dict[str, object] | list[dict[str, object]] = Field(default_factory=dict)
+    domain: str | None = None
+    domains: list[str] | None = None
+
+
+class AskedCommand(Arguments):
+    """A command to run."""
+
+    command: str
+    arguments: dict[str, object] = Field(default_factory=dict)
+
+
+class Scope(Arguments):
+    """The tenant that a body names."""
+
+    orgId: Whole  # noqa: N815
+    tenantId: Whole  # noqa: N815
+
+
+class Requests:
+    """Runs what the command line asks for."""
+
+    def __init__(self, app: App, operations: Iterable[Operations]) -> None:
+        self._tenancy = app.tenancy
+        self._domains = app.domains
+        self._commands = commands(app)
+        self._operations: dict[str, Operation] = {}
+        for each in (operation for several in operations for operation in several.all):
+            for path in each.paths:
+                self._operations.setdefault(path, each)
+
+    async def run(self, asked: Mapping[str, object], user: str) -> bytes:
+        """Run a request and return its result in JSON. user: the local user, for the audit trail.
+
+        Invalid, NotFound: there is no such operation, command, domain or tenant; whatever the operation raises.
+        """
+        try:
+            if "path" in asked:
+                return await self._operate(AskedOperation.model_validate(asked), user)
+            wanted = AskedCommand.model_validate(asked)
+        except ValidationError as error:
+            raise refusal(error) from None
+        # In a thread: the arguments of an import are thousands of clients.
+        ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
+        with acting_as(Actor("command line", user)):
+            return json.dumps(await ready()).encode()
+
+    async def _operate(self, asked: AskedOperation, user: str) -> bytes:
+        operation = self._operations.get(asked.path)
+        if operation is None or operation.run is None:
+            raise NotFound("no such operation; the running service may be of another version")
+        bodies = asked.body if isinstance(asked.body, list) else [asked.body]
+        tenant_id = await self._tenant(bodies[0] if bodies else {}, asked.domain)
+        organization, number = (await self._tenancy.numbers())[tenant_id]
+        filled: dict[str, object] = {"orgId": organization, "tenantId": number}
+        if asked.domain is not None:
+            filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
+        if asked.domains is not None:
+            filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
+        whole = [{**body, **filled} for body in bodies]
+        caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
+        return await operation.run(json.dumps(whole if isinstance(asked.body, list) else whole[0]).encode(), caller)
+
+    async def _tenant(self, body: Mapping[str, object], domain: str | None) -> int:
+        """Return the internal id of the tenant that a request is about."""
+        if "orgId" in body or "tenantId" in body:
+            scope = Scope.model_validate({name: body[name] for name in ("orgId", "tenantId") if name in body})
+            return await self._tenancy.tenant_id(scope.orgId, scope.tenantId)
+        if domain is None:
+            raise Invalid("a domain, or orgId and tenantId, is required")
+        return self._domains.anywhere(domain).tenant_id
 
 
 def commands(app: App) -> Commands:
@@ -58,8 +151,7 @@ def commands(app: App) -> Commands:
                 app.revocations.revoke_certified,
             ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
-            domain_commands.commands(app.domains, app.enforcement, app.tenancy),
-            preview_commands.commands(app.preview, find_domain),
+            domain_commands.commands(app.domains),
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
@@ -77,12 +169,10 @@ def commands(app: App) -> Commands:
                 app.enrolment_link,
             ),
             directory_commands.commands(app.directory, find_domain),
-            first_commands.commands(app.logins.first, app.logins.trials, app.domains),
             policy_commands.commands(app.policies, app.tenancy),
             bypass_commands.commands(app.logins.bypass, find_domain),
             rule_commands.commands(app.rules, find_domain),
             event_commands.commands(app.events, app.domains.anywhere, now_us),
-            lockout_commands.commands(app.logins.lockouts, find_domain),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
             did_commands.commands(app.issuing, app.domains.anywhere, now_us),
             store_commands.commands(app.copies, app.rotation),

@@ -22,7 +22,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
 from sallyport.build import build
 from sallyport.collector import collect_garbage
-from sallyport.commands import commands
+from sallyport.commands import Requests
 from sallyport.listen import radsec, udp
 from sallyport.listen.control import serve_control
 from sallyport.listen.exchange import Exchange, Kind, Services
@@ -30,6 +30,7 @@ from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
 from sallyport.operations import operations, pages
 from sallyport.web.app import create_app, create_metrics_app
+from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 from sallyport.web.server import Listener, serve_http
 
@@ -150,6 +151,8 @@ async def _answer_requests(
 ) -> None:
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
         services = _services(app)
+        gate = Gate(app.authentication, app.domains)
+        declared = operations(app, gate)
         exchanges = await _exchanges(app, services, listeners, waiting)
         over_tls = _radsec(app)
         pair = _radsec_exchanges(app, services, over_tls, waiting, number=len(listeners))
@@ -171,9 +174,9 @@ async def _answer_requests(
                             refuse=exchange.refuse,
                         )
                     )
-                await listening.start(serve_control, app.settings.control_path, commands(app))
+                await listening.start(serve_control, app.settings.control_path, Requests(app, declared).run)
                 bound = _bound(listeners, secure)
-                bound.http = await waiting.start(_serve_http, app, stop)
+                bound.http = await waiting.start(_serve_http, app, gate, declared, stop)
                 app.http_address = bound.http[0]
                 listening.start_soon(collect_garbage, lambda: services.waiting.now)
                 task_status.started(bound)
@@ -300,10 +303,14 @@ def _watch_listeners(app: App, listeners: Sequence[_Listener], exchanges: Sequen
 
 
 async def _serve_http(
-    app: App, stop: trio.Event, *, task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED
+    app: App,
+    gate: Gate,
+    declared: list[Operations],
+    stop: trio.Event,
+    *,
+    task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     settings = app.settings
-    gate = Gate(app.authentication, app.domains)
     observe = app.http_metrics.observe
 
     def metrics() -> bytes:
@@ -313,7 +320,7 @@ async def _serve_http(
         return [] if app.store.ready and not stop.is_set() else ["the store does not take writes"]
 
     main = create_app(
-        operations(app, gate),
+        declared,
         version=app.version,
         observe=observe,
         not_ready=not_ready,

@@ -156,7 +156,7 @@ def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Run
         exempt = [f"user{number}" for number in range(PLAIN_USERS)]
         service.post("/ad/AddLoginRule", {**ONE, "name": "plain", "action": "allow", "users": exempt})
         service.post("/ad/SetMFAProvider", {**ONE, "provider": "webhook", "url": url, "secret": HOOK_SECRET})
-        service.call("domain.mode", domain="default", mode="enforce")
+        service.set_mode("default", "enforce")
         yield Running(
             name=name,
             port=service.ports.auth,

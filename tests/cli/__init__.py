@@ -7,6 +7,7 @@ the test's matter is set up over the socket (`call`).
 
 import subprocess
 from contextlib import chdir
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -29,9 +30,9 @@ OTHER_TENANT = ("--org", "9", "--tenant", "4")
 SECRET = "n0t-the-default-secret"
 
 
-def add_domain(service: RunningService, name: str, **more: object) -> str:
+def add_domain(service: RunningService, name: str, **more: Any) -> str:
     """A domain of the first tenant; its id."""
-    return str(service.call("domain.add", name=name, **{"org": 1, "tenant": 1, **more})["id"])
+    return str(service.add_domain(name, **more))
 
 
 def add_user(service: RunningService, domain: str, name: str, password: str | bytes = b"hello") -> None:
@@ -43,6 +44,7 @@ def add_user(service: RunningService, domain: str, name: str, password: str | by
 def add_client(service: RunningService, name: str, address: str, *domains: str, **more: object) -> None:
     """A RADIUS client of the first tenant, with the secret of the tests unless given."""
     scope = {"org": more.pop("org", 1), "tenant": more.pop("tenant", 1)}
+    service.call("tenant.add", **scope)
     secret = str(more.pop("secret", SECRET)).encode().hex()
     clients = [{"name": name, "address": address, "secret": secret, **more}]
     service.call("client.add", clients=clients, domains=list(domains), **scope)

@@ -118,7 +118,7 @@ def test_passwords(host: Host) -> None:
 
 def test_the_doctor_names_silent_agents(host: Host) -> None:
     """A machine whose agent has not been heard yet, or no more; not one that speaks."""
-    (domain,) = (row["name"] for row in host.service.call("domain.list") if str(row["id"]) == host.domain)
+    (domain,) = (name for name, each in host.service.domains().items() if str(each["domainId"]) == host.domain)
 
     def told() -> list[str]:
         rows = json.loads(host.service.cli("doctor", "--json").stdout)

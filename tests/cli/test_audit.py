@@ -81,8 +81,8 @@ def test_without_a_running_service_it_is_the_user(stopped: RunningService) -> No
 def test_the_list_is_narrowed(service: Service) -> None:
     """By domain, action, actor, search, time and number."""
     add_domain(service, "narrow")
-    service.call("domain.mode", domain="narrow", mode="enforce")
-    service.call("domain.mode", domain="narrow", mode="monitor")
+    service.set_mode("narrow", "enforce")
+    service.set_mode("narrow", "monitor")
     newest, middle, oldest = listed(service, "--domain", "narrow")
     assert listed(service, "--domain", "narrow", "--action", "domain.mode") == [newest, middle]
     assert listed(service, "--search", "NARROW") == [newest, middle, oldest]
@@ -95,7 +95,7 @@ def test_the_list_is_narrowed(service: Service) -> None:
 def test_the_table_is_for_people(service: Service) -> None:
     """What was before and after stands in a cell, and commands no terminal."""
     domain = add_domain(service, HOSTILE)
-    service.call("domain.mode", domain=domain, mode="enforce")
+    service.set_mode(domain, "enforce")
     shown = service.ok("audit", "list", "--domain", domain)
     assert "enforcementMode: monitor > enforce" in shown
     assert "realms: - > []" in shown

@@ -16,7 +16,7 @@ from tests.service import RunningService, running_service
 
 def domains(service: RunningService) -> set[str]:
     """The names of the domains."""
-    return {row["name"] for row in service.call("domain.list")}
+    return set(service.domains())
 
 
 def test_a_backup_is_private_and_names_the_master_key(service: Service) -> None:

@@ -98,7 +98,7 @@ def test_unsigned_proxy_state_is_seen(service: Service) -> None:
 
 def test_domains_without_provider_or_client(service: Service) -> None:
     """Enforcing without anyone to ask, and a domain that no device can reach, are warnings."""
-    add_domain(service, "lonely", org=77, mode="enforce")
+    add_domain(service, "lonely", org=77, enforcementMode="enforce")
     told = warnings_of_domains(service)
     assert any(text.startswith("lonely: this domain has no MFA provider") for text in told)
     assert "lonely: no RADIUS client belongs to it" in told
@@ -113,7 +113,7 @@ def test_a_client_of_a_tenant_without_domains(service: Service) -> None:
 
 def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
     """A domain without a first factor is named, with the clients that vouch for its users, or that nobody may."""
-    add_domain(service, "trusting", org=78, first_factor="none")
+    add_domain(service, "trusting", org=78, firstFactor="none")
     assert "trusting: its first factor is none, and no client may vouch: nobody can log in" in warnings_of_domains(
         service
     )
@@ -127,7 +127,7 @@ def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
 def test_a_first_factor_that_nobody_has_configured(service: Service) -> None:
     """It is named, since nobody can log in; two tenants' domains of one name hinder no check."""
     for org in (79, 80):
-        add_domain(service, "twice", org=org, first_factor="ldap")
+        add_domain(service, "twice", org=org, firstFactor="ldap")
     assert "twice: its first factor ldap is not configured: nobody can log in" in warnings_of_domains(service)
     assert [level for level, _ in of_check(service, "reach")] == ["ok"]
 

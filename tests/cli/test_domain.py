@@ -15,7 +15,7 @@ from tests.service import RunningService
 @pytest.fixture(scope="module")
 def corp(service: Service) -> Iterator[int]:
     """A domain with a user, whose logins come from 127.6.0.1."""
-    domain = add_domain(service, "corp", fallback="allow")
+    domain = add_domain(service, "corp", fallbackAction="allow")
     add_user(service, "corp", "ann")
     add_client(service, "gate", "127.6.0.1", "corp")
     yield int(domain)
@@ -53,8 +53,8 @@ def test_list_says_whose_a_domain_is(service: Service) -> None:
     """Organization, tenant and mode are in the list, as a table and as JSON."""
     made = service.ok("domain", "add", "theirs", *OTHER_TENANT, "--mode", "enforce")
     rows = json.loads(service.ok("domain", "list", "--json"))
-    row = next(each for each in rows if each["id"] == int(made))
-    assert (row["name"], row["org"], row["tenant"], row["mode"]) == ("theirs", 9, 4, "enforce")
+    row = next(each for each in rows if each["domainId"] == int(made))
+    assert (row["domainName"], row["org"], row["tenant"], row["enforcementMode"]) == ("theirs", 9, 4, "enforce")
     assert "theirs" in service.ok("domain", "list")
 
 
@@ -71,10 +71,10 @@ def test_a_mode_holds_for_the_next_login(service: Service, corp: int) -> None:
 
 def test_the_break_glass_reaches_every_domain(service: Service, corp: int) -> None:
     """`mode --all monitor` switches the domains of all tenants at once."""
-    service.call("domain.mode", domain="corp", mode="enforce")
-    add_domain(service, "remote", org=9, tenant=4, mode="enforce")
+    service.set_mode("corp", "enforce")
+    add_domain(service, "remote", org=9, tenant=4, enforcementMode="enforce")
     service.ok("domain", "mode", "--all", "monitor")
-    assert {row["mode"] for row in json.loads(service.ok("domain", "list", "--json"))} == {"monitor"}
+    assert {row["enforcementMode"] for row in json.loads(service.ok("domain", "list", "--json"))} == {"monitor"}
     assert would_have_been(service, corp) == "accept"
 
 
@@ -83,9 +83,9 @@ def test_back_to_what_was(service: Service, corp: int) -> None:
     both hold for the next login."""
 
     def modes() -> dict[str, str]:
-        return {row["name"]: row["mode"] for row in service.call("domain.list") if row["name"] in {"corp", "hand"}}
+        return {name: service.domains()[name]["enforcementMode"] for name in ("corp", "hand")}
 
-    add_domain(service, "hand", mode="enforce")
+    add_domain(service, "hand", enforcementMode="enforce")
     service.ok("domain", "mode", "corp", "enforce")
     for _ in range(2):
         service.ok("domain", "mode", "--all", "monitor")
@@ -122,7 +122,7 @@ def test_a_mode_for_a_time(service: Service, corp: int) -> None:
     """When it ends is told and listed; `confirm` keeps it."""
     tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "10")
     assert (tried.returncode, "unless confirmed" in tried.stderr) == (0, True)
-    ends = next(row["reverts_at"] for row in service.call("domain.list") if row["id"] == corp)
+    ends = service.domains()["corp"]["revertsAt"]
     assert ends in tried.stderr
     kept = service.cli("domain", "confirm", "corp")
     assert (kept.returncode, "unless confirmed" in kept.stderr, "enforce" in kept.stderr) == (0, False, True)
@@ -153,7 +153,7 @@ def test_a_mode_for_a_time(service: Service, corp: int) -> None:
 )
 def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], status: int) -> None:
     """An unknown, ambiguous or taken name is refused with 1, what is not understood with 2."""
-    if not any(row["name"] == "twice" for row in service.call("domain.list")):
+    if "twice" not in service.domains():
         add_domain(service, "twice")
         add_domain(service, "twice", org=9, tenant=4)
     refused = service.cli("domain", *arguments)
@@ -164,7 +164,7 @@ def test_without_a_service(stopped: RunningService) -> None:
     """The break-glass works where the service is down, too."""
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
     stopped.ok("domain", "mode", "--all", "monitor")
-    assert {row["mode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
+    assert {row["enforcementMode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
 
 
 def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
@@ -175,7 +175,7 @@ def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as database, database:
         database.execute("update domains set reverts_at = 2, revert_set_at = 1 where name = 'due'")
     stopped.start()
-    modes = {row["name"]: (row["mode"], bool(row["reverts_at"])) for row in stopped.call("domain.list")}
+    modes = {name: (each["enforcementMode"], bool(each["revertsAt"])) for name, each in stopped.domains().items()}
     assert (modes["due"], modes["waiting"]) == (("monitor", False), ("enforce", True))
 
 
@@ -183,8 +183,8 @@ def test_sessions_of_who_loses_access(service: Service) -> None:
     """A domain is told at its making, or later, to end them; yes and no by any name of the domain."""
 
     def disconnects(name: str) -> object:
-        return {each["name"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][
-            "disconnect_on_revoke"
+        return {each["domainName"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][
+            "disconnectOnRevoke"
         ]
 
     made = service.ok("domain", "add", "strict", *OTHER_TENANT, "--disconnect-on-revoke")

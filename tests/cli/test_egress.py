@@ -46,7 +46,9 @@ def set_first_factor(service: RunningService, kind: str, port: int, certificate:
 def tried(service: RunningService, kind: str, port: int, certificate: Path) -> list[str]:
     """Return the steps of CheckFirstFactor with a server at a port of loopback."""
     set_first_factor(service, kind, port, certificate)
-    domain_id = next(row["id"] for row in json.loads(service.ok("domain", "list", "--json")) if row["name"] == kind)
+    domain_id = next(
+        row["domainId"] for row in json.loads(service.ok("domain", "list", "--json")) if row["domainName"] == kind
+    )
     body = {"orgId": 1, "tenantId": 1, "domainId": domain_id, "userName": "ann", "password": "hello"}
     told = service.post("/ad/CheckFirstFactor", body)
     return [str(step).replace(str(port), "PORT") for step in told["steps"]]

@@ -25,7 +25,7 @@ def shown(service: Service, domain: str) -> dict[str, object]:
 
 def test_without_a_kind_it_is_shown(service: Service, corp: str) -> None:
     """A new domain has its own users' passwords."""
-    assert shown(service, corp) == {"domain": "corp", "firstFactor": "local"}
+    assert shown(service, corp) == {"domainId": service.domains()["corp"]["domainId"], "firstFactor": "local"}
 
 
 @needs_bonsai

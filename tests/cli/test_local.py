@@ -29,7 +29,7 @@ def test_a_call_raises_what_ended_the_store(local: Local) -> None:
     end(local)
     with pytest.raises(trio.TrioInternalError) as raised:
         while True:
-            local.call("domain.list", {})
+            local.call({"command": "tenant.list"})
     assert isinstance(raised.value.__cause__, BaseException)
     local.close()
 

@@ -16,7 +16,7 @@ SECRET = "a long secret"
 @pytest.fixture
 def nas(service: Service) -> Iterator[RadiusClient]:
     """A client of the domain vault, which has the user kim; made by the first test."""
-    if not any(each["name"] == "vault" for each in service.call("domain.list")):
+    if "vault" not in service.domains():
         service.ok("domain", "add", "vault", "--org", "1", "--tenant", "1")
         service.ok("user", "add", "kim", "--domain", "vault", "--password", "-", input="hello\n")
         address = ("--address", "127.0.0.77", "--secret", SECRET)

@@ -73,7 +73,7 @@ def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) 
     stopped.start()
     stopped.kill()
     assert (stopped.data_dir / "control.sock").exists()
-    assert json.loads(stopped.ok("domain", "list", "--json"))[0]["name"] == "default"
+    assert json.loads(stopped.ok("domain", "list", "--json"))[0]["domainName"] == "default"
 
 
 def test_a_service_that_goes_away_is_told(stopped: RunningService) -> None:

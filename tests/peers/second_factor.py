@@ -27,7 +27,7 @@ def populate(service: RunningService, *users: str, address: str = "127.0.0.1", s
     service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
     for user in users:
         service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
-    service.call("domain.mode", domain="default", mode="enforce")
+    service.set_mode("default", "enforce")
 
 
 def provide(service: RunningService, provider: str, **fields: object) -> None:

@@ -64,7 +64,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 @pytest.fixture
 def domain(service: RunningService, request: pytest.FixtureRequest) -> int:
     """A domain of the test's own."""
-    return int(service.call("domain.add", name=request.node.name, org=1, tenant=1)["id"])
+    return service.add_domain(request.node.name)
 
 
 def configured(service: RunningService, directory: Slapd, domain: int, tmp_path: Path) -> Path:

@@ -99,7 +99,7 @@ def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
         service.call("client.add", org=1, tenant=1, domains=["default"], clients=[client])
         service.call("user.add", domain="default", name="ann", password=PASSWORD.encode().hex())
         fields = {"radius": {"servers": [{"host": "127.0.0.1", "port": HOME, "secret": HOME_SECRET}]}}
-        service.call("first_factor.set", domain="default", first_factor="radius", fields=fields)
+        service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
         service.call("domain.set", domain="default", disconnect_on_revoke=True)
         yield service
         service.stop()

@@ -178,7 +178,7 @@ def test_retransmits_join_one_prompt(vpn: Vpn) -> None:
     for the phone: each joins the one prompt, and the one Accept goes to the newest port."""
     with vpn.machine.inside(), Hook() as hook:
         provide(vpn.service, "webhook", **hook.fields)
-        vpn.service.call("domain.mode", domain="default", mode="enforce")
+        vpn.service.set_mode("default", "enforce")
         hook.will("pia", "approved", after_s=5)
         with vpn.client("pia", PASSWORD) as told:
             assert UP in told

@@ -33,7 +33,7 @@ def populate(service: RunningService, address: str) -> None:
     client = {"name": "radclient", "address": address, "secret": SECRET.encode().hex()}
     lax = {"require_message_authenticator": "no", "limit_proxy_state": "no"}
     service.call("client.add", org=1, tenant=1, domains=[], clients=[client | lax])
-    service.call("domain.add", org=1, tenant=1, name="corp", realms=["corp.example"])
+    service.add_domain("corp", realms=["corp.example"])
     service.call("user.add", name="carl", domain="corp", password=b"hello".hex())
     for name, password in USERS.items():
         service.call("user.add", name=name, domain="default", password=password.encode().hex())

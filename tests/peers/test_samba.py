@@ -93,7 +93,7 @@ def office(corp: Corp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Off
 
 def _configure(service: RunningService, corp: Corp) -> None:
     own = {"org": 1, "tenant": 1}
-    service.call("domain.add", name=DOMAIN, realms=[NT_DOMAIN], **own)
+    service.add_domain(DOMAIN, realms=[NT_DOMAIN])
     client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.hex()}
     service.call("client.add", domains=[DOMAIN], clients=[client], **own)
     directory = {
@@ -104,7 +104,7 @@ def _configure(service: RunningService, corp: Corp) -> None:
         "caCertificate": corp.authority.pem,
         "winbind": True,
     }
-    service.call("first_factor.set", domain=DOMAIN, first_factor="ldap", fields={"ldap": directory})
+    service.run("/ad/SetFirstFactor", {"firstFactor": "ldap", "ldap": directory}, domain=DOMAIN)
 
 
 def proven(packet: bytes, password: str, name: bytes) -> bytes:
@@ -159,12 +159,12 @@ def test_radclient_logs_in(office: Office, corp: Corp, tmp_path: Path) -> None:
 
 def test_an_admin_tries_it_out(office: Office) -> None:
     """And hears which account was found and what the domain controller said."""
-    asked = {"domain": DOMAIN, "user": "ann", "mschap": True}
-    right = office.service.call("first_factor.check", password=PASSWORD.encode().hex(), **asked)
+    asked = {"userName": "ann", "mschap": True}
+    right = office.service.run("/ad/CheckFirstFactor", {"password": PASSWORD, **asked}, domain=DOMAIN)
     assert right["reason"] == ""
     assert "winbind is asked about ann" in right["steps"]
     assert right["steps"][-1] == "the password is right; groups: staff"
-    wrong = office.service.call("first_factor.check", password=b"wrong".hex(), **asked)
+    wrong = office.service.run("/ad/CheckFirstFactor", {"password": "wrong", **asked}, domain=DOMAIN)
     assert wrong["steps"][-1] == f"refused: {Reason.WRONG_PASSWORD}"
 
 
@@ -221,7 +221,7 @@ def test_groups_count_by_each_method(office: Office) -> None:
     """A rule for a group of the directory holds for its members, whichever way they log in."""
     office.service.call("rule.add", domain=DOMAIN, name="no staff", action="block", groups=["staff"])
     office.service.call("rule.add", domain=DOMAIN, name="others", action="allow")
-    office.service.call("domain.mode", domain=DOMAIN, mode="enforce")
+    office.service.set_mode(DOMAIN, "enforce")
     try:
         for packet in (mschap2("ann", PASSWORD), pap("ann", PASSWORD)):
             assert office.login(packet)[0] == ACCESS_REJECT
@@ -229,7 +229,7 @@ def test_groups_count_by_each_method(office: Office) -> None:
         for packet in (mschap2("bob", PASSWORD), pap("bob", PASSWORD)):
             assert office.login(packet)[0] == ACCESS_ACCEPT
     finally:
-        office.service.call("domain.mode", domain=DOMAIN, mode="monitor")
+        office.service.set_mode(DOMAIN, "monitor")
 
 
 # --- ntlm_auth --------------------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
         client = {"name": "gateway", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
         service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
         fields = {"radius": {"servers": [home.fields]}}
-        service.call("first_factor.set", domain="default", first_factor="radius", fields=fields)
+        service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
         connect(gateway, GATEWAY, station, STATION)
         gateway.run("ip", "address", "add", f"{INSIDE}/24", "dev", "lo")
         authority = Authority("authority")
@@ -243,7 +243,7 @@ def test_a_push_is_waited_for(vpn: Vpn) -> None:
     """strongSwan repeats its Access-Request after two seconds; the user is asked once, and gets in with the keys."""
     with vpn.gateway.inside(), Hook() as hook:
         provide(vpn.service, "webhook", **hook.fields)
-        vpn.service.call("domain.mode", domain="default", mode="enforce")
+        vpn.service.set_mode("default", "enforce")
         hook.will("pia", "approved", after_s=3)
         assert TUNNEL in vpn.dial("pia")
         assert hook.prompts_of("pia") == 1

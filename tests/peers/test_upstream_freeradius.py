@@ -132,7 +132,7 @@ def test_a_push_behind_eap(tmp_path: Path, home: Home) -> None:
     with Hook() as hook, passing_on(tmp_path, home) as service:
         provide(service, "webhook", **hook.fields)
         hook.will("ann", "approved", after_s=1)
-        service.call("domain.mode", domain="default", mode="enforce")
+        service.set_mode("default", "enforce")
         network = (
             f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"'
         )

@@ -64,7 +64,7 @@ def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Itera
         service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
         server = {"host": "127.0.0.1", "port": PORT, "secret": HOME_SECRET}
         fields = {"radius": {"servers": [server]}}
-        service.call("first_factor.set", domain="default", first_factor="radius", fields=fields)
+        service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
         yield service
         service.stop()
     finally:

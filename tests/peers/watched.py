@@ -61,7 +61,7 @@ def forget_the_secret(service: RunningService, prometheus: Prometheus) -> None:
 
 def pass_on(service: RunningService) -> None:
     """A domain whose logins go to a server that is not there."""
-    domain = service.call("domain.add", org=1, tenant=1, name="far", realms=["far"])["id"]
+    domain = service.add_domain("far", realms=["far"])
     client = {"name": "far", "address": "127.77.0.2", "secret": b"the right secret".hex()}
     service.call("client.add", org=1, tenant=1, domains=["far"], clients=[client])
     servers = [{"host": "127.0.0.1", "port": 9, "secret": "upstream secret"}]

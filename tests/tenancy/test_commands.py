@@ -33,8 +33,9 @@ async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:
 async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
     """The token is in the answer of its creation alone; the list tells the state."""
     made = await create(run, role="operator", name="ci", expires="90d")
-    token = cast(str, made.pop("token"))
+    token, new = cast(str, made.pop("token")), made.pop("new")
     assert (await tenancy.authenticate(token)).name == "ci"
+    assert new == ["organization 1", "tenant 1 of organization 1"]
     assert made == {
         "id": made["id"], "org": 1, "tenant": 1, "role": "operator", "name": "ci", "status": "active",
         "created": iso(clock()), "expires": iso(clock() + 90 * 86400 * SECOND), "revoked": None,

@@ -41,7 +41,7 @@ def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
             service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
         for name in ("ann", "bob", *(f"user{number}" for number in range(2 * PLACES))):
             service.call("user.add", name=name, domain="default", password=PASSWORD.encode().hex())
-        service.call("domain.mode", domain="default", mode="enforce")
+        service.set_mode("default", "enforce")
         provide(service, "webhook", timeoutSeconds=60, **hook.fields)
         rule = {"name": "no second factor", "action": "allow", "users": ["ann"]}
         service.post("/ad/AddLoginRule", {**ONE, **rule})

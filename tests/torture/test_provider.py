@@ -79,7 +79,7 @@ def login(service: RunningService, user: str) -> int:
 
 def fall_back(service: RunningService, fallback: str) -> None:
     """What happens where nobody can be asked."""
-    service.call("domain.mode", domain="default", mode="enforce", fallback=fallback)
+    service.set_mode("default", "enforce", fallbackAction=fallback)
 
 
 def metric(service: RunningService, name: str, **labels: str) -> float:

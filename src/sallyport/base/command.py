@@ -1,24 +1,28 @@
-"""What the command line asks of the running service, by name and with named arguments, over its control socket.
+"""The command line of an area: click commands in `cli.py`, whose context object is a `CommandLine`.
 
-A slice lists its commands in `commands.py`:
+A command runs an operation of the API, over the control socket of the running service. The body needs no orgId,
+tenantId and domainId where a domain is named:
+
+    @domain.command()
+    @click.argument("name")
+    @click.pass_obj
+    def confirm(line: CommandLine, name: str) -> None:
+        line.run("/ad/updateDomainEnforcement", {"confirm": True}, domain=name)
+
+What the API has no operation for is a command, with named arguments:
 
     def commands(service: Tenancy) -> dict[str, Command]:
         async def revoke(arguments: RevokeToken) -> JSON:
             ...
         return {"token.revoke": command(RevokeToken, revoke)}
 
-and has the words for a person around them in `cli.py`: click commands whose context object is a `CommandLine`.
-
-    @token.command()
-    @click.argument("token")
-    @click.pass_obj
-    def revoke(line: CommandLine, token: str) -> None:
-        line.call("token.revoke", token=token)
+    line.call("token.revoke", token="ci")
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -26,6 +30,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound
 from sallyport.base.model import Model
+from sallyport.base.text import fold
 from sallyport.base.validation import refusal, unfit
 from sallyport.base.wire import JSON, Row
 
@@ -44,9 +49,9 @@ class Command:
     """One command; made by `command`. ready: judges what `arguments` describes, in any thread."""
 
     arguments: type[BaseModel]
-    ready: Callable[[Mapping[str, JSON]], Ready]
+    ready: Callable[[Mapping[str, object]], Ready]
 
-    async def run(self, values: Mapping[str, JSON]) -> JSON:
+    async def run(self, values: Mapping[str, object]) -> JSON:
         """Judge the arguments and run it."""
         return await self.ready(values)()
 
@@ -54,7 +59,7 @@ class Command:
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
     """A command that validates its arguments (Invalid, naming fields without values) and then runs."""
 
-    def ready(values: Mapping[str, JSON]) -> Ready:
+    def ready(values: Mapping[str, object]) -> Ready:
         try:
             return partial(run, arguments.model_validate(dict(values)))
         except ValidationError as error:
@@ -79,14 +84,14 @@ class Commands:
         """Every command's name, sorted."""
         return tuple(sorted(self._commands))
 
-    def ready(self, name: str, arguments: Mapping[str, JSON]) -> Ready:
+    def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
         """Judge one command, in any thread. NotFound: no such command. Invalid: names the fields."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
         return found.ready(arguments)
 
-    async def run(self, name: str, arguments: Mapping[str, JSON]) -> JSON:
+    async def run(self, name: str, arguments: Mapping[str, object]) -> JSON:
         """Judge one command and run it; raises what the service raises, too."""
         return await self.ready(name, arguments)()
 
@@ -104,10 +109,10 @@ class NamedDomain(Protocol):
 
 
 class Tenants(Protocol):
-    """Knows the tenants: a command that names an organization and a tenant makes them where they are new."""
+    """Knows the tenants."""
 
-    async def ensure_tenant(self, organization: int, number: int) -> int:
-        """The tenant's internal id."""
+    async def tenant_id(self, organization: int, number: int) -> int:
+        """The tenant's internal id. NotFound."""
 
     async def numbers(self) -> Mapping[int, tuple[int, int]]:
         """Organization and tenant as bodies call them, by the tenant's internal id."""
@@ -153,6 +158,39 @@ class CommandLine(Protocol):
     def settings(self) -> Settings:
         """The settings that the service runs with. ConfigError."""
 
+    def run(
+        self,
+        path: str,
+        body: Mapping[str, JSON] | Sequence[Mapping[str, JSON]] = MappingProxyType({}),
+        /,
+        *,
+        domain: str | None = None,
+        domains: Sequence[str] | None = None,
+    ) -> Row:
+        """Run an operation of the API, in the running service or on the store where none runs, and return its answer.
+
+        domain, domains: by name or id; they become domainId and domainIds of the body. A domain also tells orgId and
+        tenantId, which the body must have otherwise. SallyportError: it was not done.
+        """
+
+    def listed(
+        self,
+        path: str,
+        field: str | None,
+        body: Mapping[str, JSON] = MappingProxyType({}),
+        /,
+        *,
+        domain: str | None = None,
+        size: int = 1000,
+    ) -> Iterator[Row]:
+        """Yield the entries of a list, page by page. field: their place in the answer; None: the answer is an array.
+        size: the entries of a page, at most what the operation gives."""
+
+    def listed_everywhere(
+        self, path: str, field: str | None, body: Mapping[str, JSON] = MappingProxyType({}), /, *, size: int = 1000
+    ) -> Iterator[Row]:
+        """`listed` for each tenant of the installation, whose numbers become `org` and `tenant` of the entries."""
+
     def call(self, command: str, /, **arguments: JSON) -> JSON:
         """Run a command in the running service, or on the store where none runs. SallyportError: it was not done."""
 
@@ -179,6 +217,24 @@ class CommandLine(Protocol):
 
     def note(self, text: str) -> None:
         """A line on standard error."""
+
+
+def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
+    """Yield the domain with a name or id, or every domain of the installation, as GetAllDomains lists them."""
+    path, field, size = "/ad/GetAllDomains", "domains", 100
+    if name is None:
+        yield from line.listed_everywhere(path, field, size=size)
+        return
+    own = list(line.listed(path, field, domain=name, size=size))  # of its tenant
+    by_id = [each for each in own if str(each["domainId"]) == name]
+    yield from by_id or [each for each in own if fold(str(each["domainName"])) == fold(name)]
+
+
+def note_new(line: CommandLine, made: Row) -> None:
+    """Report the organization and the tenant that a command has made."""
+    new = made["new"]
+    for each in new if isinstance(new, list) else ():
+        line.note(f"{each} is new")
 
 
 def pages(line: CommandLine, command: str, **arguments: JSON) -> Iterator[Row]:

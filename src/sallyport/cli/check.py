@@ -6,7 +6,6 @@ from secrets import token_hex
 import click
 
 from sallyport.base.clock import iso, now_us
-from sallyport.base.command import entries
 from sallyport.base.errors import SallyportError
 from sallyport.cli.line import Line
 from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient, Why
@@ -153,10 +152,10 @@ def _diagnose(line: Line, client: RadiusClient, error: NoAnswerError, began: str
 def _said_of(line: Line, source: str, began: str) -> str:
     """Why a service that runs here dropped a packet of an address since a time; empty where it did not."""
     try:
-        answer = line.connection.ask("listen.senders", {})
+        senders = line.rows("listen.senders")
     except SallyportError:
         return ""
-    for sender in entries((answer or {}).get("result")):
+    for sender in senders:
         if sender["address"] == source and str(sender["last"]) >= began:
             return DROPPED.get(str(sender["reason"]), str(sender["reason"]))
     return ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sallyport.base.config import DEFAULT_FILE, Settings, load
 from sallyport.base.errors import Refused, StartError
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, Row
 
 if TYPE_CHECKING:
     from sallyport.cli.local import Local
@@ -44,34 +44,34 @@ class Connection:
         """The settings of file and environment as they are by now. ConfigError."""
         return load(self._config, os.environ)
 
-    def call(self, command: str, arguments: dict[str, JSON]) -> JSON:
-        """Run a command of the service by name. SallyportError: it was not done, in its words."""
+    def call(self, asked: Row) -> JSON:
+        """Run a request of the control socket. SallyportError: it was not done, in the service's words."""
         if self._local is None:
-            answer = self.ask(command, arguments)
+            answer = self._ask(asked)
             if answer is not None:
                 return _result(answer)
-            if command in IN_MEMORY:
+            if asked.get("command") in IN_MEMORY:
                 raise StartError(f"no service runs in {self.settings().data_dir}: only a running one knows")
             # The whole service, which takes half a second to import; with a running one it is not needed.
             from sallyport.cli.local import Local
 
             self._local = Local(self.settings(), os.environ)
-        return self._local.call(command, arguments)
+        return self._local.call(asked)
 
-    def ask(self, command: str, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
+    def _ask(self, asked: Row) -> Row | None:
         """The running service's answer, or None where none runs. StartError: it is there and does not answer."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            sock.settimeout(COPY_S if command.startswith("db.") else ANSWER_S)
+            sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
             if not _connect(sock, self.settings().control_path):
                 return None
             try:
-                sock.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                sock.sendall(json.dumps(asked).encode() + b"\n")
                 line = sock.makefile("rb").readline()
             except OSError as error:
                 raise StartError(f"the running service does not answer: {error}") from error
         if not line:
             raise StartError("the running service gave no answer: only its own user and root may ask")
-        answer: dict[str, JSON] = json.loads(line)
+        answer: Row = json.loads(line)
         return answer
 
     def process_id(self) -> int | None:
@@ -90,7 +90,7 @@ class Connection:
             self._local = None
 
 
-def _result(answer: dict[str, JSON]) -> JSON:
+def _result(answer: Row) -> JSON:
     if "error" in answer:
         raise Refused(str(answer["error"]))
     return answer.get("result")

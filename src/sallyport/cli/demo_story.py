@@ -88,7 +88,8 @@ class Story:
         line = self._line
         line.print(f"Sallyport runs: RADIUS on {self._radius} and {self._accounting}, HTTP on {self._http}")
         self._token = str(line.row("token.create", name="demo", **self._scope)["token"])
-        self._domain_id = line.row("domain.add", name=DOMAIN, realms=[REALM], **self._scope)["id"]
+        added = line.run("/ad/AddDomain", {"orgId": ORG, "tenantId": TENANT, "domainName": DOMAIN, "realms": [REALM]})
+        self._domain_id = added["domainId"]
         for name, password in USERS.items():
             line.call("user.add", name=name, domain=DOMAIN, password=password.hex())
         self._post("/ad/SetMFAProvider", {**self._body(), "provider": "totp"})
@@ -171,7 +172,7 @@ class Story:
 
     def _show_second_door(self) -> None:
         """The domain enforces: alice has a second factor, bob has none."""
-        self._line.row("domain.mode", domain=DOMAIN, everything=False, mode="enforce")
+        self._line.run("/ad/updateDomainEnforcement", {"enforcementMode": "enforce"}, domain=DOMAIN)
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         octets = octets_of(load(), FORTIGATE.attributes)
         code = TOTP(self._seed).at(int(time.time()) + 30)  # the next one: the one of now is spent by the enrolment

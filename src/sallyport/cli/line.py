@@ -1,8 +1,10 @@
 """What every command gets as click's context object: the way to the service and the two outputs."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -32,22 +34,69 @@ class Line:
     def settings(self) -> "Settings":
         return self.connection.settings()
 
+    def run(
+        self,
+        path: str,
+        body: "Mapping[str, JSON] | Sequence[Mapping[str, JSON]]" = MappingProxyType({}),
+        /,
+        *,
+        domain: str | None = None,
+        domains: Sequence[str] | None = None,
+    ) -> "Row":
+        answer = self._answer(path, body, domain, domains)
+        if not isinstance(answer, dict):
+            raise _other_version(path)
+        return answer
+
+    def listed(
+        self,
+        path: str,
+        field: str | None,
+        body: "Mapping[str, JSON]" = MappingProxyType({}),
+        /,
+        *,
+        domain: str | None = None,
+        size: int = 1000,
+    ) -> "Iterator[Row]":
+        for page in count(1):  # a body has one of the two page numbers
+            asked = {**body, "pageId": page, "pageNumber": page, "pageSize": size}
+            found = _entries(path, self._answer(path, asked, domain), field)
+            yield from found
+            if len(found) < size:
+                return
+
+    def listed_everywhere(
+        self, path: str, field: str | None, body: "Mapping[str, JSON]" = MappingProxyType({}), /, *, size: int = 1000
+    ) -> "Iterator[Row]":
+        for each in self.rows("tenant.list"):
+            scope: Row = {"orgId": each["org"], "tenantId": each["tenant"]}
+            for entry in self.listed(path, field, {**body, **scope}, size=size):
+                yield {**entry, **each}
+
+    def _answer(
+        self,
+        path: str,
+        body: "Mapping[str, JSON] | Sequence[Mapping[str, JSON]]",
+        domain: str | None,
+        domains: Sequence[str] | None = None,
+    ) -> "JSON":
+        whole: JSON = dict(body) if isinstance(body, Mapping) else [dict(each) for each in body]
+        named: Row = {"domain": domain} if domain is not None else {}
+        if domains is not None:
+            named["domains"] = list(domains)
+        return self.connection.call({"path": path, "body": whole, **named})
+
     def call(self, command: str, /, **arguments: "JSON") -> "JSON":
-        return self.connection.call(command, arguments)
+        return self.connection.call({"command": command, "arguments": arguments})
 
     def row(self, command: str, /, **arguments: "JSON") -> "Row":
         result = self.call(command, **arguments)
         if not isinstance(result, dict):
-            raise StartError(f"the running service answers {command} as another version does")
+            raise _other_version(command)
         return result
 
     def rows(self, command: str, /, **arguments: "JSON") -> "list[Row]":
-        from sallyport.base.command import entries
-
-        result = self.call(command, **arguments)
-        if not isinstance(result, list):
-            raise StartError(f"the running service answers {command} as another version does")
-        return entries(result)
+        return _entries(command, self.call(command, **arguments))
 
     def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
         if sys.stdin.isatty():
@@ -69,3 +118,16 @@ class Line:
 
     def note(self, text: str) -> None:
         click.echo(output.safe(text), err=True)
+
+
+def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]":
+    """Return the objects of a list, which is the result or one of its fields."""
+    if field is not None and isinstance(result, dict):
+        result = result.get(field)
+    if not isinstance(result, list):
+        raise _other_version(name)
+    return [each for each in result if isinstance(each, dict)]
+
+
+def _other_version(name: str) -> StartError:
+    return StartError(f"the running service answers {name} as another version does")

@@ -1,8 +1,9 @@
-"""The service's commands in this process, on the store itself, where no service runs.
+"""What the command line asks for, done in this process on the store itself, where no service runs.
 
 Trio runs in a thread of its own until `close`, so that a command that asks for page after page opens the store once.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -12,14 +13,14 @@ from threading import Thread
 import trio
 
 from sallyport.base import log
-from sallyport.base.actor import Actor, acting_as
-from sallyport.base.command import Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Refused
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, Row
 from sallyport.build import build
-from sallyport.commands import commands
+from sallyport.commands import Requests
 from sallyport.listen.control import told, user_name
+from sallyport.operations import operations
+from sallyport.web.scope import Gate
 
 
 class Local:
@@ -30,22 +31,23 @@ class Local:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         log.configure(level=settings.log_level, json={"json": True, "text": False}.get(settings.log_format))
-        self._opened: Future[tuple[Commands, trio.Event, trio.lowlevel.TrioToken]] = Future()
+        self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ), name="store", daemon=True)
         self._thread.start()
-        self._commands, self._stop, self._trio = self._opened.result()
+        self._requests, self._stop, self._trio = self._opened.result()
 
-    def call(self, command: str, arguments: Mapping[str, JSON]) -> JSON:
-        """Run a command. SallyportError: it was not done."""
+    def call(self, asked: Row) -> JSON:
+        """Run a request of the control socket. SallyportError: it was not done."""
         try:
-            with acting_as(Actor("command line", user_name(os.geteuid()))):
-                return trio.from_thread.run(self._commands.run, command, arguments, trio_token=self._trio)
+            result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
             raise Refused(told(error)) from error
         except (trio.RunFinishedError, trio.Cancelled):
             self._join()
             raise
+        answer: JSON = json.loads(result)
+        return answer
 
     def close(self) -> None:
         """Close the store and give the lock back."""
@@ -71,5 +73,6 @@ class Local:
     async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:
         async with build(settings, environ) as app:
             stop = trio.Event()
-            self._opened.set_result((commands(app), stop, trio.lowlevel.current_trio_token()))
+            gate = Gate(app.authentication, app.domains)
+            self._opened.set_result((Requests(app, operations(app, gate)), stop, trio.lowlevel.current_trio_token()))
             await stop.wait()

@@ -75,6 +75,7 @@ class DomainEntry(Model):
     revertsAt: RevertsAt
     disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
     directoryName: str = Field(description="Directory of the domain, as the admin calls it.")
+    warnings: Warnings
 
 
 class DomainList(Model):
@@ -150,6 +151,7 @@ class EnforcementUpdated(Done):
     """Answer of updateDomainEnforcement: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
     enforcementMode: AnyMode
     fallbackAction: AnyFallback
     warnings: Warnings

@@ -2,11 +2,22 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import CommandLine, Form, domains, entries, note_new
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.first_factor_cli import check, first_factor
 
-COLUMNS = ("id", "name", "org", "tenant", "mode", "fallback", "first_factor", "status", "realms", "reverts_at")
+COLUMNS = (
+    "domainId",
+    "domainName",
+    "org",
+    "tenant",
+    "enforcementMode",
+    "fallbackAction",
+    "firstFactor",
+    "status",
+    "realms",
+    "revertsAt",
+)
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
 USERS = ("user", "outcome", "reason", "logins", "lastSeen")
@@ -58,18 +69,21 @@ def add(
     disconnect_on_revoke: bool,
 ) -> None:
     """Add a domain and print its domainId."""
-    made = line.row(
-        "domain.add",
-        name=name,
-        org=org,
-        tenant=tenant,
-        realms=list(realms),
-        mode=mode,
-        fallback=fallback,
-        first_factor=first_factor,
-        disconnect_on_revoke=disconnect_on_revoke,
+    note_new(line, line.row("tenant.add", org=org, tenant=tenant))
+    made = line.run(
+        "/ad/AddDomain",
+        {
+            "orgId": org,
+            "tenantId": tenant,
+            "domainName": name,
+            "realms": list[JSON](realms),
+            "enforcementMode": mode,
+            "fallbackAction": fallback,
+            "firstFactor": first_factor,
+            "disconnectOnRevoke": disconnect_on_revoke,
+        },
     )
-    line.print(str(made["id"]))
+    line.print(str(made["domainId"]))
     _warn(line, made)
 
 
@@ -93,7 +107,7 @@ def set_(line: CommandLine, *, name: str, disconnect_on_revoke: bool) -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the domains of the installation."""
-    line.print_rows(line.rows("domain.list"), COLUMNS, form)
+    line.print_rows(domains(line, None), COLUMNS, form)
 
 
 @domain.command("mode")
@@ -125,21 +139,23 @@ def mode(
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
         raise click.UsageError("--require-clean and --revert-after are for one domain; restore takes no options")
-    if wanted == RESTORE:
-        changed = line.row("domain.restore")
-        if not changed["domains"]:
-            line.note("nothing to restore")
-    else:
-        changed = line.row(
-            "domain.mode",
-            domain=name,
-            everything=everything,
-            mode=wanted,
-            fallback=fallback,
-            require_clean=require_clean,
-            revert_after=revert_after,
+    if name is None:
+        switched = (
+            line.row("domain.restore") if wanted == RESTORE else line.row("domain.break_glass", fallback=fallback)
         )
-    _tell(line, changed)
+        if wanted == RESTORE and not switched["domains"]:
+            line.note("nothing to restore")
+        for each in entries(switched["domains"]):
+            _note_mode(line, each)
+        _warn(line, switched)
+    else:
+        body: Row = {
+            "enforcementMode": wanted,
+            "fallbackAction": fallback,
+            "requireClean": require_clean,
+            "revertAfterMinutes": revert_after,
+        }
+        _switch(line, name, body)
 
 
 @domain.command()
@@ -147,7 +163,7 @@ def mode(
 @click.pass_obj
 def confirm(line: CommandLine, *, name: str) -> None:
     """Keep the mode of a domain that would otherwise go back to what it was by itself."""
-    _tell(line, line.row("domain.confirm", domain=name))
+    _switch(line, name, {"confirm": True})
 
 
 @domain.command()
@@ -160,7 +176,7 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
 
     It rests on the logins of the last days. At most 1,000 users and devices are named; the counts are of all.
     """
-    impact = line.row("domain.preview", domain=name, days=days)
+    impact = line.run("/ad/PreviewEnforcement", {"days": days}, domain=name)
     if form == "json":
         line.print_json(impact)
         return
@@ -169,15 +185,22 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
     _tell_impact(line, impact)
 
 
-def _tell(line: CommandLine, changed: Row) -> None:
-    """What is now stored, and what an admin should know about it."""
-    for each in entries(changed["domains"]):
-        until = f", until {each['reverts_at']} unless confirmed" if each["reverts_at"] else ""
-        line.note(f"domain {each['name']} ({each['id']}): {each['mode']}, fallback {each['fallback']}{until}")
+def _switch(line: CommandLine, name: str, body: Row) -> None:
+    """Switch one domain. Report the stored mode, its warnings and its impact."""
+    changed = line.run("/ad/updateDomainEnforcement", body, domain=name)
+    _note_mode(line, changed)
     _warn(line, changed)
-    impact = changed.get("preview")
+    impact = changed["preview"]
     if isinstance(impact, dict):
         _tell_impact(line, impact)
+
+
+def _note_mode(line: CommandLine, domain: Row) -> None:
+    until = f", until {domain['revertsAt']} unless confirmed" if domain["revertsAt"] else ""
+    line.note(
+        f"domain {domain['domainName']} ({domain['domainId']}): {domain['enforcementMode']},"
+        f" fallback {domain['fallbackAction']}{until}"
+    )
 
 
 def _warn(line: CommandLine, changed: Row) -> None:

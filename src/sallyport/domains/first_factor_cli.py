@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 KINDS = ("local", "ldap", "radius", "none")
@@ -91,10 +91,11 @@ def first_factor(
     if misplaced:
         raise click.UsageError(f"options of {misplaced[0]} are for `first-factor NAME {misplaced[0]}`")
     if kind is None:
-        line.print_json(line.row("first_factor.get", domain=name))
+        line.print_json(_shown(line, name))
         return
-    chosen: JSON = {kind: fields[kind]} if fields.get(kind) else {}
-    line.print_json(line.row("first_factor.set", domain=name, first_factor=kind, fields=chosen))
+    chosen: Row = {kind: fields[kind]} if fields.get(kind) else {}
+    line.run("/ad/SetFirstFactor", {"firstFactor": kind, **chosen}, domain=name)
+    line.print_json(_shown(line, name))
 
 
 @click.command()
@@ -113,11 +114,16 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("--password - reads the password from standard input, which is no terminal")
     octets = line.read_secret("Password", confirm=False)
-    told = line.row("first_factor.check", domain=name, user=user, password=octets.hex(), mschap=mschap)
+    body: Row = {"userName": user, "password": {"hex": octets.hex()}, "mschap": mschap}
+    told = line.run("/ad/CheckFirstFactor", body, domain=name)
     steps = told["steps"]
     for step in steps if isinstance(steps, list) else ():
         line.print(str(step))
     ctx.exit(1 if told["reason"] else 0)
+
+
+def _shown(line: CommandLine, name: str) -> Row:
+    return _given({**line.run("/ad/GetFirstFactor", domain=name), "code": None, "status": None})
 
 
 def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Row:

@@ -2,7 +2,7 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import Forbidden
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.domains.bodies import (
     AddDomain,
     DomainAdded,
@@ -26,7 +26,7 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     async def get_all_domains(body: GetAllDomains, caller: Caller) -> Plain[DomainList]:
         """The domains of the tenant, ordered by id. Their domainId is what most other operations ask for."""
         own, page = service.of_tenant(caller.tenant_id), body.page()
-        entries = [_entry(domain) for domain in own[page.offset : page.offset + page.size]]
+        entries = [entry(domain, service) for domain in own[page.offset : page.offset + page.size]]
         return Plain({"domains": entries, "totalCount": len(own)})
 
     @domains.post("/ad/AddDomain", roles=OPERATORS)
@@ -67,6 +67,7 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
         return EnforcementUpdated(
             message=f"the domain is in {domain.mode} mode",
             domainId=domain.id,
+            domainName=domain.name,
             enforcementMode=domain.mode,
             fallbackAction=domain.fallback,
             warnings=switched.warnings,
@@ -77,7 +78,7 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     return domains
 
 
-def _entry(domain: Domain) -> Row:
+def entry(domain: Domain, service: Domains) -> Row:
     """Return a domain as `DomainEntry` describes it."""
     return {
         "domainId": domain.id,
@@ -90,6 +91,7 @@ def _entry(domain: Domain) -> Row:
         "revertsAt": reverts_at(domain),
         "disconnectOnRevoke": domain.disconnect_on_revoke,
         "directoryName": domain.directory_name,
+        "warnings": list[JSON](service.warnings(domain.id)),
     }
 
 

@@ -1,7 +1,7 @@
 """The command line's socket: one JSON object a line asks, one answers.
 
-    {"command": "domain.list", "arguments": {}}
-    {"result": [...]}    or    {"error": "no domain corp", "status": 404}
+    {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
+    {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
 It lies in the data directory with mode 0600, and the peer must be the service's own user or root (SO_PEERCRED): who
 may open the store may ask. Messages are bounded; a peer that is silent or does not read is closed.
@@ -12,36 +12,35 @@ import os
 import pwd
 import socket
 import struct
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 import trio
 
-from sallyport.base.actor import Actor, acting_as
-from sallyport.base.command import Commands
 from sallyport.base.errors import Invalid, Refused, SallyportError, StartError
 from sallyport.base.ids import new_error_id
-from sallyport.base.wire import JSON
 
 MAX_MESSAGE = 16 << 20
-LONG = 1 << 16
 SILENCE_S = 60.0
+
+Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
+"""Run a request for a user of this machine; its result in JSON. SallyportError."""
 
 log = structlog.get_logger()
 
 
-async def serve_control(
-    path: Path, commands: Commands, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-) -> None:
-    """Answer commands until cancelled. StartError: the socket cannot be made."""
+async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Answer requests until cancelled. StartError: the socket cannot be made."""
     listener = trio.SocketListener(_listen(path))
     try:
         async with trio.open_nursery() as nursery:
             task_status.started()
 
             async def answer(stream: trio.SocketStream) -> None:
-                await _converse(stream, commands)
+                await _converse(stream, run)
 
             await trio.serve_listeners(answer, [listener], handler_nursery=nursery)
     finally:
@@ -73,8 +72,8 @@ def _bind(sock: trio.socket.SocketType, path: Path) -> None:
         raw.close()
 
 
-async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
-    """Answer a peer's commands, however long they take. One that is silent, or does not read, is closed."""
+async def _converse(stream: trio.SocketStream, run: Run) -> None:
+    """Answer a peer's requests, however long they take. One that is silent, or does not read, is closed."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             user = _peer(stream)
@@ -86,10 +85,9 @@ async def _converse(stream: trio.SocketStream, commands: Commands) -> None:
                     line = await _line(stream, pending)
                 if line is None:
                     return
-                with acting_as(Actor("command line", user_name(user))):
-                    answer = await _answer(commands, line)
+                answer = await _answer(run, line, user_name(user))
                 with trio.fail_after(SILENCE_S):
-                    await stream.send_all(json.dumps(answer).encode() + b"\n")
+                    await stream.send_all(answer + b"\n")
 
 
 def _peer(stream: trio.SocketStream) -> int:
@@ -118,28 +116,27 @@ async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
     return line
 
 
-async def _answer(commands: Commands, line: bytes) -> dict[str, JSON]:
+async def _answer(run: Run, line: bytes, user: str) -> bytes:
     try:
         asked = json.loads(line)
-        name, arguments = asked["command"], asked["arguments"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {"error": "not a command", "status": 400}
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        return {"error": "not a command", "status": 400}
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        return _error("a JSON object is required", 400)
     try:
-        if len(line) > LONG:  # thousands of rows, which logins would wait for
-            ready = await trio.to_thread.run_sync(commands.ready, name, arguments)
-        else:
-            ready = commands.ready(name, arguments)
-        return {"result": await ready()}
+        return b'{"result": ' + await run(asked, user) + b"}"
     except Refused as error:
-        return {"error": told(error), "status": error.status}
+        return _error(told(error), error.status)
     except SallyportError as error:
-        return {"error": str(error), "status": 503}
+        return _error(str(error), 503)
     except Exception:
         error_id = new_error_id()
-        log.exception("a command failed", command=name, error_id=error_id)
-        return {"error": f"internal error {error_id}, see the log of the service", "status": 500}
+        log.exception("control_request_failed", request=asked.get("path", asked.get("command")), error_id=error_id)
+        return _error(f"internal error {error_id}, see the log of the service", 500)
+
+
+def _error(message: str, status: int) -> bytes:
+    return json.dumps({"error": message, "status": status}).encode()
 
 
 def told(error: Refused) -> str:

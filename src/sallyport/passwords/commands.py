@@ -55,7 +55,7 @@ def commands(service: PasswordPolicies, tenants: Tenants) -> dict[str, Command]:
     """The commands of this slice by name."""
 
     async def tenant(wanted: OfTenant) -> int:
-        return await tenants.ensure_tenant(wanted.org, wanted.tenant)
+        return await tenants.tenant_id(wanted.org, wanted.tenant)
 
     async def add(wanted: AddPolicy) -> JSON:
         return await service.add(await tenant(wanted), wanted)

@@ -2,7 +2,7 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form
+from sallyport.base.command import CommandLine, Form, note_new
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 NUMBER = click.IntRange(min=1)
@@ -23,6 +23,7 @@ def token() -> None:
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
     """Make a token and print it; it is shown only here."""
     made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
+    note_new(line, made)
     line.print(str(made["token"]))
 
 

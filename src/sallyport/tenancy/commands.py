@@ -1,10 +1,11 @@
-"""What the command line asks: token.create, token.list, token.revoke.
+"""The commands of tenants and access tokens: tenant.add, tenant.list, token.create, token.list, token.revoke.
 
 org and tenant are the numbers that bodies call orgId and tenantId. A token of the roles agent and wallet is made
 where its domain or wallet is made, not here.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
@@ -53,15 +54,35 @@ class RevokeToken(_Arguments):
     tenant: Number | None = None
 
 
+class AddTenant(_Arguments):
+    """A tenant, which may exist already."""
+
+    org: Number
+    tenant: Number
+
+
+class ListTenants(_Arguments):
+    """Of the installation."""
+
+
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
     """The commands of this slice by name."""
 
+    async def add_tenant(wanted: AddTenant) -> JSON:
+        before = await service.numbers()
+        await service.ensure_tenant(wanted.org, wanted.tenant)
+        return {"new": _new(before, wanted.org, wanted.tenant)}
+
+    async def tenants(_: ListTenants) -> JSON:
+        return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
+
     async def create(wanted: CreateToken) -> JSON:
         until = None if wanted.expires is None else expiry(wanted.expires, clock())
+        before = await service.numbers()
         record, token = await service.create_token(
             wanted.org, wanted.tenant, Role(wanted.role), wanted.name or wanted.role, until
         )
-        return {**_row(record, clock()), "token": token}
+        return {**_row(record, clock()), "token": token, "new": _new(before, wanted.org, wanted.tenant)}
 
     async def listing(wanted: ListTokens) -> JSON:
         now = clock()
@@ -72,6 +93,8 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         return _row(await service.revoke(token, wanted.org, wanted.tenant), clock())
 
     return {
+        "tenant.add": command(AddTenant, add_tenant),
+        "tenant.list": command(ListTenants, tenants),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
         "token.revoke": command(RevokeToken, revoke),
@@ -87,6 +110,17 @@ def expiry(text: str, now: int) -> int:
         return from_iso(text.strip())
     except (ValueError, OverflowError):
         raise invalid_field("expires", "a span such as 90d, or an ISO 8601 time") from None
+
+
+def _new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
+    """Name what did not exist before a command made it."""
+    scopes = before.values()
+    new: list[JSON] = []
+    if organization not in {each for each, _ in scopes}:
+        new.append(f"organization {organization}")
+    if (organization, tenant) not in scopes:
+        new.append(f"tenant {tenant} of organization {organization}")
+    return new
 
 
 def _row(record: TokenRecord, now: int) -> dict[str, JSON]:

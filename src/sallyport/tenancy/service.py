@@ -32,6 +32,15 @@ class Tenancy:
         tenant = await self._store.write(lambda tx: repo.ensure_tenant(tx, organization, number, at=at))
         return tenant.id
 
+    async def tenant_id(self, organization: int, number: int) -> int:
+        """Return the internal id of a tenant. NotFound; StoreError."""
+        for tenant_id, numbers in (await self.numbers()).items():
+            if numbers == (organization, number):
+                return tenant_id
+        raise NotFound(
+            f"organization {organization} has no tenant {number}; `token create` and `domain add` make tenants"
+        )
+
     async def numbers(self) -> dict[int, tuple[int, int]]:
         """Organization and tenant as bodies call them, by the tenant's internal id. StoreError."""
         tenants = await self._store.read(repo.tenants)

@@ -54,6 +54,9 @@ FormT = TypeVar("FormT", bound=Body)
 Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
+Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
+"""Run an operation on a body of JSON for a caller without a token, behind all other checks; the answer in JSON.
+Refused; SallyportError."""
 
 
 class Success(Model):
@@ -82,7 +85,8 @@ class Plain(Generic[AnswerT]):
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation: where it answers, the callers that it admits, what it takes and gives, and its handler, which runs
-    all checks. has_file: it takes a form with a file, not JSON."""
+    all checks. run: the same for the control socket. has_file: it takes a form with a file, not JSON, and has no run.
+    """
 
     method: str
     paths: tuple[str, ...]
@@ -94,6 +98,7 @@ class Operation:
     body: type[object]
     answer: type[object]
     handler: Handler
+    run: Run | None = None
     has_file: bool = False
 
 
@@ -154,7 +159,8 @@ class Operations:
             told = inspect.getdoc(work) or ""
             self.all.append(
                 Operation(
-                    *(method, paths, self._gate, roles, self._tag, name, told, body, _model_of(answer), checked.handle)
+                    *(method, paths, self._gate, roles, self._tag, name, told, body, _model_of(answer), checked.handle),
+                    run=checked.run,
                 )
             )
             return work
@@ -195,14 +201,16 @@ class _Answer(Generic[AnswerT]):
 
     def response(self, answer: AnswerT) -> Response:
         """The answer as it is sent."""
-        if isinstance(answer, Plain):
-            content = to_json(answer.content)
-        else:
-            content = self._adapter.dump_json(answer, by_alias=True)
         headers = {"cache-control": "no-store"}
         if isinstance(answer, Counted):
             headers[TOTAL_HEADER] = str(answer.total)
-        return Response(content, media_type="application/json", headers=headers)
+        return Response(self.content(answer), media_type="application/json", headers=headers)
+
+    def content(self, answer: AnswerT) -> bytes:
+        """The answer in JSON."""
+        if isinstance(answer, Plain):
+            return to_json(answer.content)
+        return self._adapter.dump_json(answer, by_alias=True)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[AnswerT]:
@@ -237,6 +245,13 @@ class _Checked(Generic[BodyT, AnswerT]):
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
+    async def run(self, octets: bytes, caller: Caller) -> bytes:
+        """See `Run`."""
+        body, claims = await self._judge(octets, caller)
+        self._gate.admit(caller, claims, self._roles)
+        with acting_as(caller.actor):
+            return self._answer.content(await self._work(body, caller))
+
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
         """Whom the header's token, or the key in the body, speaks for; and the body. Refused."""
         token, source = token_of(request), request.client.host if request.client else ""
@@ -263,6 +278,9 @@ class _Checked(Generic[BodyT, AnswerT]):
     async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         limit = KEYED_LIMIT if caller is None else BODY_LIMIT
         octets = await request_body.read(request, kind="application/json", limit=limit)
+        return await self._judge(octets, caller)
+
+    async def _judge(self, octets: bytes, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or len(octets) < LARGE:
             async with self._gate.small_bodies.place(caller.tenant_id if caller else STRANGERS):
                 await trio.lowlevel.checkpoint()

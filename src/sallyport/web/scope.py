@@ -7,13 +7,22 @@ A token belongs to one organization and one tenant. Bodies that carry orgId, ten
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Protocol, TypeVar
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretBytes,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from sallyport.base.actor import Actor
@@ -73,10 +82,14 @@ class Caller:
     """The only domain that an agent works for; None for everyone else."""
     instance_id: int | None = None
     """The only instance that an endpoint agent works for; None for everyone else."""
+    is_installation: bool = False
+    """Whether this is a user of the service's machine, who acts as an admin of any tenant. No token gives it."""
 
     @property
     def actor(self) -> Actor:
         """Who this is to the audit trail."""
+        if self.is_installation:
+            return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)
 
 
@@ -119,6 +132,15 @@ def _not_blank(value: str) -> str:
     if value.isspace():
         raise unfit("text that is more than white space")
     return value
+
+
+def _octets(value: object) -> object:
+    if isinstance(value, dict) and isinstance(value.get("hex"), str):
+        with suppress(ValueError):
+            return bytes.fromhex(value["hex"])
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value).encode()
+    raise unfit('text, or {"hex": octets in hex}')
 
 
 def _many(value: object) -> object:
@@ -171,6 +193,19 @@ LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
 """A description, a URL, a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
 """An object whose members another model judges."""
+Octets = Annotated[
+    SecretBytes,
+    BeforeValidator(_octets),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "password", "writeOnly": True},
+                {"type": "object", "properties": {"hex": {"type": "string"}}, "required": ["hex"]},
+            ]
+        }
+    ),
+]
+"""A secret: text, or its octets in hex if it has another encoding than UTF-8."""
 Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]

@@ -142,7 +142,7 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
     """Users whose certificates let them in nowhere (`login.identity.principal`); a RADIUS client's is none of them."""
-    if len(examination.rows("domain.list")) < 2:
+    if len(examination.domains) < 2:
         return
     peers = {each["tls_name"] for each in examination.rows("client.list")}
     for name, each in issued.items():

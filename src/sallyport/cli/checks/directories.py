@@ -20,12 +20,12 @@ _READINGS: Final = {"reading", "agent"}
 
 def check_directories(examination: Examination) -> Iterator[Finding]:
     """Each directory has been read, the last time too, and is read again when it is due; its certificates are good."""
-    for domain in examination.rows("domain.list"):
-        number = str(domain["id"])
+    for domain in examination.domains:
+        number = str(domain["domainId"])
         schedules = {each["directory"]: each for each in examination.line.rows("directory.schedules", domain=number)}
         for each in examination.line.rows("directory.list", domain=number):
             shown = examination.line.row("directory.show", domain=number, name=each["name"])
-            name = f"{domain['name']}: {each['name']}"
+            name = f"{domain['domainName']}: {each['name']}"
             yield _of_readings(name, shown)
             schedule = schedules.get(each["name"])
             if schedule is not None and examination.process_id is not None:

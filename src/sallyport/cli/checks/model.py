@@ -60,6 +60,11 @@ class Examination:
         """The running service; None where none runs. StartError: it cannot be reached."""
         return self.line.connection.process_id()
 
+    @cached_property
+    def domains(self) -> list[Row]:
+        """The domains of the installation, as GetAllDomains gives them."""
+        return list(self.line.listed_everywhere("/ad/GetAllDomains", "domains", size=100))
+
     def rows(self, command: str) -> list[Row]:
         """What a list command of the service gives; asked once."""
         if command not in self._rows:

@@ -42,13 +42,13 @@ def _targets(examination: Examination) -> Iterator[Target]:
     for outlet in targets_of(examination.settings):
         if outlet.host:
             yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
-    for domain in examination.rows("domain.list"):
-        name = str(domain["name"])
-        provider = examination.line.call("provider.get", domain_id=domain["id"])
+    for domain in examination.domains:
+        name = str(domain["domainName"])
+        provider = examination.line.call("provider.get", domain_id=domain["domainId"])
         if isinstance(provider, dict):
             fields = provider["fields"]
             yield from _of_provider(name, str(provider["provider"]), fields if isinstance(fields, dict) else {})
-        first = examination.line.row("first_factor.get", domain=str(domain["id"]))
+        first = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"]))
         kind = str(first["firstFactor"])
         fields = first.get(kind)
         servers = fields.get("servers") if isinstance(fields, dict) else None
@@ -57,7 +57,7 @@ def _targets(examination: Examination) -> Iterator[Target]:
                 yield Target(f"{name}: RADIUS server", str(server["host"]), int(str(server["port"])), over_tcp=False)
             else:
                 yield from _of_url(f"{name}: directory", str(server))
-        for directory in examination.line.rows("directory.list", domain=str(domain["id"])):
+        for directory in examination.line.rows("directory.list", domain=str(domain["domainId"])):
             for url in str(directory["app_url"]).replace(",", " ").split():
                 yield from _of_url(f"{name}: directory {directory['name']}", url)
 

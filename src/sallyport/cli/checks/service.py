@@ -13,7 +13,7 @@ LOOKED_AT = 100
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
     """RADIUS clients have a domain, secrets that nobody guesses, and ranges that say what they demand."""
-    clients, domains = examination.rows("client.list"), examination.rows("domain.list")
+    clients, domains = examination.rows("client.list"), examination.domains
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
         return
@@ -46,8 +46,8 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 
 def _heard(examination: Examination, client: Row) -> bool:
     """Whether a device was registered through a client: one of its requests was authentic."""
-    for domain in examination.rows("domain.list"):
-        page = examination.line.row("device.list", domain=str(domain["id"]), search=client["address"])
+    for domain in examination.domains:
+        page = examination.line.row("device.list", domain=str(domain["domainId"]), search=client["address"])
         if any(device["ip_address"] == client["address"] for device in entries(page["devices"])):
             return True
     return False
@@ -55,43 +55,45 @@ def _heard(examination: Examination, client: Row) -> bool:
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
     """A domain that enforces has somebody to ask, and each domain has RADIUS clients and who checks passwords."""
-    domains, clients = examination.rows("domain.list"), examination.rows("client.list")
-    enforcing = sum(each["mode"] == "enforce" for each in domains)
+    domains, clients = examination.domains, examination.rows("client.list")
+    enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
     for domain in domains:
         warnings = domain["warnings"]
         for text in warnings if isinstance(warnings, list) else ():
-            yield warning(f"{domain['name']}: {text}")
+            yield warning(f"{domain['domainName']}: {text}")
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
-            yield warning(f"{domain['name']}: no RADIUS client belongs to it")
-        if domain["first_factor"] == "none":
+            yield warning(f"{domain['domainName']}: no RADIUS client belongs to it")
+        if domain["firstFactor"] == "none":
             yield _vouching(domain, serving)
-        elif domain["first_factor"] != "local":
+        elif domain["firstFactor"] != "local":
             yield from _asking(examination, domain)
 
 
 def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
     """Whether it is known whom a domain asks about passwords."""
-    factor = str(domain["first_factor"])
-    found = examination.line.row("first_factor.get", domain=str(domain["id"])).get(factor)
+    factor = str(domain["firstFactor"])
+    found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
         what = "is not configured" if found is None else "has a configuration that cannot be read"
-        yield warning(f"{domain['name']}: its first factor {factor} {what}: nobody can log in")
+        yield warning(f"{domain['domainName']}: its first factor {factor} {what}: nobody can log in")
 
 
 def _vouching(domain: Row, serving: list[Row]) -> Finding:
     """Who is believed in a domain that checks no password of its own."""
     trusted = sorted(str(client["name"]) for client in serving if client["password_verified"])
     if not trusted:
-        return warning(f"{domain['name']}: its first factor is none, and no client may vouch: nobody can log in")
-    return warning(f"{domain['name']}: checks no password; these clients vouch for every name: {', '.join(trusted)}")
+        return warning(f"{domain['domainName']}: its first factor is none, and no client may vouch: nobody can log in")
+    return warning(
+        f"{domain['domainName']}: checks no password; these clients vouch for every name: {', '.join(trusted)}"
+    )
 
 
 def _serves(client: Row, domain: Row) -> bool:
     own = client["domains"]
     if isinstance(own, list) and own:
-        return domain["id"] in own
+        return domain["domainId"] in own
     return (client["org"], client["tenant"]) == (domain["org"], domain["tenant"])
 
 
@@ -133,26 +135,30 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
 def check_devices(examination: Examination) -> Iterator[Finding]:
     """How many devices are in the inventory, and at which addresses nobody knows the product."""
     seen = examination.rows("device.forwarders")
-    for domain in examination.rows("domain.list"):
-        total = examination.line.row("device.list", domain=str(domain["id"]), limit=1)["total"]
-        yield ok(f"{domain['name']}: {total}")
-        unknown = [str(each["ip_address"]) for each in seen if each["domain_id"] == domain["id"] and _is_unknown(each)]
+    for domain in examination.domains:
+        total = examination.line.row("device.list", domain=str(domain["domainId"]), limit=1)["total"]
+        yield ok(f"{domain['domainName']}: {total}")
+        unknown = [
+            str(each["ip_address"]) for each in seen if each["domain_id"] == domain["domainId"] and _is_unknown(each)
+        ]
         if unknown:
             more = "" if len(unknown) <= LISTED else f" and {len(unknown) - LISTED} more"
-            yield warning(f"{domain['name']}: no product is known at {', '.join(unknown[:LISTED])}{more}: register it")
+            yield warning(
+                f"{domain['domainName']}: no product is known at {', '.join(unknown[:LISTED])}{more}: register it"
+            )
 
 
 def check_agents(examination: Examination) -> Iterator[Finding]:
     """Every machine that has an agent is heard of."""
-    for domain in examination.rows("domain.list"):
-        silent = examination.line.row("agent.silent", domain=str(domain["id"]))
+    for domain in examination.domains:
+        silent = examination.line.row("agent.silent", domain=str(domain["domainId"]))
         agents = entries(silent["agents"])
         for each in agents[:LISTED]:
-            yield warning(f"{domain['name']}: {each['name']} is silent since {each['seen']}")
+            yield warning(f"{domain['domainName']}: {each['name']} is silent since {each['seen']}")
         if len(agents) > LISTED:
-            yield warning(f"{domain['name']}: and {int(str(silent['total'])) - LISTED} more")
+            yield warning(f"{domain['domainName']}: and {int(str(silent['total'])) - LISTED} more")
         if not agents:
-            yield ok(f"{domain['name']}: none is silent")
+            yield ok(f"{domain['domainName']}: none is silent")
 
 
 def _is_unknown(seen: Row) -> bool:

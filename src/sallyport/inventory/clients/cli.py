@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.addresses import canonical
 from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
@@ -124,7 +125,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the RADIUS clients of the installation, without their secrets."""
     rows = line.rows("client.list")
     if form != "json":
-        names = {domain["id"]: domain["name"] for domain in line.rows("domain.list")}
+        names = {each["domainId"]: each["domainName"] for each in all_domains(line, None)}
         for row in rows:
             own = row["domains"]
             row["domains"] = [names.get(each) for each in own] if isinstance(own, list) and own else "all"

@@ -92,7 +92,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
     """The commands of this slice by name."""
 
     async def add(wanted: AddClients) -> JSON:
-        tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
+        tenant_id = await tenants.tenant_id(wanted.org, wanted.tenant)
         domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
         added = await service.add_all(tenant_id, [_new(each, domain_ids) for each in wanted.clients])
         return [
@@ -112,7 +112,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
     async def find(wanted: NamedClient) -> Client:
         if wanted.org is None or wanted.tenant is None:
             return service.anywhere(wanted.name)
-        return service.named(await tenants.ensure_tenant(wanted.org, wanted.tenant), wanted.name)
+        return service.named(await tenants.tenant_id(wanted.org, wanted.tenant), wanted.name)
 
     async def remove(wanted: NamedClient) -> JSON:
         client = await find(wanted)
@@ -124,7 +124,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
         return None
 
     async def importing(wanted: ImportClients) -> JSON:
-        tenant_id = await tenants.ensure_tenant(wanted.org, wanted.tenant)
+        tenant_id = await tenants.tenant_id(wanted.org, wanted.tenant)
         domain_ids = None
         if wanted.domains is not None:
             domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)

@@ -43,7 +43,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
                 tls_name=body.tlsName,
                 tls_fingerprint=body.tlsFingerprint,
             ),
-            by=caller.role,
+            by=None if caller.is_installation else caller.role,
         )
         return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
 
@@ -67,7 +67,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
             _changes(body),
             secret=body.secret.encode() if body.secret else None,
             domain_ids=body.domainIds,
-            by=caller.role,
+            by=None if caller.is_installation else caller.role,
         )
         return Done(message="client updated")
 

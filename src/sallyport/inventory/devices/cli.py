@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import CommandLine, Form, domains, entries
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = (
@@ -52,8 +52,8 @@ def device() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
     """List the inventory."""
-    domains = [domain] if domain is not None else [str(each["id"]) for each in line.rows("domain.list")]
-    devices = (each for one in domains for each in _devices(line, one, search))
+    found = [str(each["domainId"]) for each in domains(line, domain)]
+    devices = (each for one in found for each in _devices(line, one, search))
     line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 

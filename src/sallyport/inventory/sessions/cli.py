@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import CommandLine, Form, domains, entries
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 
@@ -68,8 +68,8 @@ def session() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form: Form | None) -> None:
     """List sessions, newest first."""
-    domains = [domain] if domain is not None else [str(each["id"]) for each in line.rows("domain.list")]
-    sessions = (each for one in domains for each in _sessions(line, one, live=live, user=user))
+    found = [str(each["domainId"]) for each in domains(line, domain)]
+    sessions = (each for one in found for each in _sessions(line, one, live=live, user=user))
     line.print_rows(sessions, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 

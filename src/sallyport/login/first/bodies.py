@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from sallyport.base.model import Model
 from sallyport.domains.bodies import AnyFirstFactor
 from sallyport.domains.domain import FirstFactor
-from sallyport.web.scope import Flag, InDomain, Members, PlainText
+from sallyport.web.scope import Flag, InDomain, Members, Octets, PlainText
 
 Values = dict[str, object]
 
@@ -43,7 +43,7 @@ class CheckFirstFactor(InDomain):
     """Body of CheckFirstFactor: what a person would type at a device. mschap: which brings it by MS-CHAPv2, not PAP."""
 
     userName: Annotated[PlainText, Field(min_length=1, max_length=253)]
-    password: SecretStr
+    password: Octets
     mschap: Flag = False
 
 

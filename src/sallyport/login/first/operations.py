@@ -10,6 +10,7 @@ from sallyport.login.first.bodies import (
 )
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.trial import Trials
+from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
@@ -46,9 +47,11 @@ def operations(service: FirstFactors, trials: Trials, domains: Domains, gate: Ga
         as it does any other. At most five a minute in a domain: 429.
         """
         domain = domains.table.by_id[body.domainId]
-        trials.admit(domain)
-        password = body.password.get_secret_value().encode()
-        told = await trials.run(domain, body.userName, password, mschap=body.mschap)
-        return FirstFactorChecked(message=told.message, reason=told.reason, steps=list(told.steps))
+        if not caller.is_installation:
+            trials.admit(domain)
+        told = await trials.run(domain, body.userName, body.password.get_secret_value(), mschap=body.mschap)
+        denied = caller.is_installation and any(ADDRESS_NOT_ALLOWED in step for step in told.steps)
+        advice = service.egress_advice(domain) if denied else []
+        return FirstFactorChecked(message=told.message, reason=told.reason, steps=[*told.steps, *advice])
 
     return factors

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import CommandLine, Form
+from sallyport.base.command import CommandLine, Form, domains
 from sallyport.base.wire import Row
 
 COLUMNS = ("domain", "kind", "name", "since", "until", "failures")
@@ -21,9 +21,7 @@ def lockout() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
     """List who is locked out now."""
-    domains = [(str(each["id"]), str(each["name"])) for each in line.rows("domain.list")] if domain is None else []
-    wanted = domains or [(str(domain), str(domain))]
-    line.print_rows((row for domain_id, name in wanted for row in _lockouts(line, domain_id, name)), COLUMNS, form)
+    line.print_rows((row for each in domains(line, domain) for row in _lockouts(line, each)), COLUMNS, form)
 
 
 @lockout.command()
@@ -35,14 +33,11 @@ def remove(line: CommandLine, *, domain: str, user: str | None, station: str | N
     """Let a user or a station in again."""
     if (user is None) is (station is None):
         raise click.UsageError("either --user or --station")
-    kind, name = ("user", user) if user is not None else ("station", station)
-    if not line.call("lockout.remove", domain=domain, kind=kind, name=name):
-        line.note("was not locked out")
+    done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)
+    if done["message"] != "unlocked":
+        line.note(str(done["message"]))
 
 
-def _lockouts(line: CommandLine, domain: str, name: str) -> Iterator[Row]:
-    """A domain's, a page at a time."""
-    seen = 0
-    while page := line.rows("lockout.list", domain=domain, offset=seen):
-        yield from ({"domain": name, **each} for each in page)
-        seen += len(page)
+def _lockouts(line: CommandLine, domain: Row) -> Iterator[Row]:
+    for each in line.listed("/ad/ListLockouts", "lockouts", domain=str(domain["domainId"])):
+        yield {"domain": domain["domainName"], **each}

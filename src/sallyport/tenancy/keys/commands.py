@@ -64,7 +64,7 @@ def commands(
     """The commands of this slice by name."""
 
     async def create(wanted: CreateKey) -> JSON:
-        domain_id = tenant_domain(await tenants.ensure_tenant(wanted.org, wanted.tenant), wanted.domain)
+        domain_id = tenant_domain(await tenants.tenant_id(wanted.org, wanted.tenant), wanted.domain)
         instance_id = None if wanted.instance is None else await find_instance(domain_id, wanted.instance)
         until = None if wanted.expires is None else expiry(wanted.expires, clock())
         record, key = await service.create(

@@ -1,0 +1,115 @@
+"""Operations over the control socket: the tenant that they act in, and what the installation may do."""
+
+import os
+import pwd
+from typing import Any
+
+import pytest
+
+from sallyport.base.config import load
+from sallyport.base.errors import Refused
+from sallyport.cli.connection import Connection
+from tests.cli import Service, add_domain
+
+LIST = "/ad/GetAllDomains"
+MODE = "/ad/updateDomainEnforcement"
+WIDE = {"name": "campus", "address": "198.18.0.0/15"}
+
+
+def ask(service: Service, **asked: Any) -> Any:
+    """The result of a request, or its refusal."""
+    connection = Connection(settings=load(None, service.environ))
+    return connection.call(asked)
+
+
+def tenants(service: Service) -> list[tuple[int, int]]:
+    """The tenants of the installation."""
+    return [(each["org"], each["tenant"]) for each in service.call("tenant.list")]
+
+
+def test_a_domain_tells_the_tenant(service: Service) -> None:
+    """An operation on a domain of any tenant needs its name alone, or its id; the audit trail names the local user."""
+    domain = add_domain(service, "far", org=9, tenant=4)
+    for name in ("FAR", domain):
+        changed = ask(service, path=MODE, body={"enforcementMode": "monitor", "fallbackAction": "allow"}, domain=name)
+        assert (changed["domainId"], changed["fallbackAction"]) == (int(domain), "allow")
+    trail = ask(service, path="/api/v1/audit/list", body={"orgId": 9, "tenantId": 4, "action": "domain.mode"})
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    assert {(each["actorKind"], each["actor"], each["tokenId"]) for each in trail["entries"]} == {
+        ("command line", me, None)
+    }
+
+
+def test_a_name_is_looked_for_in_the_tenant_that_is_given(service: Service) -> None:
+    """Two tenants have a domain of that name: the tenant's own is meant, and without a tenant the name is refused."""
+    add_domain(service, "twice")
+    theirs = add_domain(service, "twice", org=9, tenant=4)
+    body = {"orgId": 9, "tenantId": 4, "fallbackAction": "allow", "enforcementMode": "monitor"}
+    assert ask(service, path=MODE, body=body, domain="twice")["domainId"] == int(theirs)
+    with pytest.raises(Refused, match="name it by its id"):
+        ask(service, path=MODE, body={"enforcementMode": "monitor"}, domain="twice")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        pytest.param({"path": "/ad/Nothing"}, "no such operation", id="unknown operation"),
+        pytest.param({"path": LIST, "more": 1}, "invalid body", id="unknown field"),
+        pytest.param({"path": LIST}, "a domain, or orgId and tenantId", id="no tenant"),
+        pytest.param({"path": LIST, "body": {"orgId": 1}}, "missing tenantId", id="half a tenant"),
+        pytest.param({"path": LIST, "body": {"orgId": 77, "tenantId": 1}}, "has no tenant 1", id="unknown tenant"),
+        pytest.param({"path": LIST, "domain": "nowhere"}, "no domain nowhere", id="unknown domain"),
+        pytest.param({"path": MODE, "domain": "default", "body": {"enforcementMode": "hunter2"}}, "enforcementMode",
+                     id="wrong value"),
+        pytest.param({"path": MODE, "domain": "default", "body": {"orgId": 9, "tenantId": 4}}, "no domain default",
+                     id="domain of another tenant"),
+        pytest.param({"path": "/api/v1/agent/renewKey", "domain": "default", "body": {"keyHash": "0" * 64}},
+                     "role not allowed", id="operation of agents"),
+        pytest.param({"path": "/api/v1/uploadLdif", "domain": "default"}, "no such operation", id="upload"),
+        pytest.param({"command": "hunter2"}, "no such command", id="unknown command"),
+    ],
+)  # fmt: skip
+def test_a_request_is_refused(service: Service, asked: dict[str, Any], message: str) -> None:
+    """The message names the cause and repeats no value of the body; no tenant is made."""
+    service.call("tenant.add", org=9, tenant=4)
+    before = tenants(service)
+    with pytest.raises(Refused, match=message) as refused:
+        ask(service, **asked)
+    assert "hunter2" not in str(refused.value)
+    assert tenants(service) == before
+
+
+def test_no_token_acts_as_the_installation(service: Service) -> None:
+    """A wide range beside another tenant is refused to an admin's token, and added for the local user."""
+    add_domain(service, "beside", org=9, tenant=4)
+    body = {"orgId": 1, "tenantId": 1, **WIDE}
+    for field in ({}, {"is_installation": True}, {"isInstallation": True}):
+        service.post("/network_device/AddClient", {**body, **field}, status=403)
+    assert ask(service, path="/network_device/AddClient", body=body)["clientId"]
+
+
+@pytest.mark.parametrize("role", ["installation", "command line", "agent", "wallet"])
+def test_no_token_has_a_role_of_its_own_kind(service: Service, role: str) -> None:
+    """A token is an admin's, an operator's or an auditor's."""
+    with pytest.raises(Refused, match="role"):
+        ask(service, command="token.create", arguments={"org": 1, "tenant": 1, "role": role})
+
+
+def test_the_answer_is_that_of_the_api(service: Service) -> None:
+    """An operation gives over the socket what it gives over HTTP."""
+    body = {"orgId": 1, "tenantId": 1, "pageSize": 100}
+    assert service.run(LIST, body) == service.post(LIST, body)
+
+
+def test_only_adding_a_domain_or_a_token_makes_a_tenant(service: Service) -> None:
+    """Both report what is new on standard error; every other command refuses a tenant that does not exist."""
+    for number, arguments in ((61, ("domain", "add", "new")), (62, ("token", "create"))):
+        done = service.cli(*arguments, "--org", str(number), "--tenant", "2")
+        told = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
+        assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, told, 1)
+    known = service.cli("domain", "add", "other", "--org", "61", "--tenant", "2")
+    assert (known.returncode, known.stderr) == (0, "")
+    refused = service.cli("client", "add", "x", "--address", "192.0.2.99", "--org", "63", "--tenant", "1")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "organization 63 has no tenant 1" in refused.stderr
+    assert (63, 1) not in tenants(service)
