@@ -13,15 +13,28 @@ from sallyport.directory.dn import parsed
 from sallyport.directory.reading.fields import Filter
 from sallyport.outgoing.fields import HostName, is_loopback
 from sallyport.outgoing.pem import Certificates
-from sallyport.web.paging import IsMinimum, Paged
-from sallyport.web.scope import Flag, Id, InDomain, LongText, Name, NameOrNone, OfDomain, ScopedIfGiven, Text, Whole
+from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
+from sallyport.web.scope import (
+    DomainId,
+    Flag,
+    Id,
+    InDomain,
+    LongText,
+    Name,
+    NameOrNone,
+    OfDomain,
+    ScopedIfGiven,
+    Text,
+    Whole,
+)
 
 LDAPS_PORTS: Final = frozenset({636, 3269})
 
 _FILTER: Final = TypeAdapter[str](Filter)
 _PEM: Final = TypeAdapter[str](Certificates)
 
-Secret = Annotated[SecretStr, Field(max_length=8192)]  # which may be a private key in PEM
+Secret = Annotated[SecretStr, Field(max_length=8192)]
+"""A password, a token, or a private key in PEM."""
 
 
 def _lower(value: object) -> object:
@@ -52,69 +65,73 @@ AnyKind = Annotated[DirectoryKind, BeforeValidator(_lower)]
 Base = Annotated[LongText, AfterValidator(_base)]
 AnyFilter = Annotated[LongText, AfterValidator(_filter)]
 Authorities = Annotated[str, Field(max_length=65_536), AfterValidator(_authorities)]
+_AUTHORITIES: Final = "Certificates in PEM, trusted instead of the system's."
+DirectoryName = Annotated[Name, Field(description="Name of the directory in its domain; case does not matter.")]
+JobId = Annotated[int, Field(description="Id of the import.")]
 
 
 # --- /ad/ -----------------------------------------------------------------------------------------------------------
 
 
-class ListGroups(InDomain, Paged):
-    """Body of GetAllGroupsByDomain. search: a part of a name."""
+class ListDirectoryGroups(InDomain, Paged):
+    """Body of GetAllGroupsByDomain."""
 
-    search: Text = ""
-
-
-class GroupEntry(Model):
-    """A group. memberCount: the people and groups in it itself; directoryName is an addition."""
-
-    groupId: int
-    groupName: str
-    dn: str
-    memberCount: int
-    directoryName: str = ""
+    search: Search = Field(default="", description="Part of a group's name; case does not matter. Empty: all groups.")
 
 
-class GroupList(Model):
+class DirectoryGroup(Model):
+    """A group of a directory."""
+
+    groupId: int = Field(description="Id of the group.")
+    groupName: str = Field(description="Name of the group.")
+    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    memberCount: int = Field(description="Direct members: people and groups.")
+    directoryName: str = Field(default="", description="Name of the group's directory.")
+
+
+class DirectoryGroupList(Model):
     """Answer of GetAllGroupsByDomain."""
 
-    groups: list[GroupEntry]
-    totalCount: int
+    groups: list[DirectoryGroup] = Field(description="Groups of this page, by id.")
+    totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
 
 
-class ListUsers(InDomain, Paged):
-    """Body of GetAllAdUsers and GetCloudUsers. search: a part of a name or an address."""
+class ListDirectoryUsers(InDomain, Paged):
+    """Body of GetAllAdUsers and GetCloudUsers."""
 
-    search: Text = ""
+    search: Search = Field(
+        default="", description="Part of a name or an address; case does not matter. Empty: all people."
+    )
 
 
-class ListUsersOfGroup(ListUsers):
+class ListUsersOfDirectoryGroup(ListDirectoryUsers):
     """Body of GetAllUsersByGroup."""
 
-    groupId: Id
+    groupId: Id = Field(description="Id of the group, as GetAllGroupsByDomain gives it.")
 
 
-class UserEntry(Model):
-    """A person of a directory. source: the kind of the directory; groups: those that say so themselves. directoryName
-    and fields, which the mapping makes, are additions."""
+class DirectoryUser(Model):
+    """A person of a directory."""
 
-    userId: int
-    userName: str
-    displayName: str
-    email: str
-    upn: str
-    dn: str
-    status: str
-    source: str
-    groups: list[str]
-    directoryName: str
-    fields: dict[str, str]
+    userId: int = Field(description="Id of the person.")
+    userName: str = Field(description="Login name, as the field mapping makes it.")
+    displayName: str = Field(description="Name for display; may be empty.")
+    email: str = Field(description="Mail address; may be empty.")
+    upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
+    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    status: str = Field(description="State of the account in its directory: active, disabled, locked or expired.")
+    source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
+    groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
+    directoryName: str = Field(description="Name of the person's directory.")
+    fields: dict[str, str] = Field(description="Other fields that the field mapping makes, by name.")
 
 
-class UserList(Model):
+class DirectoryUserList(Model):
     """Answer of GetAllUsersByGroup, GetAllAdUsers and GetCloudUsers."""
 
-    users: list[UserEntry]
-    totalCount: int
+    users: list[DirectoryUser] = Field(description="People of this page, by id.")
+    totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
 
 
@@ -122,30 +139,37 @@ class UserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """An entry of saveDirectoryConfig. What is absent stays; what is empty is cleared, but for secrets.
+    """An entry of saveDirectoryConfig. A field that is absent keeps its value; an empty field is cleared, except for
+    the secret."""
 
-    kind: what it is; else by appUrl. The others are additions, of which each kind has its own: ldap {baseDN, filter,
-    bindDN, bindPassword, startTls, caCertificate}, graph {tenant, clientId, clientSecret}, okta {clientId,
-    clientSecret or apiToken}.
-    """
-
-    directoryName: Name
-    accountName: Text | None = None
-    appUrl: LongText | None = None
-    kind: AnyKind | None = None
-    baseDN: Base | None = None
-    filter: AnyFilter | None = None
-    bindDN: LongText | None = None
-    startTls: Flag | None = None
-    caCertificate: Authorities | None = None
-    tenant: Text | None = None
-    clientId: Text | None = None
+    directoryName: DirectoryName
+    accountName: Text | None = Field(
+        default=None, description="Account that reads the directory; bindDN and clientId take precedence."
+    )
+    appUrl: LongText | None = Field(
+        default=None, description="URL of the directory, such as ldaps://dc1.example.com; LDAP takes several."
+    )
+    kind: AnyKind | None = Field(default=None, description="Kind of the directory; derived from appUrl unless given.")
+    baseDN: Base | None = Field(default=None, description="LDAP: distinguished name below which entries are read.")
+    filter: AnyFilter | None = Field(
+        default=None, description="LDAP: filter of RFC 4515 that selects accounts; empty: all accounts."
+    )
+    bindDN: LongText | None = Field(default=None, description="LDAP: account that binds.")
+    startTls: Flag | None = Field(default=None, description="LDAP: encrypt an ldap:// connection with StartTLS.")
+    caCertificate: Authorities | None = Field(default=None, description=_AUTHORITIES)
+    tenant: Text | None = Field(default=None, description="Graph: id or name of the Entra ID tenant.")
+    clientId: Text | None = Field(
+        default=None, description="Graph and Okta: client id of the application; Okta with an API token has none."
+    )
     secret: Secret | None = Field(
-        default=None, validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken")
+        default=None,
+        validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken"),
+        description="Password of bindDN, client secret or private key of the application, or API token. Needed again "
+        "whenever it would be sent elsewhere.",
     )
 
     def settings(self) -> dict[str, str | None]:
-        """What is said of how it is read; None: nothing."""
+        """Return the settings of the reader; None for one that the body does not have."""
         return {
             "baseDN": self.baseDN,
             "filter": self.filter,
@@ -160,41 +184,52 @@ class SaveDirectory(OfDomain):
 class DeleteDirectory(OfDomain):
     """An entry of deleteDirectoryConfig."""
 
-    directoryName: Name
+    directoryName: DirectoryName
+
+
+Complete = Annotated[Flag, Field(description="true: remove the people, groups and units that are not found.")]
 
 
 class ImportLdif(OfDomain):
-    """The fields of importLdif beside `file`. fileName: else the file's own. directoryName: which directory of the
-    domain it is of; else `LDIF`. complete: who is not in the file is removed."""
+    """The fields of importLdif beside `file`."""
 
-    fileName: Text = ""
-    directoryName: NameOrNone = ""
-    complete: Flag = False
+    fileName: Text = Field(default="", description="Name of the file for lists; that of the upload unless given.")
+    directoryName: NameOrNone = Field(default="", description="Directory of the entries; LDIF unless given.")
+    complete: Complete = False
 
 
 class ImportUsers(ScopedIfGiven):
-    """An entry of importUsers. bindPassword (or bindSecret) is kept as long as the import takes; what is stored of a
-    directory is not used. useTls: LDAPS on its ports, else StartTLS; the default is true, but for this machine itself.
-    directoryName: which directory of the domain it is; else the one whose appUrl has that host and port, else one of
-    the host's name. complete: who is not found is removed."""
+    """An entry of importUsers. Stored settings of a directory are not used."""
 
-    ldapHost: HostName
-    ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = 389
-    baseDN: Base
-    filter: AnyFilter = ""
-    bindDN: LongText = ""
-    domainID: Whole = Field(validation_alias=AliasChoices("domainID", "domainId"))
-    bindPassword: Secret | None = Field(default=None, validation_alias=AliasChoices("bindPassword", "bindSecret"))
-    useTls: Flag | None = None
-    caCertificate: Authorities = ""
-    directoryName: NameOrNone = ""
-    complete: Flag = False
+    ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
+    ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
+        default=389, description="Port; 636 and 3269 are LDAPS."
+    )
+    baseDN: Base = Field(description="Distinguished name below which entries are read.")
+    filter: AnyFilter = Field(default="", description="Filter of RFC 4515 that selects accounts; empty: all accounts.")
+    bindDN: LongText = Field(default="", description="Account that binds; empty: an anonymous bind.")
+    domainID: DomainId = Field(validation_alias=AliasChoices("domainID", "domainId"))
+    bindPassword: Secret | None = Field(
+        default=None,
+        validation_alias=AliasChoices("bindPassword", "bindSecret"),
+        description="Password of bindDN; deleted when the import has ended.",
+    )
+    useTls: Flag | None = Field(
+        default=None, description="LDAPS on its ports, else StartTLS. Default: true, but false for a loopback address."
+    )
+    caCertificate: Authorities = Field(default="", description=_AUTHORITIES)
+    directoryName: NameOrNone = Field(
+        default="",
+        description="Directory of the entries. Default: the directory whose appUrl has this host and port, else one "
+        "with the host's name.",
+    )
+    complete: Complete = False
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainID,)
 
     def source(self) -> dict[str, str]:
-        """What is read, as `Source.settings` has it, and its appUrl."""
+        """Return the appUrl and the settings of the reader, as `imports.job.Source` has them."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -212,61 +247,67 @@ class ImportUsers(ScopedIfGiven):
 
 
 class ImportStatus(ScopedIfGiven):
-    """An entry of getImportStatus. domainId: where several domains have a directory of that name."""
+    """An entry of getImportStatus."""
 
-    DirectoryName: Name = Field(validation_alias=AliasChoices("DirectoryName", "directoryName"))
-    domainId: Whole | None = None
+    DirectoryName: Name = Field(
+        validation_alias=AliasChoices("DirectoryName", "directoryName"),
+        description="Name of a directory, or the directoryName of a domain for all its directories.",
+    )
+    domainId: DomainId | None = Field(
+        default=None, description="Only this domain; all domains of the tenant unless given."
+    )
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
 
 
 class JobCounts(Model):
-    """What has become of the entries of an import. total: 0 until it is known."""
+    """Numbers of entries of an import."""
 
-    total: int
-    added: int
-    updated: int
-    removed: int
-    skipped: int
-    failed: int
+    total: int = Field(description="Entries of the source; 0 until known.")
+    added: int = Field(description="Entries added.")
+    updated: int = Field(description="Entries changed.")
+    removed: int = Field(description="Entries removed.")
+    skipped: int = Field(description="Entries unchanged, or not a person, group or unit.")
+    failed: int = Field(description="Entries that could not be used.")
 
 
 class JobError(Model):
-    """One of the first entries that could not be used. where: a line, a distinguished name, or both."""
+    """An entry that could not be used."""
 
-    where: str
-    message: str
+    where: str = Field(description="Line of the file, distinguished name, or both.")
+    message: str = Field(description="Reason.")
 
 
 class JobEntry(Model):
-    """An import. needsConfirmation: it has stopped before it removes most of what was known, see confirmImport. Times
-    as ISO 8601; empty: not yet."""
+    """An import."""
 
-    jobId: int
-    domainId: int
-    directoryName: str
-    kind: str
-    state: str
-    fileName: str
-    counts: JobCounts
-    errors: list[JobError]
-    message: str
-    needsConfirmation: bool
-    createdAt: str
-    startedAt: str
-    endedAt: str
+    jobId: JobId
+    domainId: DomainId
+    directoryName: str = Field(description="Name of the directory.")
+    kind: str = Field(description="What the job does: ldif, agent, reading, mapping or removal.")
+    state: str = Field(description="QUEUED, RUNNING, DONE, FAILED or CANCELLED.")
+    fileName: str = Field(description="Name of the imported file, or of the agent's run; may be empty.")
+    counts: JobCounts = Field(description="Numbers of entries.")
+    errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
+    message: str = Field(description="Reason of the end; may be empty.")
+    needsConfirmation: bool = Field(
+        description="true: the import stopped before removing most of the directory; confirmImport continues it."
+    )
+    createdAt: str = Field(description="Time of the request, ISO 8601.")
+    startedAt: str = Field(description="Time of the start, ISO 8601; empty before.")
+    endedAt: str = Field(description="Time of the end, ISO 8601; empty before.")
 
 
 class JobList(Model):
-    """Answer of getImportStatus: the last imports of the directories, the newest first."""
+    """Answer of getImportStatus."""
 
-    message: str
-    status: str = "Success"
-    jobs: list[JobEntry]
+    message: str = Field(description="Result in words.")
+    status: str = Field(default="Success", description="Success; an error has Failure.")
+    jobs: list[JobEntry] = Field(description="Last imports of the directories, newest first.")
 
 
 class OneImport(OfDomain):
     """Body of cancelImport and confirmImport."""
 
-    jobId: Id
+    jobId: Id = Field(description="Id of the import, as getImportStatus gives it.")

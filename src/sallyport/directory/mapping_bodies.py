@@ -10,7 +10,8 @@ from sallyport.base.validation import unfit
 from sallyport.directory.entry import attribute_key
 from sallyport.directory.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
 from sallyport.directory.secret_attributes import holds_secret
-from sallyport.web.paging import Paged
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, NameOrNone, OfDomain, ScopedIfGiven, Whole
 
 _NAMES: Final = {name.lower(): name for name in FIELDS} | ALIASES
@@ -49,11 +50,17 @@ def _attribute(text: str) -> str:
     return key
 
 
-FieldMappings = Annotated[dict[str, str], BeforeValidator(_field_mappings)]
-"""The attributes of each field that is named, as `FieldMapping` has them; empty: as without a mapping."""
-
-
-# --- mappings -------------------------------------------------------------------------------------------------------
+FieldMappings = Annotated[
+    dict[str, str],
+    BeforeValidator(_field_mappings),
+    Field(
+        description="Attributes by field: one name, or several with commas between them or in an array. Empty: the "
+        "default of the field.",
+        json_schema_extra={"propertyNames": {"enum": [*FIELDS, *ALIASES]}},
+    ),
+]
+"""Attributes by field, as `FieldMapping` has them."""
+Values = dict[str, str]
 
 
 def _group_id(value: object) -> object:
@@ -61,11 +68,13 @@ def _group_id(value: object) -> object:
 
 
 class OfMapping(ScopedIfGiven):
-    """A body that names a group by groupID, or a directory of a domain."""
+    """A body that names a group by groupID, or a directory by directoryName and domainId."""
 
-    groupID: Annotated[Id | None, BeforeValidator(_group_id)] = None
-    directoryName: NameOrNone = ""
-    domainId: Whole | None = None
+    groupID: Annotated[Id | None, BeforeValidator(_group_id)] = Field(
+        default=None, description="Id of the group; empty: the directory."
+    )
+    directoryName: NameOrNone = Field(default="", description="Name of the directory; needs domainId beside it.")
+    domainId: Whole | None = Field(default=None, description="Id of the domain; needed beside directoryName.")
 
     @model_validator(mode="after")
     def _names_one(self) -> "OfMapping":
@@ -78,35 +87,33 @@ class OfMapping(ScopedIfGiven):
 
 
 class ReConfigure(OfMapping):
-    """Body of reConfigure. What fieldMappings does not name stays as it is. apply: also to who is there already, not
-    only with the next import."""
+    """Body of reConfigure. A field that fieldMappings does not name stays as it is."""
 
     fieldMappings: FieldMappings
-    apply: Flag = False
+    apply: Flag = Field(
+        default=False, description="true: apply it to the known people now; false: with the next import."
+    )
 
 
 class PreviewMapping(OfMapping):
-    """Body of mapping/preview. Without fieldMappings: what is set."""
+    """Body of mapping/preview."""
 
     fieldMappings: FieldMappings = Field(default_factory=dict)
 
 
 class PreviewEntry(Model):
-    """Somebody's fields as they are, and as they would be."""
+    """The fields of a person before and after a mapping."""
 
-    userId: int
-    dn: str
-    before: dict[str, str]
-    after: dict[str, str]
+    userId: int = Field(description="Id of the person.")
+    dn: str = Field(description="Distinguished name of the person.")
+    before: Values = Field(description="Present values, by field.")
+    after: Values = Field(description="Values with the mapping, by field.")
 
 
-class MappingPreview(Model):
-    """Answer of mapping/preview: at most ten people."""
+class MappingPreview(Done):
+    """Answer of mapping/preview."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    users: list[PreviewEntry]
+    users: list[PreviewEntry] = Field(description="At most ten people.")
 
 
 class ListMappings(OfDomain, Paged):
@@ -114,19 +121,16 @@ class ListMappings(OfDomain, Paged):
 
 
 class MappingEntry(Model):
-    """A mapping. groupId: 0 for the directory's own."""
+    """The field mapping of a directory, or of a group."""
 
-    directoryName: str
-    groupId: int
-    groupName: str
-    fieldMappings: dict[str, str]
+    directoryName: str = Field(description="Name of the directory.")
+    groupId: int = Field(description="Id of the group; 0: the mapping of the directory.")
+    groupName: str = Field(description="Name of the group; empty: the mapping of the directory.")
+    fieldMappings: Values = Field(description="Attributes by field, with commas between them.")
 
 
-class MappingList(Model):
-    """Answer of mapping/list: every directory's, and those of the groups that have one."""
+class MappingList(Done):
+    """Answer of mapping/list."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    mappings: list[MappingEntry]
-    totalCount: int
+    mappings: list[MappingEntry] = Field(description="Mappings of all directories, and of the groups that have one.")
+    totalCount: TotalCount

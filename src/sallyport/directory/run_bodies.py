@@ -1,32 +1,29 @@
-"""Request and answer bodies of directory agents: runs, and the entries of their batches (`directory.wire`)."""
+"""Request and answer bodies of directory agents: runs, and the entries of their batches.
+
+The fields of an entry are those of `wire`, so that a validated entry is stored as it is.
+"""
 
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, FailFast, Field
 
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
+from sallyport.directory.bodies import DirectoryName
 from sallyport.directory.dn import normalized
 from sallyport.directory.entry import (
     LONGEST_NAME,
     LONGEST_VALUE,
     MOST_ATTRIBUTES,
     MOST_VALUES,
-    Entry,
-    Gone,
-    Group,
-    Person,
-    Problem,
     Status,
-    Unchanged,
-    Unit,
     attribute_key,
     is_name,
 )
 from sallyport.directory.secret_attributes import holds_secret
 from sallyport.directory.wire import MOST_ENTRIES
-from sallyport.web.scope import Body, Flag, Id, LongText, Name, OfDomain, PlainText, Whole
+from sallyport.web.operation import Done
+from sallyport.web.scope import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
 
 LONGEST_DN: Final = 8192
 MOST_MEMBERS: Final = 10_000
@@ -57,113 +54,102 @@ def _dn_or_none(value: str) -> str:
     return _dn(value) if value else ""
 
 
-Dn = Annotated[str, Field(max_length=LONGEST_DN), AfterValidator(_dn)]
-AnyDn = Annotated[str, Field(max_length=LONGEST_DN), AfterValidator(_dn_or_none)]
+def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the attributes by `attribute_key`, without those that hold secrets."""
+    named = ((attribute_key(name), texts) for name, texts in values.items())
+    return {name: texts for name, texts in named if not holds_secret(name)}
+
+
+Dn = Annotated[str, Field(max_length=LONGEST_DN, description="Distinguished name of the entry."), AfterValidator(_dn)]
+AnyDn = Annotated[
+    str, Field(max_length=LONGEST_DN, description="Distinguished name; empty: not known."), AfterValidator(_dn_or_none)
+]
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
-"""A member or a group as the directory names it; what is no name is left out."""
-ExternalId = Annotated[PlainText, Field(min_length=1, max_length=LONGEST_DN + 3)]
+"""A member or a group as the directory names it; text that is no name is left out."""
+ExternalId = Annotated[
+    PlainText,
+    Field(min_length=1, max_length=LONGEST_DN + 3, description="Identifier of the entry that no renaming changes."),
+]
+AnyExternalId = Annotated[
+    PlainText, Field(max_length=LONGEST_DN + 3, description="Identifier of the entry; empty: not known.")
+]
 Login = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_login)]
 Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
 AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+GroupKey = Annotated[PlainText, Field(max_length=LONGEST_NAME)]
+RunId = Annotated[Id, Field(description="Id of the run, as begin gives it.")]
+_KIND: Final = "Kind of entry."
 
 
 class PersonEntry(Body):
-    """An account. Attributes that are passwords, keys or codes are left out."""
+    """An account. Attributes that hold secrets are left out."""
 
-    kind: Literal["person"]
+    kind: Literal["person"] = Field(description=_KIND)
     externalId: ExternalId
     dn: Dn
-    name: Login
-    aliases: Annotated[list[Login], FailFast(), Field(max_length=64)] = Field(default_factory=list)
-    status: Status = Status.ACTIVE
-    memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
+    name: Login = Field(description="Login name.")
+    aliases: Annotated[list[Login], FailFast(), Field(max_length=64)] = Field(
+        default_factory=list, description="Other login names."
+    )
+    status: Status = Field(default=Status.ACTIVE, description="State of the account in its directory.")
+    memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
+        default_factory=list, description="Groups that only this entry tells, by distinguished name."
+    )
     attributes: Annotated[
         dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
         Field(max_length=MOST_ATTRIBUTES),
-    ] = Field(default_factory=dict)
-    primaryGroup: Annotated[PlainText, Field(max_length=LONGEST_NAME)] = ""
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        named = ((attribute_key(name), values) for name, values in self.attributes.items())
-        attributes = {name: tuple(values) for name, values in named if not holds_secret(name)}
-        return Person(
-            self.externalId,
-            self.dn,
-            self.name,
-            tuple(self.aliases),
-            self.status,
-            tuple(self.memberOf),
-            attributes,
-            self.primaryGroup,
-        )
+        AfterValidator(_attributes),
+    ] = Field(default_factory=dict, description="Values for field mappings, by attribute.")
+    primaryGroup: GroupKey = Field(default="", description="The `key` of the primary group.")
 
 
 class GroupEntry(Body):
     """A group, or with `continued` more members of the group right before it."""
 
-    kind: Literal["group"]
+    kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId
     dn: Dn
-    name: Login
-    members: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(default_factory=list)
-    key: Annotated[PlainText, Field(max_length=LONGEST_NAME)] = ""
-    continued: Flag = False
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        return Group(self.externalId, self.dn, self.name, tuple(self.members), self.key)
+    name: Login = Field(description="Name of the group.")
+    members: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
+        default_factory=list, description="Members by distinguished name, or `uid:` and a login name."
+    )
+    key: GroupKey = Field(default="", description="Name by which a primaryGroup refers to the group.")
+    continued: Flag = Field(default=False, description="true: more members of the group right before.")
 
 
 class UnitEntry(Body):
     """An organizational unit."""
 
-    kind: Literal["unit"]
+    kind: Literal["unit"] = Field(description=_KIND)
     externalId: ExternalId
     dn: Dn
-    name: Login
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        return Unit(self.externalId, self.dn, self.name)
+    name: Login = Field(description="Name of the unit.")
 
 
 class UnchangedEntry(Body):
-    """An entry that is there, and has not been changed."""
+    """An entry that exists and has not changed since the run before."""
 
-    kind: Literal["unchanged"]
+    kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
     dn: AnyDn = ""
-    status: Status | None = None
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        return Unchanged(self.externalId, self.dn, self.status)
+    status: Status | None = Field(default=None, description="State of the account, which time may change.")
 
 
 class GoneEntry(Body):
-    """An entry that is not there any more."""
+    """An entry that does not exist any more."""
 
-    kind: Literal["gone"]
-    externalId: Annotated[PlainText, Field(max_length=LONGEST_DN + 3)] = ""
+    kind: Literal["gone"] = Field(description=_KIND)
+    externalId: AnyExternalId = ""
     dn: AnyDn = ""
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        return Gone(self.externalId, self.dn)
 
 
 class ProblemEntry(Body):
-    """An entry that cannot be used."""
+    """An entry that exists and cannot be used."""
 
-    kind: Literal["problem"]
-    externalId: Annotated[PlainText, Field(max_length=LONGEST_DN + 3)] = ""
-    dn: Reference = ""
-    message: Annotated[PlainText, Field(max_length=500)]
-
-    def entry(self) -> Entry:
-        """As a reading has it."""
-        return Problem(self.dn, self.message, self.externalId)
+    kind: Literal["problem"] = Field(description=_KIND)
+    externalId: AnyExternalId = ""
+    dn: Reference = Field(default="", description="Name of the entry, in any form.")
+    message: Annotated[PlainText, Field(max_length=500)] = Field(description="Reason, without values of the entry.")
 
 
 AnyEntry = Annotated[
@@ -172,55 +158,45 @@ AnyEntry = Annotated[
 
 
 class BeginRun(OfDomain):
-    """Body of begin. runId: of a run that the agent wants to go on with."""
+    """Body of begin."""
 
-    directoryName: Name
-    runId: Id | None = None
+    directoryName: DirectoryName
+    runId: Id | None = Field(default=None, description="Id of an open run to continue; a new run unless given.")
 
 
-class RunBegun(Model):
-    """Answer of begin. sequence: of the batch that is expected next; cursor: of the last run that was applied."""
+class BatchTaken(Done):
+    """Answer of batch."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    runId: int
-    sequence: int
-    cursor: str
+    runId: int = Field(description="Id of the run.")
+    sequence: int = Field(description="Number of the batch that is expected next.")
+
+
+class RunBegun(BatchTaken):
+    """Answer of begin."""
+
+    cursor: str = Field(description="Cursor of the last run that was applied; empty: none.")
 
 
 class SendBatch(OfDomain):
-    """Body of batch. sequence: from 1, one more with each."""
+    """Body of batch."""
 
-    runId: Id
-    sequence: Annotated[Whole, Between(1, 10**9)]
-    entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)]
-
-
-class BatchTaken(Model):
-    """Answer of batch. sequence: of the batch that is expected next."""
-
-    code: int = 200
-    status: str = "Success"
-    message: str
-    runId: int
-    sequence: int
+    runId: RunId
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the batch, from 1.")
+    entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)] = Field(
+        description="Entries of the batch."
+    )
 
 
 class FinishRun(OfDomain):
-    """Body of finish. sequence: one more than that of the last batch. complete: the run has told of every entry, so
-    that what it has not told of is gone. cursor: where the agent's next run of changes goes on."""
+    """Body of finish."""
 
-    runId: Id
-    sequence: Annotated[Whole, Between(1, 10**9)]
-    complete: Flag = False
-    cursor: LongText = ""
+    runId: RunId
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number behind that of the last batch.")
+    complete: Flag = Field(default=False, description="true: remove the entries that the run has not mentioned.")
+    cursor: LongText = Field(default="", description="Start of the agent's next run of changes.")
 
 
-class RunFinished(Model):
-    """Answer of finish. jobId: of the import that applies the run."""
+class RunFinished(Done):
+    """Answer of finish."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    jobId: int
+    jobId: int = Field(description="Id of the import that applies the run.")

@@ -15,9 +15,8 @@ from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.imports import repo as jobs_repo
 from sallyport.directory.imports.files import LARGEST, ImportFiles
 from sallyport.directory.imports.job import Kind, NewJob
-from sallyport.directory.imports.lines import encoded, spooled
 from sallyport.directory.repo import RunRow
-from sallyport.directory.run_bodies import AnyEntry, GroupEntry
+from sallyport.directory.run_bodies import AnyEntry
 from sallyport.directory.service import Directories
 from sallyport.store.model import Store, Tx
 
@@ -42,7 +41,7 @@ class Begun:
 
 
 class Runs:
-    """The runs of all repo."""
+    """The runs of all directories."""
 
     def __init__(self, store: Store, files: ImportFiles, directories: Directories, clock: Clock) -> None:
         self._store = store
@@ -83,7 +82,7 @@ class Runs:
                 return run.sequence + 1
             if sequence != run.sequence + 1:
                 raise OutOfOrder(run.sequence + 1)
-            octets = await trio.to_thread.run_sync(_spooled, entries)
+            octets = await trio.to_thread.run_sync(_lines, entries)
             if run.octets + len(octets) > LARGEST:
                 raise Conflict(f"a run has at most {LARGEST >> 20} MiB")
             await trio.to_thread.run_sync(self._files.check_room)
@@ -140,7 +139,5 @@ class Runs:
             self._busy.remove(run)
 
 
-def _spooled(entries: Sequence[AnyEntry]) -> bytes:
-    return b"".join(
-        encoded(spooled(each.entry(), continued=isinstance(each, GroupEntry) and each.continued)) for each in entries
-    )
+def _lines(entries: Sequence[AnyEntry]) -> bytes:
+    return b"".join(each.model_dump_json().encode() + b"\n" for each in entries)

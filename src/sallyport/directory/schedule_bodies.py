@@ -11,9 +11,10 @@ from pydantic import AfterValidator, Field, model_validator
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
+from sallyport.directory.bodies import DirectoryName
 from sallyport.directory.schedule import Timing
 from sallyport.web.operation import Done
-from sallyport.web.scope import Flag, Name, OfDomain, Whole
+from sallyport.web.scope import Flag, OfDomain, Whole
 
 LONGEST_MINUTES: Final = 7 * 24 * 60
 LEAST_MINUTES: Final = 5
@@ -44,21 +45,31 @@ def _zone(value: str) -> str:
     return value.strip()
 
 
-Every = Annotated[Whole, Between(0, LONGEST_MINUTES), AfterValidator(_every)]
-"""Minutes; 0: not so."""
-Times = Annotated[list[str], Field(max_length=MOST_TIMES), AfterValidator(_times)]
-"""HH:MM."""
-Zone = Annotated[str, Field(max_length=64), AfterValidator(_zone)]
-"""Of the IANA."""
-FullEvery = Annotated[Whole, Between(0, 1000)]
-"""Each so-many-th reading is of everything."""
+Every = Annotated[
+    Whole,
+    Between(0, LONGEST_MINUTES),
+    AfterValidator(_every),
+    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}; 0: none, or by timesOfDay."),
+]
+Times = Annotated[
+    list[str],
+    Field(max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone; empty: none, or by everyMinutes."),
+    AfterValidator(_times),
+]
+Zone = Annotated[
+    str, Field(max_length=64, description="IANA time zone of timesOfDay, such as Europe/Berlin."), AfterValidator(_zone)
+]
+FullEvery = Annotated[
+    Whole,
+    Between(0, 1000),
+    Field(description="Every n-th reading is complete, the others read changes; 0: only the first is complete."),
+]
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule: everyMinutes or timesOfDay (HH:MM, in timeZone); 0, or no times, ends it.
-    fullEvery: each so-many-th reading is of everything, the others of what has changed; 0: only the first."""
+    """Body of directory/setSchedule. everyMinutes 0, or no timesOfDay, deletes the schedule."""
 
-    directoryName: Name
+    directoryName: DirectoryName
     everyMinutes: Every = 0
     timesOfDay: Times = Field(default_factory=list)
     timeZone: Zone = "UTC"
@@ -71,12 +82,12 @@ class SetSchedule(OfDomain):
         return self
 
     def timing(self) -> Timing | None:
-        """What is set; None: nothing. Invalid: both ways at once."""
+        """Return the schedule; None to delete it. Invalid: both everyMinutes and timesOfDay."""
         return timing(self.everyMinutes, self.timesOfDay, self.timeZone, self.fullEvery)
 
 
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
-    """A schedule in its parts as one; None: it says nothing. Invalid: it says minutes and times."""
+    """Return a schedule; None if neither minutes nor times are given. Invalid: both are."""
     if every and times:
         raise Invalid.about("minutes between two readings, or times of the day, not both", "everyMinutes", "timesOfDay")
     if not every and not times:
@@ -87,9 +98,9 @@ def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timi
 
 
 class ScheduleSet(Done):
-    """Answer of directory/setSchedule. nextRun: ISO 8601, or empty for never."""
+    """Answer of directory/setSchedule."""
 
-    nextRun: str
+    nextRun: str = Field(description="Time of the next reading, ISO 8601; empty: none.")
 
 
 class ListSchedules(OfDomain):
@@ -97,36 +108,33 @@ class ListSchedules(OfDomain):
 
 
 class ScheduleEntry(Model):
-    """A schedule, and how the last import of its directory went; empty, or 0, where there was none."""
+    """A schedule, and the last import of its directory."""
 
-    directoryName: str
-    everyMinutes: int
-    timesOfDay: list[str]
-    timeZone: str
-    fullEvery: int
-    nextRun: str
-    lastJobId: int
-    lastState: str
-    lastEnd: str
+    directoryName: str = Field(description="Name of the directory.")
+    everyMinutes: int = Field(description="Minutes between two readings; 0: by timesOfDay.")
+    timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
+    timeZone: str = Field(description="IANA time zone of timesOfDay.")
+    fullEvery: int = Field(description="Every n-th reading is complete; 0: only the first.")
+    nextRun: str = Field(description="Time of the next reading, ISO 8601.")
+    lastJobId: int = Field(description="Id of the last import; 0: none.")
+    lastState: str = Field(description="State of the last import, as in getImportStatus; empty: none.")
+    lastEnd: str = Field(description="End of the last import, ISO 8601; empty: none, or it has not ended.")
 
 
-class ScheduleList(Model):
+class ScheduleList(Done):
     """Answer of directory/listSchedules."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    schedules: list[ScheduleEntry]
+    schedules: list[ScheduleEntry] = Field(description="Schedules of the domain, by directory.")
 
 
 class SyncNow(OfDomain):
-    """Body of directory/sync. full: everything, not only what has changed."""
+    """Body of directory/sync."""
 
-    directoryName: Name
-    full: Flag = False
+    directoryName: DirectoryName
+    full: Flag = Field(default=False, description="true: read everything; false: only what has changed.")
 
 
 class SyncQueued(Done):
     """Answer of directory/sync."""
 
-    jobId: int
+    jobId: int = Field(description="Id of the import, for getImportStatus.")

@@ -1,4 +1,4 @@
-"""What the directory agent says to the service, in JSON: entries, and how they are cut into bodies.
+"""Entries in JSON: in the batches of a directory agent, and in the file that gathers a reading.
 
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
         -> {runId, sequence, cursor}     sequence: of the next batch; cursor: of the last run that was applied
@@ -9,8 +9,8 @@
 
 Nothing is applied before `finish`; then an import does, like that of a file. A batch that was sent already is a
 success, with the number of the next, so that an agent whose answer was lost sends it again. A number too high is 409
-with `sequence`, the one that is expected; a run that is not there any more is 404: begin anew. `begin` with the runId
-of a run that is still open goes on with it; any other throws an open run of the directory away.
+with `sequence`, the one that is expected; an unknown run is 404: begin anew. `begin` with the runId of an open run
+continues it; any other discards the open run of the directory.
 
 Pure: for the agent, which has neither store nor web.
 """
@@ -18,25 +18,30 @@ Pure: for the agent, which has neither store nor web.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
-
-if TYPE_CHECKING:
-    from sallyport.base.wire import JSON
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Status, Unchanged, Unit
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
-"""Of the entries of one batch, as JSON: to read so much holds the service up for 2 ms."""
+"""Octets of the entries of one batch, as JSON: reading them takes the service 2 ms."""
 MOST_MEMBERS: Final = 500
-"""Of one entry; the others follow in entries of the same group with `continued`, right behind it."""
+"""Members of one entry; the others follow in entries of the same group with `continued`, right behind it."""
+_KINDS: Final[Mapping[str, type[Entry]]] = {
+    "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
+}  # fmt: skip
+_KIND_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+_FIELDS: Final = {"external_id": "externalId", "member_of": "memberOf", "primary_group": "primaryGroup"}
+
+Wire = Mapping[str, object]
+"""An entry as JSON carries it: `kind`, and its fields in camelCase."""
 
 
-def batches(entries: Iterable[Entry]) -> Iterator[list[dict[str, JSON]]]:
-    """The entries of a run, cut into batches."""
-    batch: list[dict[str, JSON]] = []
+def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
+    """Yield the entries of a run, cut into batches."""
+    batch: list[Wire] = []
     octets = 0
     for entry in entries:
         for wire in to_wire(entry):
@@ -50,43 +55,30 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[dict[str, JSON]]]:
         yield batch
 
 
-def to_wire(entry: Entry) -> Iterator[dict[str, JSON]]:
-    """An entry as JSON carries it; a large group in several."""
-    match entry:
-        case Person():
-            yield {
-                "kind": "person",
-                "externalId": entry.external_id,
-                "dn": entry.dn,
-                "name": entry.name,
-                "aliases": list(entry.aliases),
-                "status": entry.status.value,
-                "memberOf": list(entry.member_of),
-                "attributes": {name: list(values) for name, values in entry.attributes.items()},
-                "primaryGroup": entry.primary_group,
-            }
-        case Group():
-            for at in range(0, max(1, len(entry.members)), MOST_MEMBERS):
-                part = replace(entry, members=entry.members[at : at + MOST_MEMBERS])
-                yield _group(part, continued=at > 0)
-        case Unit():
-            yield {"kind": "unit", "externalId": entry.external_id, "dn": entry.dn, "name": entry.name}
-        case Unchanged():
-            status = None if entry.status is None else entry.status.value
-            yield {"kind": "unchanged", "externalId": entry.external_id, "dn": entry.dn, "status": status}
-        case Gone():
-            yield {"kind": "gone", "externalId": entry.external_id, "dn": entry.dn}
-        case Problem():
-            yield {"kind": "problem", "externalId": entry.external_id, "dn": entry.dn, "message": entry.message}
+def to_wire(entry: Entry) -> Iterator[Wire]:
+    """Yield an entry as JSON carries it; a large group in several."""
+    if not isinstance(entry, Group):
+        yield _object(entry)
+        return
+    for at in range(0, max(1, len(entry.members)), MOST_MEMBERS):
+        yield {**_object(replace(entry, members=entry.members[at : at + MOST_MEMBERS])), "continued": at > 0}
 
 
-def _group(group: Group, *, continued: bool) -> dict[str, JSON]:
-    return {
-        "kind": "group",
-        "externalId": group.external_id,
-        "dn": group.dn,
-        "name": group.name,
-        "members": list(group.members),
-        "key": group.key,
-        "continued": continued,
-    }
+def from_wire(wire: Wire) -> tuple[Entry, bool]:
+    """Return an entry, and whether it continues the group before it."""
+    kind = _KINDS[str(wire["kind"])]
+    fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
+    for name in ("aliases", "member_of", "members"):
+        if name in fields:
+            fields[name] = tuple(cast(list[str], fields[name]))
+    if fields.get("status") is not None:
+        fields["status"] = Status(str(fields["status"]))
+    if kind is Person:
+        attributes = cast(Mapping[str, list[str]], fields["attributes"])
+        fields["attributes"] = {name: tuple(values) for name, values in attributes.items()}
+    return kind(**fields), bool(wire.get("continued"))  # type: ignore[arg-type]
+
+
+def _object(entry: Entry) -> dict[str, object]:
+    fields = {_FIELDS.get(name, name): getattr(entry, name) for name in entry.__dataclass_fields__}
+    return {"kind": _KIND_NAMES[type(entry)], **fields}

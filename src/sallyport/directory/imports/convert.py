@@ -19,15 +19,9 @@ from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import parsed, written
 from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, understand, with_primary_group
-from sallyport.directory.imports.lines import (
-    Line,
-    encoded,
-    entry_of,
-    prepared,
-    prepared_change,
-    spooled,
-)
+from sallyport.directory.imports.lines import Line, encoded, gathered, prepared, prepared_change
 from sallyport.directory.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
+from sallyport.directory.wire import from_wire
 
 PIECE: Final = 1 << 18
 KINDNESS: Final = 10
@@ -60,7 +54,7 @@ class Converter:
         group: Group | None = None
         members: list[str] = []
         for line in source:
-            entry, continued = entry_of(json.loads(line))
+            entry, continued = from_wire(json.loads(line))
             if continued and isinstance(entry, Group) and group is not None:
                 members += entry.members
                 continue
@@ -105,7 +99,7 @@ class Converter:
         if isinstance(entry, Person) and entry.primary_group:
             known = with_primary_group(entry, self._groups)
             if known.primary_group:
-                self._later.write(encoded(spooled(entry)))
+                self._later.write(gathered([entry]))
                 return
             entry = known
         try:
@@ -124,7 +118,7 @@ class Converter:
             return
         self._later.seek(0)
         for line in self._later:
-            entry, _ = entry_of(json.loads(line))
+            entry, _ = from_wire(json.loads(line))
             if isinstance(entry, Person):
                 self._entry(replace(with_primary_group(entry, self._groups), primary_group=""), "")
         self._later.seek(0)

@@ -1,10 +1,7 @@
-"""The two kinds of lines that an import goes through on disk, each line a JSON array.
+"""The lines of a prepared file, each a JSON array: entries ready to be written, so that the service has little to do.
 
-Spooled: what a reading has told, entry by entry, as an agent or a reader sends it (`spooled`, `entry_of`).
-
-Prepared: the same ready to be written, so that the service has little to do for each (`prepared`): names hashed to
-keys of 16 octets, so that members are compared without their names; a digest of everything that was read, by which an
-entry that has not changed is known. A group's members stand behind it, in lines of at most MEMBERS each.
+Names are hashed to keys of 16 octets, so that members are compared without their names. An entry that has not changed
+is recognized by a digest of everything that was read. The members of a group follow it, at most MEMBERS in a line.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines behind it]     ["m", [member_key, ...]]
@@ -16,12 +13,13 @@ entry that has not changed is known. A group's members stand behind it, in lines
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, cast
+from typing import Final
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Status, Unchanged, Unit, normalized
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit, normalized
+from sallyport.directory.wire import Wire, to_wire
 
 Line = list[object]
 MEMBERS: Final = 500
@@ -31,10 +29,6 @@ MOST_ALIASES: Final = 64
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
-_KINDS: Final[Mapping[str, type[Entry]]] = {
-    "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
-}  # fmt: skip
-_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 # Written by the directory itself at each login or replication: no change of the person.
 _RESTLESS: Final = frozenset(
     {
@@ -45,9 +39,14 @@ _RESTLESS: Final = frozenset(
 )  # fmt: skip
 
 
-def encoded(line: Line) -> bytes:
-    """A line of either kind, with its end."""
+def encoded(line: Line | Wire) -> bytes:
+    """Return a line of a prepared file, or an entry of a reading's file (`wire`), with its end."""
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def gathered(entries: Iterable[Entry]) -> bytes:
+    """Return the lines of a reading's file."""
+    return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
@@ -76,28 +75,6 @@ def keys_of(names: Sequence[str]) -> list[str]:
 def digest_of(*parts: object) -> bytes:
     """Of everything that was read of an entry."""
     return blake2b(json.dumps(parts).encode(), digest_size=KEY_OCTETS).digest()
-
-
-# --- spooled --------------------------------------------------------------------------------------------------------
-
-
-def spooled(entry: Entry, *, continued: bool = False) -> Line:
-    """An entry of a reading as it is kept until all have come. continued: members of the group before it."""
-    return [_NAMES[type(entry)], {name: getattr(entry, name) for name in entry.__dataclass_fields__}, continued]
-
-
-def entry_of(line: Line) -> tuple[Entry, bool]:
-    """What `spooled` has kept, and whether it continues the group before it."""
-    kind, fields = _KINDS[str(line[0])], dict(cast(Mapping[str, object], line[1]))
-    for name in ("aliases", "member_of", "members"):
-        if name in fields:
-            fields[name] = tuple(cast(list[str], fields[name]))
-    if fields.get("status") is not None:
-        fields["status"] = Status(str(fields["status"]))
-    if kind is Person:
-        attributes = cast(Mapping[str, list[str]], fields["attributes"])
-        fields["attributes"] = {name: tuple(values) for name, values in attributes.items()}
-    return kind(**fields), bool(line[2])  # type: ignore[arg-type]
 
 
 # --- prepared -------------------------------------------------------------------------------------------------------

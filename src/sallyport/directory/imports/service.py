@@ -42,7 +42,7 @@ from sallyport.directory.imports.job import (
     Source,
     State,
 )
-from sallyport.directory.imports.lines import encoded, spooled
+from sallyport.directory.imports.lines import gathered
 from sallyport.directory.imports.turns import Turns
 from sallyport.directory.mapping import FieldMapping
 from sallyport.directory.principals import Invalidations
@@ -313,7 +313,7 @@ class Jobs:
 
     def _spool(self, name: str, batch: Sequence[Entry], at: int) -> int:
         """Write a batch at the end of a file; its size. Invalid: the file is too large; StoreFull, OSError."""
-        octets = b"".join(encoded(spooled(entry)) for entry in batch)
+        octets = gathered(batch)
         if at + len(octets) > self.largest:
             raise Invalid(f"a reading has at most {self.largest >> 20} MiB")
         self._files.check_room()
