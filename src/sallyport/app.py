@@ -21,8 +21,7 @@ from sallyport.did.holding import Holding
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
 from sallyport.domains.domain import FirstFactor
-from sallyport.domains.enforcement import Enforcement
-from sallyport.domains.revert import Reverts
+from sallyport.domains.enforcement import Enforcement, Reverts
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender

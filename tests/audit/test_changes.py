@@ -8,7 +8,7 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import iso
 from sallyport.base.errors import Conflict, NotFound, StoreError
 from sallyport.domains.domain import Fallback, Mode
-from sallyport.domains.revert import Reverts
+from sallyport.domains.enforcement import Reverts
 from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.repo import told

@@ -13,7 +13,7 @@ from sallyport.mfa.circuit import Guarded
 from sallyport.mfa.model import Enrolment, Fields, Host
 from sallyport.mfa.service import Attached, Providers
 from sallyport.preview.enrolled import ASK_S, AT_ONCE, SecondFactors
-from tests.domains.test_model import make
+from tests.domains.test_domain import make
 from tests.preview.conftest import Scripted, ScriptedFields
 
 

@@ -1,5 +1,5 @@
-"""Directory domains: who a login belongs to, and whether its second factor is monitored or enforced (/ad/*).
+"""Directory domains: the users of a login, and whether their second factor is monitored or enforced (/ad/*).
 
-All domains are held in memory (`DomainTable`), replaced as a whole after each change, so that the login path asks
-nobody and a change holds for the very next request.
+All domains are in memory (`DomainTable`). Each change replaces the table as a whole, so that the login path needs no
+query and a change applies to the next request.
 """

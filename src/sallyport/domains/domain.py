@@ -15,14 +15,14 @@ class Mode(StrEnum):
 
 
 class Fallback(StrEnum):
-    """What happens in enforce mode to a login whose second factor cannot be asked."""
+    """Outcome of a login in enforce mode if no second factor is available."""
 
     DENY = "deny"
     ALLOW = "allow"
 
 
 class FirstFactor(StrEnum):
-    """Who checks the password of a domain's logins."""
+    """Where the passwords of a domain's logins are checked."""
 
     LOCAL = "local"
     LDAP = "ldap"
@@ -37,8 +37,8 @@ MONITOR: Final = Mode.MONITOR
 class Domain:
     """A domain as the login path sees it.
 
-    reverts_at, revert_set_at: when its mode ends by itself, and since when that stands, in microseconds; None: it
-    stays. disconnect_on_revoke: whoever loses their access loses their sessions too.
+    reverts_at, revert_set_at: when the mode is reverted, and when that was set, in microseconds; None: the mode stays.
+    disconnect_on_revoke: live sessions end when a user loses access.
     """
 
     __slots__ = (
@@ -91,5 +91,5 @@ class DomainTable:
                 self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
-        """The tenant's domain whose name or realm this is, in any case."""
+        """Return the tenant's domain with this name or realm, in upper or lower case."""
         return self._by_realm.get((tenant_id, fold(realm)))

@@ -1,22 +1,33 @@
-"""Switching a domain between monitoring and enforcing, with its consequences known."""
+"""Switching a domain between monitoring and enforcing with its impact known, and reverting unconfirmed changes.
 
+The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
+counts: setting the wall clock forward reverts nothing early, and setting it back delays nothing. After a restart only
+the wall clock is known; then no change outlasts its own duration.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
+import trio
 
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import StoreError
+from sallyport.base.periodic import every
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.domains.impact import Foresight, Impact, NotClean
 from sallyport.domains.service import Domains
 
-NOT_FORESEEN = "what enforcing does to this domain could not be told: ask for its preview"
+LOOK_S: Final = 1.0
+NOT_FORESEEN: Final = "the impact of enforcing is not known: ask for the domain's preview"
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What is asked for. mode None: the one that is there is confirmed."""
+    """A requested change. mode: None confirms the present one."""
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -26,7 +37,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """What is now stored. impact: of enforcing, where the domain was switched to it and it could be told."""
+    """The state that is stored. impact: of a switch to enforce, if it could be computed."""
 
     domain: Domain
     impact: Impact | None
@@ -41,9 +52,9 @@ class Enforcement:
         self._foresight = foresight
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
-        """Switch one domain; it holds for the next request. NotClean: it would deny somebody; nothing was switched.
+        """Switch a domain from the next request on. NotClean: it would deny logins; nothing was switched.
 
-        Where nothing depends on it, the impact is found out afterwards, since an admin who enforces wants that first.
+        Without require_clean the impact is computed after the switch, which applies at once.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -59,6 +70,39 @@ class Enforcement:
             try:
                 impact = await self._foresight.impact(domain_id)
             except StoreError as error:
-                log.warning("the impact of enforcing could not be told", domain=domain_id, error=str(error))
+                log.warning("enforcement_impact_unknown", domain=domain_id, error=str(error))
                 warnings.append(NOT_FORESEEN)
         return Switched(domain, impact, warnings)
+
+
+class Reverts:
+    """Reverts changes of a mode that were not confirmed in time. clock: the wall's; monotonic: seconds."""
+
+    def __init__(
+        self, domains: Domains, clock: Clock = now_us, monotonic: Callable[[], float] = trio.current_time
+    ) -> None:
+        self._domains = domains
+        self._clock = clock
+        self._monotonic = monotonic
+        self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
+
+    async def run(self) -> None:
+        """Revert what is due, until cancelled."""
+        await every(LOOK_S, self.take_back, failure="domain_mode_revert_failed")
+
+    async def take_back(self) -> int:
+        """Revert what is due now; return the number of domains. StoreError."""
+        now = self._monotonic()
+        waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]
+        due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
+        self._due = due
+        return sum([await self._domains.revert(*key) for key, deadline in due.items() if deadline <= now])
+
+    def _left_s(self, domain: Domain) -> float:
+        """Return how long a domain that is seen for the first time waits from now on."""
+        reverts_at, set_at = domain.reverts_at or 0, domain.revert_set_at or 0
+        return max(0, min(reverts_at - self._clock(), reverts_at - set_at)) / SECOND
+
+
+def _key(domain: Domain) -> tuple[int, int]:
+    return domain.id, domain.reverts_at or 0

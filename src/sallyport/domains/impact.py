@@ -1,10 +1,10 @@
-"""What enforcing does to a domain, as it is told: who would be challenged or denied, and why.
+"""The impact of enforcing on a domain: the users and devices that would be challenged or denied, and the reasons.
 
-`preview` finds it out from recorded traffic; domains ask it through `Foresight` before they are switched.
+`preview` computes it from recorded traffic; domains ask for it through `Foresight` before they are switched.
 """
 
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ LONGEST_DAYS = 365
 
 
 class Effect(StrEnum):
-    """What becomes of logins; unknown where the enrolment decides and is not known."""
+    """Outcome of logins; unknown: it depends on an enrolment that is not known."""
 
     ACCEPT = "accept"
     CHALLENGE = "challenge"
@@ -24,82 +24,85 @@ class Effect(StrEnum):
     UNKNOWN = "unknown"
 
 
-class UserImpact(Model):
-    """A user who logged in. logins: of all kinds; outcome, reason: of those that fare worst; lastSeen: ISO 8601."""
+Outcome = Annotated[
+    Effect, Field(description="Worst outcome of these logins; unknown: it depends on an enrolment that is not known.")
+]
+Reason = Annotated[str, Field(description="Reason of the outcome.")]
 
-    user: str
-    outcome: Effect
-    reason: str
-    logins: int
-    lastSeen: str  # noqa: N815
+
+class UserImpact(Model):
+    """A user with logins."""
+
+    user: str = Field(description="Name of the user.")
+    outcome: Outcome
+    reason: Reason
+    logins: int = Field(description="Number of the user's logins.")
+    lastSeen: str = Field(description="Last login, ISO 8601 UTC.")  # noqa: N815
     gone: bool = Field(default=False, exclude=True)
-    """The directory does not have the user any more: rejected in both modes."""
+    """The directory no longer has the user, so both modes reject the logins."""
 
 
 class DeviceImpact(Model):
-    """A device that users logged in through. outcome, reason: of its logins that fare worst, whoever logs in."""
+    """A device with logins."""
 
-    device_id: int
-    device_name: str
-    outcome: Effect
-    reason: str
+    device_id: int = Field(description="Id of the device.")
+    device_name: str = Field(description="Name of the device.")
+    outcome: Outcome
+    reason: Reason
 
 
 class Tally(Model):
-    """How many there are of each outcome."""
+    """Numbers by outcome."""
 
-    accept: int = 0
-    challenge: int = 0
-    reject: int = 0
-    unknown: int = 0
+    accept: int = Field(default=0, description="Accepted.")
+    challenge: int = Field(default=0, description="Challenged.")
+    reject: int = Field(default=0, description="Rejected.")
+    unknown: int = Field(default=0, description="Unknown, since the enrolment is not known.")
 
 
 class Counts(Model):
-    """All users and devices, also those that are not named.
+    """Numbers of all users and devices, listed or not."""
 
-    denied: users and devices that monitoring lets in and enforcing would not; a user whom the directory does not have
-    any more is rejected in both modes, and is not counted.
-    """
-
-    users: Tally
-    devices: Tally
-    denied: int
+    users: Tally = Field(description="Users by outcome.")
+    devices: Tally = Field(description="Devices by outcome.")
+    denied: int = Field(
+        description="Users and devices that monitor accepts and enforce rejects, without users who left the directory."
+    )
 
 
 class Summary(Model):
-    """An impact without names. logins: how many it rests on; from, to: their time, ISO 8601."""
+    """An impact without names."""
 
-    counts: Counts
-    logins: int
-    since: str = Field(serialization_alias="from")
-    until: str = Field(serialization_alias="to")
+    counts: Counts = Field(description="Numbers of users and devices.")
+    logins: int = Field(description="Logins that were evaluated.")
+    since: str = Field(serialization_alias="from", description="Start of the evaluated time, ISO 8601 UTC.")
+    until: str = Field(serialization_alias="to", description="End of the evaluated time, ISO 8601 UTC.")
 
 
 class Impact(Summary):
-    """Answer of PreviewEnforcement: at most 1,000 users and devices, the worst outcomes first.
+    """Answer of PreviewEnforcement."""
 
-    policyVersion: grows with every change of the configuration; the same version means the same rules.
-    """
-
-    users: list[UserImpact]
-    devices: list[DeviceImpact]
-    policyVersion: int  # noqa: N815
+    users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
+    devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
+    policyVersion: int = Field(  # noqa: N815
+        description="Version of the configuration; the same version means the same rules."
+    )
 
     def summary(self) -> Summary:
-        """Without the names."""
+        """Return the impact without the names."""
         return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
 
 
 class Foresight(Protocol):
-    """Knows what enforcing would do."""
+    """Computes what enforcing would do."""
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """What enforcing would do to the logins of the last days. fallback: in the place of the domain's own.
+        """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
         StoreError: it would take too long."""
 
 
 class NotClean(Conflict):
-    """Enforcing would deny somebody, and was to be done only where it denies nobody."""
+    """Enforcing with requireClean would deny logins."""
 
     def __init__(self, impact: Impact) -> None:
         users = [each for each in impact.users if each.outcome is Effect.REJECT and not each.gone]

@@ -15,7 +15,7 @@ _COLUMNS = (
 
 
 def load(tx: Tx) -> DomainTable:
-    """All domains, in the order in which they were added."""
+    """Return all domains, in the order in which they were added."""
     return DomainTable(tx.all(Domain, f"select {_COLUMNS} from domains order by id"))
 
 
@@ -61,8 +61,8 @@ def add(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is set by hand. None: stays. reverts_at: when the domain goes back to what it was, in microseconds; None:
-    it stays, and so does what waited to be confirmed."""
+    """A change by an admin. None: unchanged. reverts_at: when the change is reverted, in microseconds; None: it stays,
+    and an earlier change that waits for its confirmation is confirmed."""
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -70,10 +70,9 @@ class Change:
 
 
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
-    """Set the mode of some domains by hand: what the break-glass remembers of them counts no more.
+    """Set the mode of some domains, and drop their state from before break-glass.
 
-    A second change that is to be confirmed goes back to what was before the first: what was never confirmed is not
-    what was, and a request that is repeated must not make it so.
+    A second unconfirmed change reverts to the state before the first: a repeated request must not confirm a change.
     """
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
@@ -96,7 +95,7 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a domain does with its logins, and what it goes back to: at `reverts_at`, or when the glass is mended."""
+    """The mode of a domain, and the mode that it returns to at `reverts_at` or after break-glass."""
 
     id: int
     tenant_id: int
@@ -109,7 +108,7 @@ class State:
 
 
 def states(tx: Tx) -> dict[int, State]:
-    """The state of every domain. What the break-glass remembers is told where it differs from what is."""
+    """Return the state of every domain. restore_mode, restore_fallback: only if they differ from the present ones."""
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
@@ -120,12 +119,12 @@ def states(tx: Tx) -> dict[int, State]:
 
 
 def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
-    """Choose who checks a domain's passwords."""
+    """Choose where a domain's passwords are checked."""
     tx.execute("update domains set first_factor = :factor where id = :id", factor=factor.value, id=domain_id)
 
 
 def set_disconnect_on_revoke(tx: Tx, domain_id: int, disconnects: bool) -> None:
-    """Choose whether whoever loses their access loses their sessions too."""
+    """Choose whether live sessions end when a user loses access."""
     tx.execute(
         "update domains set disconnect_on_revoke = :disconnects where id = :id",
         disconnects=int(disconnects),
@@ -134,9 +133,9 @@ def set_disconnect_on_revoke(tx: Tx, domain_id: int, disconnects: bool) -> None:
 
 
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
-    """Go back to what was before a change that nobody has confirmed; False where somebody has, or changed it again.
+    """Revert an unconfirmed change; False if it was confirmed or changed again.
 
-    Behind the break-glass a domain stays in monitor mode: what it goes back to is remembered.
+    During break-glass a domain stays in monitor mode, and the state after break-glass is reverted.
     """
     changed = tx.execute(
         "update domains set "
@@ -153,7 +152,7 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 
 
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
-    """Monitor every domain, remembering what was, once; how many domains there are."""
+    """Monitor every domain and store its state, unless it is stored already. Return the number of domains."""
     tx.execute(
         "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action where glass_mode is null"
     )
@@ -164,7 +163,7 @@ def break_glass(tx: Tx, fallback: Fallback | None) -> int:
 
 
 def restore(tx: Tx) -> list[int]:
-    """Go back to what was before the break-glass, but for domains that were set by hand since; which ones went."""
+    """Restore the state before break-glass, except for domains that were set since. Return the restored domains."""
     remembered = tx.all(_id, "select id from domains where glass_mode is not null order by id")
     tx.execute(
         "update domains set enforcement_mode = glass_mode, fallback_action = glass_fallback, glass_mode = null, "

@@ -46,24 +46,24 @@ class Domains:
 
     @property
     def table(self) -> DomainTable:
-        """All domains, as they are now."""
+        """The present domains."""
         return self._table.value
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """The tenant that a domain belongs to; None where there is no such domain."""
+        """Return the tenant that a domain belongs to; None without such a domain."""
         domain = self.table.by_id.get(domain_id)
         return None if domain is None else domain.tenant_id
 
     def of_tenant(self, tenant_id: int) -> Sequence[Domain]:
-        """A tenant's domains, ordered by id."""
+        """Return a tenant's domains, ordered by id."""
         return self.table.by_tenant.get(tenant_id, ())
 
     def named(self, tenant_id: int, name_or_id: str) -> Domain:
-        """A tenant's domain by its id or its name. NotFound."""
+        """Return a tenant's domain by its id or its name. NotFound."""
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """The one domain of the installation with this id or name. NotFound, also where several tenants have it."""
+        """Return the domain of the installation with this id or name. NotFound, also if several tenants have one."""
         return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
@@ -78,7 +78,7 @@ class Domains:
         realms: Sequence[str] = (),
         disconnect_on_revoke: bool = False,
     ) -> int:
-        """The new domain's id. Conflict: the name or a realm is taken in this tenant."""
+        """Return the new domain's id. Conflict: the name or a realm is taken in this tenant."""
         at = self._clock()
 
         def work(tx: Tx) -> int:
@@ -123,10 +123,10 @@ class Domains:
         *,
         revert_after_minutes: int | None = None,
     ) -> None:
-        """Switch domains by hand; it holds for the next request. None keeps what is there.
+        """Switch domains from the next request on. None: unchanged.
 
-        revert_after_minutes: go back to what was by itself; without it, it stays, and so does what was switched before
-        and waited for its confirmation.
+        revert_after_minutes: revert the change unless it is confirmed; None: it stays, and an earlier change that waits
+        for its confirmation is confirmed.
         """
         at = self._clock()
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
@@ -136,7 +136,7 @@ class Domains:
         for domain_id in domain_ids:
             domain, former = self.table.by_id[domain_id], before.get(domain_id)
             log.info(
-                "a domain's mode was set",
+                "domain_mode_set",
                 domain=domain_id,
                 mode=domain.mode.value,
                 fallback=domain.fallback.value,
@@ -146,7 +146,7 @@ class Domains:
             )
 
     async def set_disconnect_on_revoke(self, domain_id: int, disconnects: bool) -> None:
-        """Choose whether whoever loses their access from now on loses their sessions too."""
+        """Choose whether live sessions end when a user loses access."""
         domain, at = self.table.by_id[domain_id], self._clock()
         before: dict[str, JSON] = {"disconnectOnRevoke": domain.disconnect_on_revoke}
         changes = audit.changed(before, {"disconnectOnRevoke": disconnects})
@@ -167,12 +167,12 @@ class Domains:
             await self._configuration.change(work)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
-        """Go back to what was before a change that nobody has confirmed. False: somebody has, or changed it again."""
+        """Revert an unconfirmed change. False: it was confirmed or changed again."""
         if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
             return False
         domain = self.table.by_id.get(domain_id)
         log.warning(
-            "nobody has confirmed a domain's mode: it is what it was before",
+            "domain_mode_reverted",
             domain=domain_id,
             mode=None if domain is None else domain.mode.value,
             fallback=None if domain is None else domain.fallback.value,
@@ -180,21 +180,21 @@ class Domains:
         return True
 
     async def break_glass(self, fallback: Fallback | None = None) -> list[int]:
-        """Monitor every domain of the installation from the next request on; which ones there are. What was is
-        remembered until it is restored, or set by hand."""
+        """Monitor every domain of the installation from the next request on. Return their ids. The former state is kept
+        until it is restored or an admin sets the mode."""
         count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
-        log.warning("break-glass: no domain enforces anything", domains=count)
+        log.warning("break_glass_activated", domains=count)
         return list(self.table.by_id)
 
     async def restore(self) -> list[int]:
-        """Go back to what was before the break-glass, except where an admin has set the mode since; the domains that
-        did. None where the glass is whole."""
+        """Restore the state before break-glass, except for domains that an admin has set since. Return the restored
+        domains; empty if break-glass is inactive."""
         restored = await self._switch("domain.restore", repo.restore)
-        log.warning("break-glass: what was is restored", domains=len(restored))
+        log.warning("break_glass_restored", domains=len(restored))
         return restored
 
     async def _switch(self, action: str, work: Work[T]) -> T:
-        """Change modes, with an entry in the audit trail for each domain that is not what it was."""
+        """Change modes, with an entry in the audit trail for each domain that changes."""
         at = self._clock()
 
         def recorded(tx: Tx) -> T:
@@ -209,20 +209,20 @@ class Domains:
                         tenant_id=state.tenant_id,
                         domain_id=domain_id,
                         target=f"domain {domain_id} {state.name}",
-                        changes=audit.changed(_told(before[domain_id]), _told(state)),
+                        changes=audit.changed(_audited(before[domain_id]), _audited(state)),
                     )
             return result
 
         return await self._configuration.change(recorded)
 
     def warnings(self, domain_id: int) -> list[str]:
-        """What an admin should know about a domain's mode."""
+        """Return hints on a domain's mode."""
         domain = self.table.by_id[domain_id]
         alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def shown(self) -> list[tuple[str, str]]:
-        """(label, mode) of the domains whose metrics bear their own label; those of the rest are `other`'s."""
+        """Return (label, mode) of the domains that have a label of their own in metrics; the others share `other`."""
         return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
 
     def _modes(self) -> dict[tuple[str, ...], float]:
@@ -238,7 +238,7 @@ class Domains:
 
 
 def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
-    """An id goes before a name: whatever domains are called, each can be named by its id."""
+    """Find a domain by id first, so that a domain with a number as its name hides no other domain."""
     found = [each for each in domains if each.label == name_or_id]
     found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
     if len(found) > 1:
@@ -248,7 +248,7 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     return found[0]
 
 
-def _told(state: State) -> dict[str, JSON]:
+def _audited(state: State) -> dict[str, JSON]:
     return {
         "enforcementMode": state.enforcement_mode,
         "fallbackAction": state.fallback_action,

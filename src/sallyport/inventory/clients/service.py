@@ -251,7 +251,7 @@ class Clients:
                 self._learned = [each for each in part if each in self._kept] + self._learned
                 raise
             for client, what in part:
-                log.info("RADIUS client latched", client=client.name, what=what)
+                log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
         """An admin who has changed a client's address or setting in between has made it forget for good."""

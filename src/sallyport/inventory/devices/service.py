@@ -169,7 +169,7 @@ class Devices:
             counter = self._metrics.reregistered if each.again else self._metrics.registered
             counter.cell(str(each.device.domain_id)).count += 1
             log.info(
-                "device registered",
+                "device_registered",
                 device=each.device.device_name,
                 ip_address=each.device.ip_address,
                 client_ip=each.device.client_ip,
@@ -205,7 +205,7 @@ class Devices:
                 self._counts = await self._store.read(_count_all)
                 self._counted = changes
         except StoreError as error:
-            log.warning("counts of devices are not kept", error=str(error))
+            log.warning("device_counts_not_written", error=str(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,4 +149,4 @@ class Sessions:
 
     async def _end_silent(self) -> None:
         if ended := await self.end_silent():
-            log.info("sessions ended unseen", sessions=ended)
+            log.info("silent_sessions_ended", sessions=ended)

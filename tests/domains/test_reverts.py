@@ -1,7 +1,7 @@
 """Modes that go back by themselves, and the break-glass."""
 
 from sallyport.domains.domain import Domain, Fallback, Mode
-from sallyport.domains.revert import Reverts
+from sallyport.domains.enforcement import Reverts
 from tests.areas import Areas
 
 MINUTE = 60
