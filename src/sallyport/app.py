@@ -8,8 +8,8 @@ from importlib.metadata import version
 from prometheus_client import CollectorRegistry
 
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
-from sallyport.audit.retention import Retention as AuditRetention
 from sallyport.audit.service import Audit
+from sallyport.audit.service import Retention as AuditRetention
 from sallyport.base import log as logs
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.config import Address, Settings

@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.audit.repo import AuditQuery
-from sallyport.audit.retention import CHUNK, DAY, Retention
+from sallyport.audit.service import CHUNK, DAY, Retention
 from sallyport.base.errors import StoreError
 from sallyport.store import audit
 from sallyport.store.model import Tx

@@ -1,11 +1,5 @@
-"""The audit trail as people see it: who changed what and when, newest first, and its end.
+"""The audit trail: each change with its actor and time, newest first.
 
-Writing is each area's own business, in the transaction of its change (`store/audit.py`). Entries are never changed, and
-go when they were kept long enough.
-
-model      the operation's body and answer
-repo       the SQL: pages, totals, what is old
-service    Audit: what is asked for
-retention  Retention: deletes what was kept long enough
-api        /api/v1/audit/list; commands has audit.list for the command line, cli the words around it
+Each area writes its entries in the transaction of the change (`store/audit.py`). An entry never changes, and is deleted
+when its time is over. `service` has the readers and the retention, `operations` /api/v1/audit/list.
 """

@@ -50,7 +50,7 @@ def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]
         found: list[JSON] = []
         for row in rows:
             organization, tenant = numbers.get(row.tenant_id, (None, None))
-            found.append({**entry(row).model_dump(), "org": organization, "tenant": tenant})
+            found.append({**entry(row), "org": organization, "tenant": tenant})
         return {"entries": found, "after": list[JSON]([rows[-1].at, rows[-1].id]) if rows else None}
 
     return {"audit.list": command(ListAudit, listing)}

@@ -2,11 +2,12 @@
 
 import json
 
-from sallyport.audit.model import AuditEntry, AuditList, ListAudit
+from sallyport.audit.bodies import AuditList, ListAudit
 from sallyport.audit.repo import FOREVER, AuditQuery, AuditRow
 from sallyport.audit.service import Audit
 from sallyport.base.clock import iso
-from sallyport.web.operation import Operations
+from sallyport.base.wire import JSON
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
 
@@ -15,7 +16,7 @@ def operations(service: Audit, gate: Gate) -> Operations:
     audit = Operations("Audit trail", gate)
 
     @audit.post("/api/v1/audit/list", roles=READERS)
-    async def list_audit(body: ListAudit, caller: Caller) -> AuditList:
+    async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
         """Who changed what in the tenant and when, newest first. An entry is written with its change, never without."""
         page = body.page()
         rows, total = await service.page(
@@ -31,21 +32,29 @@ def operations(service: Audit, gate: Gate) -> Operations:
                 limit=page.size,
             )
         )
-        return AuditList(message=f"{total} entries", totalCount=total, entries=[entry(row) for row in rows])
+        return Plain(
+            {
+                "code": 200,
+                "status": "Success",
+                "message": f"{total} entries",
+                "totalCount": total,
+                "entries": [entry(row) for row in rows],
+            }
+        )
 
     return audit
 
 
-def entry(row: AuditRow) -> AuditEntry:
-    """An entry as the interface shows it."""
-    return AuditEntry(
-        auditId=row.id,
-        time=iso(row.at),
-        actorKind=row.actor_kind,
-        actor=row.actor,
-        tokenId=row.token_id,
-        action=row.action,
-        target=row.target,
-        domainId=row.domain_id,
-        changes=json.loads(row.changes),
-    )
+def entry(row: AuditRow) -> dict[str, JSON]:
+    """Return an `AuditEntry`."""
+    return {
+        "auditId": row.id,
+        "time": iso(row.at),
+        "actorKind": row.actor_kind,
+        "actor": row.actor,
+        "tokenId": row.token_id,
+        "action": row.action,
+        "target": row.target,
+        "domainId": row.domain_id,
+        "changes": json.loads(row.changes),
+    }

@@ -1,8 +1,27 @@
-"""What is asked of the audit trail."""
+"""The audit trail for its readers, and its end.
+
+Retention deletes an entry when its time is over, unless that is never. Entries are few, and a day more or less does not
+matter: so the trail is read once an hour, and expired entries are deleted a few hundred rows at a time, with the kept
+totals in the same transaction, and a pause that leaves the writer to logins.
+"""
+
+from functools import partial
+
+import structlog
+import trio
 
 from sallyport.audit import repo
 from sallyport.audit.repo import AuditQuery, AuditRow
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.periodic import every
 from sallyport.store.model import Store, Tx
+
+log = structlog.get_logger()
+
+DAY = 86_400 * SECOND
+EVERY_S = 3600.0
+CHUNK = 500
+PAUSE_S = 0.1
 
 
 class Audit:
@@ -22,3 +41,29 @@ class Audit:
     async def newest(self, query: AuditQuery) -> list[AuditRow]:
         """`page` without the total. StoreError."""
         return await self._store.search(lambda tx: repo.newest(tx, query))
+
+
+class Retention:
+    """Deletes what was kept long enough. days: how long that is; 0: for ever."""
+
+    def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
+        self._store = store
+        self._days = days
+        self._clock = clock
+        self._every_s = every_s
+
+    async def run(self) -> None:
+        """Delete expired entries again and again, until cancelled."""
+        await every(self._every_s, self.purge, failure="audit_purge_failed")
+
+    async def purge(self) -> None:
+        """Delete everything that is due, a chunk at a time. StoreError: what was deleted until then stays deleted."""
+        if not self._days:
+            return
+        chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)
+        deleted = 0
+        while count := await self._store.write(chunk):
+            deleted += count
+            await trio.sleep(PAUSE_S)
+        if deleted:
+            log.info("audit entries deleted, kept for audit_days", entries=deleted, audit_days=self._days)

@@ -53,4 +53,4 @@ def commands(service: DynamicAuthorization, find_domain: Callable[[str], int]) -
 
 
 def _told(asked: Asked) -> JSON:
-    return {"results": [entry(each).model_dump() for each in asked.results], "more": asked.more}
+    return {"results": [entry(each) for each in asked.results], "more": asked.more}

@@ -1,10 +1,11 @@
 """The HTTP operations of dynamic authorization: /network_device/DisconnectSession and ChangeSession."""
 
-from sallyport.dynamic.model import ChangeSession, DisconnectSession, SessionResult, SessionResults
+from sallyport.base.wire import JSON
+from sallyport.dynamic.bodies import ChangeSession, DisconnectSession, SessionResults
 from sallyport.dynamic.sender import Outcome
 from sallyport.dynamic.service import Asked, DynamicAuthorization, Result
 from sallyport.policy.rules.bodies import replies
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, Caller, Gate
 
 
@@ -13,7 +14,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)
-    async def disconnect_session(body: DisconnectSession, caller: Caller) -> SessionResults:
+    async def disconnect_session(body: DisconnectSession, caller: Caller) -> Plain[SessionResults]:
         """Ask a session's network device to end it: one session, or those of a user or a station, at most 100.
 
         The answer tells of each what the device said; it takes up to half a minute where a device is silent.
@@ -24,33 +25,37 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
             asked = await service.disconnect_user(body.domainId, body.userName)
         else:
             asked = await service.disconnect_station(body.domainId, body.station)
-        return _told(asked)
+        return _answer(asked)
 
     @sessions.post("/network_device/ChangeSession", roles=OPERATORS)
-    async def change_session(body: ChangeSession, caller: Caller) -> SessionResults:
+    async def change_session(body: ChangeSession, caller: Caller) -> Plain[SessionResults]:
         """Ask a session's network device to give it other attributes while it lasts (Change of Authorization)."""
-        return _told(await service.change(body.sessionId, replies(body.replyAttributes), body.domainId))
+        return _answer(await service.change(body.sessionId, replies(body.replyAttributes), body.domainId))
 
     return sessions
 
 
-def _told(asked: Asked) -> SessionResults:
+def _answer(asked: Asked) -> Plain[SessionResults]:
     done = sum(each.answer.outcome is Outcome.ACK for each in asked.results)
     more = "; more are live" if asked.more else ""
-    return SessionResults(
-        message=f"{done} of {len(asked.results)} session(s) done{more}",
-        results=[entry(each) for each in asked.results],
-        more=asked.more,
+    return Plain(
+        {
+            "code": 200,
+            "status": "Success",
+            "message": f"{done} of {len(asked.results)} session(s) done{more}",
+            "results": [entry(each) for each in asked.results],
+            "more": asked.more,
+        }
     )
 
 
-def entry(result: Result) -> SessionResult:
-    """A result as the interface shows it."""
-    return SessionResult(
-        sessionId=result.target.id,
-        userName=result.target.user_name or "",
-        outcome=result.answer.outcome,
-        errorCause=result.answer.error_cause,
-        errorText=result.error,
-        latencyMs=round(result.answer.latency_s * 1000, 3),
-    )
+def entry(result: Result) -> dict[str, JSON]:
+    """Return a `SessionResult`."""
+    return {
+        "sessionId": result.target.id,
+        "userName": result.target.user_name or "",
+        "outcome": result.answer.outcome,
+        "errorCause": result.answer.error_cause,
+        "errorText": result.error,
+        "latencyMs": round(result.answer.latency_s * 1000, 3),
+    }

@@ -1,44 +1,51 @@
-"""The log of logins as the interface has it."""
+"""The requests and answers of /ad/GetAuthLog."""
+
+from typing import Literal
 
 from pydantic import Field
 
 from sallyport.base.model import Model
-from sallyport.web.paging import Paged
+from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, InDomain, Text
+
+Verdict = Literal["accept", "reject", "challenge"]
 
 
 class GetAuthLog(InDomain, Paged):
-    """Body of GetAuthLog. from and to: ISO 8601; cursor: of the page before."""
+    """Body of GetAuthLog."""
 
-    search: AddressOrText = ""
-    since: Text = Field(default="", validation_alias="from")
-    until: Text = Field(default="", validation_alias="to")
-    cursor: Text = ""
+    search: AddressOrText = Field(
+        default="",
+        description="Text that user, device name, station or an address contains, in upper or lower case. Empty: all.",
+    )
+    since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
+    until: Text = Field(default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: none.")
+    cursor: Text = Field(default="", description="Cursor of the answer before, for the next page, instead of pageId.")
 
 
 class EventEntry(Model):
-    """One event. time: ISO 8601 UTC; latencyMs: from receipt to decision."""
+    """A login."""
 
-    eventId: int
-    time: str
-    user: str
-    domain: str
-    ip_address: str
-    client_ip: str
-    device_name: str
-    station: str
-    method: str
-    factor: str
-    decision: str
-    appliedDecision: str
-    wouldHaveBeen: str
-    reason: str
-    latencyMs: float
+    eventId: int = Field(description="Id of the event.")
+    time: str = Field(description="Time when the request arrived, ISO 8601 in UTC.")
+    user: str = Field(description="User name without a realm.")
+    domain: str = Field(description="Name of the domain that the login belongs to.")
+    ip_address: str = Field(description="Source address of the packet: the RADIUS server that forwards, or the NAS.")
+    client_ip: str = Field(description="Address of the NAS, as the request gives it, or else the source address.")
+    device_name: str = Field(description="Name of the network device: its NAS-Identifier, or else the product.")
+    station: str = Field(description="Calling-Station-Id; empty if the request has none.")
+    method: str = Field(description="Authentication method, such as pap, chap, mschapv2, eap-tls or mab.")
+    factor: str = Field(description="Checker of the first factor: local, ldap, radius or none.")
+    decision: Verdict = Field(description="Decision by first factor, rules and second factor.")
+    appliedDecision: Verdict = Field(description="Decision that was sent; differs from decision in monitor mode.")
+    wouldHaveBeen: Verdict | Literal[""] = Field(description="Decision of enforce mode; empty in enforce mode.")
+    reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
+    latencyMs: float = Field(description="Time from receipt to decision, in milliseconds.")
 
 
 class EventList(Model):
-    """Answer of GetAuthLog, newest first. cursor: names the next page; empty on the last."""
+    """Answer of GetAuthLog."""
 
-    events: list[EventEntry]
-    totalCount: int
-    cursor: str
+    events: list[EventEntry] = Field(description="Logins of the page, newest first.")
+    totalCount: TotalCount
+    cursor: str = Field(description="Cursor of the next page; empty on the last page.")

@@ -70,14 +70,14 @@ def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> 
         of = domain(wanted.domain)
         query = EventQuery(of.id, wanted.search, wanted.since, wanted.until, limit=wanted.limit)
         rows, cursor = await service.newest(replace(query, before=parse_cursor(wanted.cursor)))
-        return {"events": [entry(row, of.name).model_dump() for row in rows], "cursor": cursor}
+        return {"events": [entry(row, of.name) for row in rows], "cursor": cursor}
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)
         last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
         stretch = Stretch(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
         rows, cursor = await service.oldest(stretch)
-        return {"events": [entry(row, of.name).model_dump() for row in rows], "cursor": cursor, "last_id": last_id}
+        return {"events": [entry(row, of.name) for row in rows], "cursor": cursor, "last_id": last_id}
 
     return {
         "login.report": command(Report, report),

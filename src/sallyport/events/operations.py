@@ -1,12 +1,13 @@
 """The HTTP operations of logins: /ad/GetAuthLog."""
 
 from sallyport.base.clock import iso
+from sallyport.base.wire import JSON
 from sallyport.domains.service import Domains
-from sallyport.events.bodies import EventEntry, EventList, GetAuthLog
+from sallyport.events.bodies import EventList, GetAuthLog
 from sallyport.events.repo import FOREVER, EventQuery, EventRow
 from sallyport.events.service import Events, parse_cursor
 from sallyport.web.moment import moment
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
 
@@ -15,7 +16,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
     logins = Operations("Logins", gate)
 
     @logins.post("/ad/GetAuthLog", roles=READERS)
-    async def get_auth_log(body: GetAuthLog, caller: Caller) -> EventList:
+    async def get_auth_log(body: GetAuthLog, caller: Caller) -> Plain[EventList]:
         """The logins of a domain, newest first, with what was decided, applied, and would have been.
 
         `cursor` of an answer, sent with the next request, names the next page; it does not shift under traffic.
@@ -32,27 +33,27 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         )
         rows, cursor, total = await service.walk(query)
         name = domains.table.by_id[body.domainId].name
-        return EventList(events=[entry(row, name) for row in rows], totalCount=total, cursor=cursor)
+        return Plain({"events": [entry(row, name) for row in rows], "totalCount": total, "cursor": cursor})
 
     return logins
 
 
-def entry(row: EventRow, domain: str) -> EventEntry:
-    """An event as the interface shows it. domain: its name."""
-    return EventEntry(
-        eventId=row.id,
-        time=iso(row.at),
-        user=row.user_name,
-        domain=domain,
-        ip_address=row.ip_address,
-        client_ip=row.client_ip,
-        device_name=row.device_name,
-        station=row.station,
-        method=row.method,
-        factor=row.factor,
-        decision=row.decision,
-        appliedDecision=row.applied_decision,
-        wouldHaveBeen=row.would_have_been,
-        reason=row.reason,
-        latencyMs=row.latency_us / 1000,
-    )
+def entry(row: EventRow, domain: str) -> dict[str, JSON]:
+    """Return an `EventEntry`. domain: its name."""
+    return {
+        "eventId": row.id,
+        "time": iso(row.at),
+        "user": row.user_name,
+        "domain": domain,
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "device_name": row.device_name,
+        "station": row.station,
+        "method": row.method,
+        "factor": row.factor,
+        "decision": row.decision,
+        "appliedDecision": row.applied_decision,
+        "wouldHaveBeen": row.would_have_been,
+        "reason": row.reason,
+        "latencyMs": row.latency_us / 1000,
+    }

@@ -1,9 +1,21 @@
 """The HTTP operations of the impact preview: /ad/PreviewEnforcement."""
 
-from sallyport.domains.impact import Foresight, Impact
-from sallyport.preview.model import PreviewEnforcement
+from typing import Annotated
+
+from pydantic import Field
+
+from sallyport.base.validation import Between
+from sallyport.domains.impact import DEFAULT_DAYS, LONGEST_DAYS, Foresight, Impact
 from sallyport.web.operation import Operations
-from sallyport.web.scope import READERS, Caller, Gate
+from sallyport.web.scope import READERS, Caller, Gate, InDomain, Whole
+
+Days = Annotated[Whole, Between(1, LONGEST_DAYS)]
+
+
+class PreviewEnforcement(InDomain):
+    """Body of PreviewEnforcement."""
+
+    days: Days = Field(default=DEFAULT_DAYS, description="Days before now whose logins are decided again.")
 
 
 def operations(service: Foresight, gate: Gate) -> Operations:

@@ -8,7 +8,7 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.domains.domain import Mode
 from sallyport.login.model import Reason, Verdict
 from sallyport.policy.bypass import repo
-from sallyport.policy.bypass.model import mac_key
+from sallyport.policy.bypass.match import mac_key
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import pull_attributes
 from sallyport.store.connections import SqliteTx, open_connection

@@ -11,7 +11,7 @@ from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Domain, Mode
 from sallyport.login.decision import refusal
 from sallyport.login.model import Reason, Verdict
-from sallyport.policy.lockouts.model import Kind
+from sallyport.policy.lockouts.failures import Kind
 from tests.areas import Areas
 from tests.directory.world import imported, person
 from tests.login.conftest import Desk

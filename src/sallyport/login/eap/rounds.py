@@ -17,7 +17,7 @@ from sallyport.login.model import PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import Asked, Session
 from sallyport.mfa.model import Code
-from sallyport.policy.bypass.model import spellings
+from sallyport.policy.bypass.match import spellings
 from sallyport.policy.rules.rule import Action
 from sallyport.radius.attributes import STATE
 from sallyport.radius.method import Method

@@ -1,7 +1,6 @@
 """MAC authentication bypass: printers, cameras and telephones that have no supplicant, let in by their address.
 
-    model    what the interface says of it
-    match    which requests ask for it: no I/O
+    match    requests that ask for it, and notations of a MAC address: no I/O
     service  the lists of all domains in memory, replaced as a whole after each change
     repo     SQL
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
-from sallyport.policy.bypass.model import MOST, Stations
+from sallyport.policy.bypass.bodies import MOST, Stations
 from sallyport.policy.bypass.operations import entry
 from sallyport.policy.bypass.service import Bypass
 from sallyport.web.scope import Text
@@ -46,7 +46,7 @@ def commands(service: Bypass, find_domain: Callable[[str], int]) -> dict[str, Co
 
     async def listing(wanted: ListStations) -> JSON:
         rows, _ = await service.page(find_domain(wanted.domain), wanted.search, offset=wanted.offset, limit=MOST)
-        return [entry(row).model_dump() for row in rows]
+        return [entry(row) for row in rows]
 
     return {
         "bypass.add": command(AddStations, add),

@@ -1,4 +1,4 @@
-"""Which requests ask for MAC authentication bypass.
+"""Requests that ask for MAC authentication bypass, and the notations of a MAC address.
 
 A NAS that has seen no supplicant asks in the station's name: User-Name and Calling-Station-Id are the same address,
 and the password is that address once more, or nothing. Products differ in how they write it, and in Service-Type: Cisco
@@ -9,27 +9,45 @@ password.
 from typing import Final
 
 from sallyport.policy.attempt import Attempt
-from sallyport.policy.bypass.model import mac_key
+from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
 from sallyport.radius.method import Method, sent_chap, sent_password
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds
 from sallyport.vendors import medium
 
+DIGITS: Final = 12
 FRAMED: Final = 2
 CALL_CHECK: Final = 10
 _SERVICES: Final = frozenset({None, FRAMED, CALL_CHECK})
 _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
 
 
-def asking(login: Attempt) -> str:
-    """The station that a request asks for, as 12 hex digits; empty where it asks for none.
+def mac_key(text: str) -> str:
+    """Return a MAC address of any notation as 12 hex digits in lower case; empty if the text is none."""
+    key = station_key(text)
+    return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
 
-    A request that is not signed counts where its password is the address: who has no secret of the RADIUS client
-    cannot hide one in the packet. PacketError: the password is malformed.
+
+def written(key: str) -> str:
+    """Return a MAC address as aa:bb:cc:dd:ee:ff."""
+    return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
+
+
+def spellings(key: str) -> list[str]:
+    """Return the notations that NAS use for a MAC address, in lower case."""
+    pairs, fours = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]
+    return [key, ":".join(pairs), "-".join(pairs), ".".join(fours), "-".join(fours), f"{key[:6]}-{key[6:]}"]
+
+
+def asking(login: Attempt) -> str:
+    """Return the station that a request asks for, as 12 hex digits; empty if it asks for none.
+
+    An unsigned request counts if its password is the address: without the secret of the RADIUS client a sender cannot
+    hide the password. PacketError: the password is malformed.
     """
     station = _station(login)
-    return station if station and _says_nothing_else(login, station) else ""
+    return station if station and _has_no_other_password(login, station) else ""
 
 
 def asking_by_eap(login: Attempt) -> str:
@@ -45,8 +63,8 @@ def _station(login: Attempt) -> str:
     return station if login.service_type in _SERVICES and medium(login.request) in _MEDIA else ""
 
 
-def _says_nothing_else(login: Attempt, station: str) -> bool:
-    """Whether the password is no one's: the address, or left out."""
+def _has_no_other_password(login: Attempt, station: str) -> bool:
+    """Whether the password is the address, or absent."""
     signed = login.request.signed
     if login.method == Method.PAP:
         password = sent_password(login.request, login.client.secret)

@@ -1,17 +1,12 @@
 """The HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
 from sallyport.base.clock import iso
-from sallyport.policy.bypass.model import (
-    AddBypassStation,
-    DeleteBypassStation,
-    ListBypassStations,
-    StationEntry,
-    StationList,
-    written,
-)
+from sallyport.base.wire import JSON
+from sallyport.policy.bypass.bodies import AddBypassStation, DeleteBypassStation, ListBypassStations, StationList
+from sallyport.policy.bypass.match import written
 from sallyport.policy.bypass.repo import StationRow
 from sallyport.policy.bypass.service import Bypass
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
@@ -20,11 +15,11 @@ def operations(service: Bypass, gate: Gate) -> Operations:
     bypass = Operations("Login rules", gate)
 
     @bypass.post("/ad/ListBypassStations", roles=READERS)
-    async def list_bypass_stations(body: ListBypassStations, caller: Caller) -> StationList:
+    async def list_bypass_stations(body: ListBypassStations, caller: Caller) -> Plain[StationList]:
         """The stations of a domain that are let in by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return StationList(stations=[entry(row) for row in rows], totalCount=total)
+        return Plain({"stations": [entry(row) for row in rows], "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
@@ -41,6 +36,6 @@ def operations(service: Bypass, gate: Gate) -> Operations:
     return bypass
 
 
-def entry(row: StationRow) -> StationEntry:
-    """A station as the interface shows it."""
-    return StationEntry(station=written(row.station), name=row.name, addedAt=iso(row.added_at))
+def entry(row: StationRow) -> dict[str, JSON]:
+    """Return a `StationEntry`."""
+    return {"station": written(row.station), "name": row.name, "addedAt": iso(row.added_at)}

@@ -7,12 +7,14 @@ compute it took 0.6 s to write 1,000 of them. The logins of all tenants waited f
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.policy.bypass.model import MAX_STATIONS
 from sallyport.store.model import Tx
 
+MAX_STATIONS: Final = 100_000
+"""Of a domain. All of them are in memory."""
 Lists = Mapping[int, frozenset[str]]
 """The stations of each domain that has some."""
 

@@ -7,8 +7,7 @@ from sallyport.base.wire import JSON
 from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.bypass import repo
-from sallyport.policy.bypass.match import asking, asking_by_eap
-from sallyport.policy.bypass.model import spellings, written
+from sallyport.policy.bypass.match import asking, asking_by_eap, spellings, written
 from sallyport.policy.bypass.repo import StationRow
 from sallyport.policy.rules.match import station_key
 from sallyport.store import audit

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import Final, NamedTuple
 
 from sallyport.base.bounded import BoundedMap
@@ -13,6 +13,13 @@ MAX_NAMES: Final = 65_536
 
 Key = tuple[int, str] | tuple[int, bytes]
 """Domain, and a user's name or a station's octets, without case."""
+
+
+class Kind(StrEnum):
+    """Kinds of names that can be locked out."""
+
+    USER = "user"
+    STATION = "station"
 
 
 class Failure(Enum):

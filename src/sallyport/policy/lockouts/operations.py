@@ -1,10 +1,11 @@
 """The HTTP operations of lock-outs: /ad/ListLockouts and /ad/Unlock."""
 
 from sallyport.base.clock import iso
-from sallyport.policy.lockouts.model import ListLockouts, LockoutEntry, LockoutList, Unlock
+from sallyport.base.wire import JSON
+from sallyport.policy.lockouts.bodies import ListLockouts, LockoutList, Unlock
 from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.policy.lockouts.service import Lockouts
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
@@ -13,11 +14,11 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
     lockouts = Operations("Logins", gate)
 
     @lockouts.post("/ad/ListLockouts", roles=READERS)
-    async def list_lockouts(body: ListLockouts, caller: Caller) -> LockoutList:
+    async def list_lockouts(body: ListLockouts, caller: Caller) -> Plain[LockoutList]:
         """The users and stations of a domain that are locked out now, after too many failures."""
         page = body.page()
         rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
-        return LockoutList(lockouts=[entry(row) for row in rows], totalCount=total)
+        return Plain({"lockouts": [entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
     async def unlock(body: Unlock, caller: Caller) -> Done:
@@ -28,6 +29,12 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
     return lockouts
 
 
-def entry(row: LockoutRow) -> LockoutEntry:
-    """A lock-out as the interface shows it."""
-    return LockoutEntry(kind=row.kind, name=row.name, since=iso(row.since), until=iso(row.until), failures=row.failures)
+def entry(row: LockoutRow) -> dict[str, JSON]:
+    """Return a `LockoutEntry`."""
+    return {
+        "kind": row.kind,
+        "name": row.name,
+        "since": iso(row.since),
+        "until": iso(row.until),
+        "failures": row.failures,
+    }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sallyport.policy.lockouts.model import Kind
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.store.model import Tx
 
 

@@ -15,8 +15,7 @@ from sallyport.domains.domain import Domain
 from sallyport.metrics import LockoutMetrics
 from sallyport.policy.attempt import Attempt, Outcome
 from sallyport.policy.lockouts import repo
-from sallyport.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Lock
-from sallyport.policy.lockouts.model import Kind
+from sallyport.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Kind, Lock
 from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
 from sallyport.policy.rules.match import station_key

@@ -1,0 +1,58 @@
+"""The requests and answers of /api/v1/audit/list."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from sallyport.base.model import Model
+from sallyport.base.validation import Moment
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
+
+
+def _none_where_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+MomentIfGiven = Annotated[Moment | None, BeforeValidator(_none_where_empty)]
+
+
+class ListAudit(ScopedIfGiven, Paged):
+    """Body of audit/list. An empty text is no filter."""
+
+    domainId: Whole | None = Field(default=None, description="Id of a domain. Absent: all entries of the tenant.")
+    search: AddressOrText = Field(
+        default="", description="Text that action, actor, target or changes contain, in upper or lower case."
+    )
+    action: Text = Field(default="", description="Action, such as `domain.add`.")
+    actor: Text = Field(default="", description="Actor: the name of a token, of an API key or of a local user.")
+    since: MomentIfGiven = Field(default=None, validation_alias="from", description="Start time, ISO 8601.")
+    until: MomentIfGiven = Field(default=None, validation_alias="to", description="End time (exclusive), ISO 8601.")
+
+    def claimed_domains(self) -> Sequence[int]:
+        return () if self.domainId is None else (self.domainId,)
+
+
+class AuditEntry(Model):
+    """An entry of the audit trail."""
+
+    auditId: int = Field(description="Id of the entry; later entries have higher ids.")
+    time: str = Field(description="Time of the change, ISO 8601 in UTC.")
+    actorKind: str = Field(description="Kind of the actor: token, agent, command line or service.")
+    actor: str = Field(description="Name of the actor.")
+    tokenId: int | None = Field(description="Id of the token that acted; null for another kind of actor.")
+    action: str = Field(description="Action, such as `domain.add`.")
+    target: str = Field(description="Object of the action, in words.")
+    domainId: int | None = Field(description="Id of the domain; null if the change concerns no domain.")
+    changes: dict[str, JsonValue] = Field(
+        description="Changed fields, each as [before, after]; a secret is named without its value."
+    )
+
+
+class AuditList(Done):
+    """Answer of audit/list."""
+
+    totalCount: TotalCount
+    entries: list[AuditEntry] = Field(description="Entries of the page, newest first.")

@@ -1,0 +1,58 @@
+"""The requests and answers of /network_device/DisconnectSession and ChangeSession."""
+
+from typing import Annotated, Final
+
+from pydantic import Field, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.dynamic.sender import Outcome
+from sallyport.policy.rules.bodies import Replies
+from sallyport.web.operation import Done
+from sallyport.web.scope import Id, InDomain, Text
+
+SESSION_ID: Final = "Id of the session, as ListSessions gives it"
+
+
+class DisconnectSession(InDomain):
+    """Body of DisconnectSession: one of sessionId, userName and station."""
+
+    sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}; or else a user or a station.")
+    userName: Text = Field(default="", description="User whose live sessions end.")
+    station: Text = Field(default="", description="Station whose live sessions end; a MAC address in any notation.")
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "DisconnectSession":
+        if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
+            raise unfit("sessionId, userName or station is needed, one of them", "sessionId", "userName", "station")
+        return self
+
+
+class ChangeSession(InDomain):
+    """Body of ChangeSession."""
+
+    sessionId: Id = Field(description=f"{SESSION_ID}.")
+    replyAttributes: Annotated[Replies, Field(min_length=1)] = Field(
+        description="Attributes that the session gets, as login rules have them."
+    )
+
+
+class SessionResult(Model):
+    """The result for one session."""
+
+    sessionId: int = Field(description="Id of the session.")
+    userName: str = Field(description="User of the session; empty if the NAS gave none.")
+    outcome: Outcome = Field(
+        description="Answer of the NAS; timeout: none came, and the NAS may have obeyed; unreachable: not sent; "
+        "unknown client: no RADIUS client has the address of the NAS."
+    )
+    errorCause: int | None = Field(description="Error-Cause of RFC 5176 section 3.5; null if the NAS gave none.")
+    errorText: str = Field(description="Name of the Error-Cause, or the reason why there is no answer; empty for ack.")
+    latencyMs: float = Field(description="Time until the answer, in milliseconds.")
+
+
+class SessionResults(Done):
+    """Answer of DisconnectSession and ChangeSession."""
+
+    results: list[SessionResult] = Field(description="Results, one for each session.")
+    more: bool = Field(description="Whether more than 100 sessions are live: send the request again for the others.")

@@ -1,0 +1,63 @@
+"""The requests and answers of /ad/...BypassStation(s)."""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.policy.bypass.match import mac_key
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import InDomain, Many, Text
+
+MOST: Final = 1000
+"""Stations of one request."""
+
+
+def _mac(value: str) -> str:
+    key = mac_key(value)
+    if not key:
+        raise unfit("a MAC address")
+    return key
+
+
+Stations = Annotated[Many[Annotated[Text, AfterValidator(_mac)]], Field(min_length=1, max_length=MOST)]
+
+
+class AddBypassStation(InDomain):
+    """Body of AddBypassStation."""
+
+    station: Stations = Field(description="MAC address of a station, or of several, in any notation.")
+    name: Text = Field(default="", description="Name of the stations. Empty: a station that is listed keeps its name.")
+
+
+class DeleteBypassStation(InDomain):
+    """Body of DeleteBypassStation."""
+
+    station: Stations = Field(
+        description="MAC address of a station, or of several, which are removed all or none; in any notation."
+    )
+
+
+class ListBypassStations(InDomain, Paged):
+    """Body of ListBypassStations."""
+
+    search: Text = Field(
+        default="",
+        description="Part of the address in any notation, or of the name in any case. Empty: all.",
+    )
+
+
+class StationEntry(Model):
+    """A station on the list."""
+
+    station: str = Field(description="MAC address as aa:bb:cc:dd:ee:ff.")
+    name: str = Field(description="Name of the station; empty if it has none.")
+    addedAt: str = Field(description="Time when the station was added, ISO 8601 in UTC.")
+
+
+class StationList(Model):
+    """Answer of ListBypassStations."""
+
+    stations: list[StationEntry] = Field(description="Stations of the page, in the order in which they were added.")
+    totalCount: TotalCount

@@ -1,0 +1,48 @@
+"""The requests and answers of /ad/ListLockouts and /ad/Unlock."""
+
+from pydantic import Field, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.policy.lockouts.failures import Kind
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import InDomain, Text
+
+
+class ListLockouts(InDomain, Paged):
+    """Body of ListLockouts."""
+
+
+class Unlock(InDomain):
+    """Body of Unlock."""
+
+    userName: Text = Field(default="", description="User to unlock, as ListLockouts names it; or else a station.")
+    station: Text = Field(default="", description="Station to unlock; a MAC address in any notation.")
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "Unlock":
+        if bool(self.userName) is bool(self.station):
+            raise unfit("either userName or station", "userName", "station")
+        return self
+
+    @property
+    def named(self) -> tuple[Kind, str]:
+        """The kind and name to unlock."""
+        return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
+
+
+class LockoutEntry(Model):
+    """A user or a station that is locked out."""
+
+    kind: Kind = Field(description="Kind of the name: a user, or a station.")
+    name: str = Field(description="Name of the user, or Calling-Station-Id, as it was sent.")
+    since: str = Field(description="Time of the failure that locked it out, ISO 8601 in UTC.")
+    until: str = Field(description="End of the lock-out, ISO 8601 in UTC.")
+    failures: int = Field(description="Number of failures that led to the lock-out.")
+
+
+class LockoutList(Model):
+    """Answer of ListLockouts."""
+
+    lockouts: list[LockoutEntry] = Field(description="Lock-outs of the page, ordered by id.")
+    totalCount: TotalCount
